@@ -1,0 +1,61 @@
+# The commands one needs every day; what they mean is in CMakePresets.json.
+#
+#   make PRESET=dev build      another preset: release (default), dev, asan
+#   make V=1 ...               show every command
+
+PRESET ?= release
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+V      ?= 0
+
+# The release preset builds where people look first.
+BUILD := build$(if $(filter-out release,$(PRESET)),-$(PRESET))
+CONFIGURED := $(BUILD)/build.ninja
+# One moving line on a terminal, silence in a log, everything on request.
+QUIET := $(if $(filter-out 0,$(V)),--verbose,$(shell test -t 2 || echo --quiet))
+NINJA := cmake --build --preset $(PRESET) -j $(JOBS)
+
+.DEFAULT_GOAL := build
+.PHONY: build run test dist install format clean help setup
+
+build: $(CONFIGURED) ## the kiln command, at build/kiln
+	@$(NINJA) --target kiln_cli -- $(QUIET)
+
+run: build ## build, then a product of two 1024 x 1024 matrices
+	@$(BUILD)/kiln gemm 1024 1024 1024
+
+test: $(CONFIGURED) ## build everything and run every test
+	@$(NINJA) -- $(QUIET)
+	@if ctest --preset $(PRESET) -j $(JOBS); then \
+	  echo "kiln: all tests passed"; \
+	else \
+	  echo "kiln: tests failed; one alone: ctest --preset $(PRESET) -R NAME"; \
+	  exit 1; \
+	fi
+
+dist: ## one self-contained executable, at dist/kiln
+	@$(MAKE) --no-print-directory PRESET=dist build
+	@scripts/dist build-dist/kiln dist/kiln
+
+install: build ## the command, the libraries and the headers, under PREFIX
+	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
+	@echo "kiln: installed under $(DESTDIR)$(PREFIX)"
+
+format: ## the C++ sources, in place
+	@scripts/format
+
+clean: ## remove what the build wrote
+	@rm -rf build build-* dist
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1 \t/p' Makefile | expand -t 10
+
+setup:
+	@scripts/setup
+
+# Ninja configures again by itself when a CMakeLists.txt changes; here only the
+# first time, and when the presets do.
+$(CONFIGURED): CMakePresets.json | setup
+	@echo "kiln: configuring $(BUILD); the first build takes minutes"
+	@cmake --preset $(PRESET) >/dev/null || { scripts/setup --needs; exit 3; }
+	@touch $@

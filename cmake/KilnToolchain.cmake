@@ -1,0 +1,32 @@
+# KilnToolchain: how every target is compiled, and the faster tools where they
+# are found.
+
+# A second build of the same sources should cost seconds: ccache, told that a
+# precompiled header is an input like any other.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${CCACHE_PROGRAM})
+endif()
+
+# Linking against LLVM's static archives takes ten times as long with bfd.
+find_program(LLD_PROGRAM NAMES ld.lld-22 ld.lld)
+if(LLD_PROGRAM)
+  add_link_options(-fuse-ld=lld -B${PROJECT_BINARY_DIR}/linker)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/linker)
+  file(CREATE_LINK ${LLD_PROGRAM} ${PROJECT_BINARY_DIR}/linker/ld.lld SYMBOLIC)
+endif()
+
+# What every Kiln target is compiled with.
+add_library(kiln_flags INTERFACE)
+target_compile_options(kiln_flags INTERFACE
+  -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
+  # Paths in .loc, assertions and error messages are relative to the project.
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+if(CMAKE_BUILD_TYPE STREQUAL "Asan")
+  target_compile_options(kiln_flags INTERFACE
+    -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer)
+  target_link_options(kiln_flags INTERFACE -fsanitize=address,undefined)
+endif()

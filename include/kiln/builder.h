@@ -1,0 +1,103 @@
+// builder.h: KernelBuilder, where a kernel begins and ends.
+//
+// Between its construction and `build`, the free functions of the language
+// (for_range, thread_id, ...) add to this kernel; the builder is found through
+// the thread, so eight threads can build eight kernels.
+//
+//     Kernel saxpy(Dim rows, Dim columns) {
+//       KernelBuilder kb("saxpy", {.threads = 128});
+//       auto x = kb.tensor("x", f32, {rows, columns});
+//       auto y = kb.tensor("y", f32, {rows, columns});
+//       Value alpha = kb.scalar("alpha", f32);
+//       kb.grid(rows);
+//       Value i = block_id();
+//       for_range(thread_id(), columns, 128, [&](Value j) {
+//         y(i, j) = y(i, j) + alpha * x(i, j);
+//       });
+//       return kb.build();
+//     }
+#pragma once
+
+#include <kiln/compile.h>
+#include <kiln/kernel.h>
+#include <kiln/mbarrier.h>
+#include <kiln/memory.h>
+#include <kiln/value.h>
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+struct KernelOptions {
+  int threads = 0;    ///< along x; 0: from warpgroups
+  int warpgroups = 0; ///< of 128 threads
+  int ctas_per_sm = 1;
+  std::string target = "sm_90a";
+};
+
+class KernelBuilder {
+public:
+  KernelBuilder(
+      std::string name, const KernelOptions &options,
+      std::source_location where = std::source_location::current());
+  ~KernelBuilder();
+  KernelBuilder(const KernelBuilder &) = delete;
+
+  // Arguments, in the order the caller passes them.
+
+  /// A problem dimension given at launch: an i32 argument.
+  Dim dim(const std::string &name,
+          std::source_location where = std::source_location::current());
+  Value scalar(const std::string &name, Type type,
+               std::source_location where = std::source_location::current());
+  /// A tensor read and written through its pointer. `strides` in elements,
+  /// outermost first; empty: row-major.
+  Tensor tensor(const std::string &name, Type type, std::vector<Dim> shape,
+                std::vector<Dim> strides = {},
+                std::source_location where = std::source_location::current());
+  /// A tensor read by TMA, rank 1 or 2. `strides` as above.
+  TmaTensor
+  tensor_map(const std::string &name, Type type, std::vector<Dim> shape,
+             const TmaOptions &options, std::vector<Dim> strides = {},
+             std::source_location where = std::source_location::current());
+  /// The same memory as `tensor`, read by TMA too.
+  TmaTensor
+  tensor_map(const Tensor &tensor, const TmaOptions &options,
+             std::source_location where = std::source_location::current());
+
+  /// How many CTAs are launched.
+  void grid(Dim x, Dim y = 1, Dim z = 1);
+
+  // Shared memory: carved from one block whose size is part of the contract.
+
+  SharedTile shared(const TileLayout &layout,
+                    std::source_location where = std::source_location::current());
+  /// `count` tiles one behind the other; `tile_at` picks one by a Value.
+  SharedTile
+  shared_array(const TileLayout &layout, int count,
+               std::source_location where = std::source_location::current());
+  MbarrierArray
+  mbarriers(int count,
+            std::source_location where = std::source_location::current());
+
+  /// The kernel as MLIR, checked. Ends the kernel: a builder builds once.
+  Module module(std::source_location where = std::source_location::current());
+  /// The same, compiled.
+  Kernel build(const CompileOptions &options = {},
+               std::source_location where = std::source_location::current());
+
+  /// The compiler's side of it.
+  class State;
+  State &state() { return *state_; }
+
+private:
+  std::unique_ptr<State> state_;
+};
+
+/// The `index`-th tile of an array made by shared_array.
+SharedTile tile_at(const SharedTile &array, At index);
+
+} // namespace kiln

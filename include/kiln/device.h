@@ -1,0 +1,238 @@
+// device.h: one interface to whatever runs kernels.
+//
+// A device owns memory, copies, streams and launches. The GPU (open_cuda) and
+// the simulator implement the same few virtual functions, and everything else,
+// from resolving a launch contract to `run` with host arrays, is written once
+// on top of them.
+//
+//     auto device = open_cuda();
+//     std::vector<float> x = ..., y = ...;
+//     run(*device, saxpy, x, y, 2.0f);     // copies in, launches, copies back
+//
+// Memory and streams that others made (torch, cuBLAS, the CUDA runtime) are
+// used as they are: the GPU works in the primary context.
+#pragma once
+
+#include <kiln/device_description.h>
+#include <kiln/error.h>
+#include <kiln/kernel.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace kiln {
+
+class Device;
+
+/// Device memory. Copies share it; the last one frees it, unless it is a view
+/// of memory somebody else owns (Device::wrap).
+class Buffer {
+public:
+  Buffer() = default;
+  Buffer(std::uint64_t address, std::size_t bytes,
+         std::shared_ptr<void> owner = nullptr)
+      : address_(address), bytes_(bytes), owner_(std::move(owner)) {}
+
+  std::uint64_t address() const { return address_; }
+  std::size_t bytes() const { return bytes_; }
+  /// The bytes [offset, offset + bytes) of it; keeps the whole alive.
+  Buffer slice(std::size_t offset, std::size_t bytes) const;
+
+private:
+  std::uint64_t address_ = 0;
+  std::size_t bytes_ = 0;
+  std::shared_ptr<void> owner_;
+};
+
+/// An ordered queue of work; a default-constructed one is the default stream.
+/// `native` is the driver's handle, so that a CUstream or cudaStream_t of
+/// another library can be used: Stream(reinterpret_cast<void*>(theirs)).
+class Stream {
+public:
+  Stream() = default;
+  explicit Stream(void *native, std::shared_ptr<void> owner = nullptr)
+      : native_(native), owner_(std::move(owner)) {}
+  void *native() const { return native_; }
+
+private:
+  void *native_ = nullptr;
+  std::shared_ptr<void> owner_;
+};
+
+/// A point in a stream, for timing.
+class Event {
+public:
+  Event() = default;
+  explicit Event(void *native, std::shared_ptr<void> owner = nullptr)
+      : native_(native), owner_(std::move(owner)) {}
+  void *native() const { return native_; }
+
+private:
+  void *native_ = nullptr;
+  std::shared_ptr<void> owner_;
+};
+
+/// A scalar argument: a number and its type.
+struct Scalar {
+  Type type = Type::i32;
+  std::uint64_t bits = 0;
+
+  Scalar() = default;
+  Scalar(Type type, std::uint64_t bits) : type(type), bits(bits) {}
+  Scalar(int value);
+  Scalar(unsigned value);
+  Scalar(long value);
+  Scalar(long long value);
+  Scalar(unsigned long value);
+  Scalar(unsigned long long value);
+  Scalar(float value);
+  Scalar(double value);
+
+  double value() const { return from_bits(type, bits); }
+};
+
+/// One argument of a launch.
+using LaunchArgument = std::variant<Buffer, Scalar>;
+
+/// One parameter of an explicit launch: what the PTX entry takes.
+struct LaunchParameter {
+  std::variant<Buffer, Scalar, TensorMap, std::vector<std::byte>> value;
+};
+
+/// An explicit launch of any PTX: nothing is derived.
+struct LaunchDescription {
+  std::string name;     ///< the entry; empty: the module's only one
+  std::string_view ptx; ///< must outlive the launch
+  std::array<std::uint32_t, 3> grid = {1, 1, 1}; ///< CTAs
+  std::array<std::uint32_t, 3> block = {1, 1, 1};
+  std::array<std::uint32_t, 3> cluster = {1, 1, 1};
+  std::uint32_t dynamic_smem_bytes = 0;
+  std::vector<LaunchParameter> parameters;
+};
+
+/// Something a check found; only the simulator has any.
+struct Finding {
+  enum class Grade : std::uint8_t { note, warning, error };
+
+  std::string id;
+  Grade grade = Grade::error;
+  std::string message;
+  SourceLine where;
+  int ptx_line = 0;
+};
+
+/// What a launch came to, once it has finished.
+struct LaunchResult {
+  double time_us = 0;           ///< of the kernel itself, by the device's clock
+  std::vector<Finding> findings;
+  bool ok() const;              ///< no finding of grade error
+};
+
+/// Resolve a contract with the arguments at hand. Throws UserError where they
+/// do not fit: count, kind, type, a buffer smaller than its shape.
+LaunchDescription resolve(const Kernel &kernel,
+                          std::span<const LaunchArgument> arguments,
+                          const DeviceDescription &device);
+
+class Device {
+public:
+  virtual ~Device();
+
+  /// "cuda:0 (NVIDIA H200)"
+  virtual std::string name() const = 0;
+  virtual const DeviceDescription &description() const = 0;
+
+  /// Fresh memory, contents undefined, at least 256-byte aligned.
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  virtual void copy_in(const Buffer &to, const void *from, std::size_t bytes,
+                       const Stream &stream = {}) = 0;
+  virtual void copy_out(void *to, const Buffer &from, std::size_t bytes,
+                        const Stream &stream = {}) = 0;
+  virtual void fill(const Buffer &buffer, std::uint8_t byte,
+                    const Stream &stream = {}) = 0;
+
+  virtual Stream create_stream() = 0;
+  virtual Event create_event() = 0;
+  virtual void record(const Event &event, const Stream &stream = {}) = 0;
+  /// Microseconds between two recorded events; waits for the later one.
+  virtual double elapsed_us(const Event &from, const Event &to) = 0;
+  virtual void synchronize(const Stream &stream = {}) = 0;
+
+  /// Put a launch into a stream and return; its errors surface at the next
+  /// call that waits. For benchmarks and for callers with streams of their own.
+  virtual void enqueue(const LaunchDescription &launch,
+                       const Stream &stream = {}) = 0;
+  /// Launch, wait, and say how it went. Throws RuntimeError where the driver
+  /// fails, with the call, the result and what was launched.
+  virtual LaunchResult launch(const LaunchDescription &launch,
+                              const Stream &stream = {}) = 0;
+
+  /// The same for a Kernel: the contract is resolved with the arguments.
+  void enqueue(const Kernel &kernel, std::span<const LaunchArgument> arguments,
+               const Stream &stream = {});
+  LaunchResult launch(const Kernel &kernel,
+                      std::span<const LaunchArgument> arguments,
+                      const Stream &stream = {});
+
+  /// A view of device memory somebody else owns and keeps alive.
+  Buffer wrap(void *address, std::size_t bytes) const {
+    return Buffer(reinterpret_cast<std::uint64_t>(address), bytes);
+  }
+};
+
+/// A host array or a scalar, for `run`. Arrays that are not const are copied
+/// back where the kernel writes them.
+struct HostArgument {
+  std::variant<std::monostate, Scalar> scalar;
+  const void *data = nullptr;
+  void *writable = nullptr;
+  std::size_t bytes = 0;
+
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  HostArgument(T value) : scalar(Scalar(value)) {}
+  HostArgument(Scalar value) : scalar(value) {}
+  template <typename T>
+    requires requires(T &array) { std::span(array); }
+  HostArgument(T &array) {
+    auto span = std::span(array);
+    data = span.data();
+    bytes = span.size_bytes();
+    if constexpr (!std::is_const_v<typename decltype(span)::element_type>)
+      writable = span.data();
+  }
+};
+
+/// Copy in, launch, copy back what the kernel writes.
+LaunchResult run(Device &device, const Kernel &kernel,
+                 std::span<const HostArgument> arguments);
+template <typename... Arguments>
+LaunchResult run(Device &device, const Kernel &kernel,
+                 Arguments &&...arguments) {
+  const HostArgument list[] = {HostArgument(arguments)...};
+  return run(device, kernel, std::span<const HostArgument>(list));
+}
+
+/// The GPU, through the CUDA driver found at run time. Throws RuntimeError that
+/// says what to install where there is none.
+std::shared_ptr<Device> open_cuda(int ordinal = 0);
+
+/// Every device that can be opened here, and for each kind that cannot, why.
+struct DeviceListing {
+  struct Entry {
+    std::string id;   ///< "cuda:0"
+    std::string name; ///< "NVIDIA H200"
+    DeviceDescription description;
+  };
+  std::vector<Entry> devices;
+  std::vector<std::string> missing; ///< "cuda: libcuda.so.1 not found: ..."
+};
+DeviceListing list_devices();
+
+} // namespace kiln

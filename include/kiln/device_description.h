@@ -1,0 +1,51 @@
+// device_description.h: the one home of hardware limits.
+//
+// The checks made while a kernel is built, the simulator and the cost model all
+// read the machine's numbers from here; none of them knows one by itself.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+struct DeviceDescription {
+  std::string name;
+  int compute_major = 9;
+  int compute_minor = 0;
+
+  int sms = 132;
+  int max_threads_per_cta = 1024;
+  int max_threads_per_sm = 2048;
+  int max_ctas_per_sm = 32;
+  int max_cluster_ctas = 8; ///< portable; 16 where a kernel opts in
+
+  int registers_per_sm = 65536;
+  int max_registers_per_thread = 255;
+  int register_granularity_warp = 256; ///< registers are handed out so
+
+  int smem_per_sm_bytes = 233472;
+  int max_smem_per_cta_bytes = 232448; ///< with the opt-in attribute
+  int reserved_smem_per_cta_bytes = 1024;
+
+  long long memory_bytes = 0;
+  long long l2_bytes = 0;
+  int sm_clock_mhz = 0;     ///< boost
+  int memory_clock_mhz = 0;
+  double memory_gb_per_s = 0;
+
+  /// "sm_90a": what kernels for it are compiled for.
+  std::string target() const;
+
+  static const DeviceDescription &h100();
+  static const DeviceDescription &h200();
+  static const DeviceDescription &b200();
+  /// "h100", "h200", "b200". Throws UserError that lists them.
+  static const DeviceDescription &by_name(std::string_view name);
+  /// The description whose limits kernels for `target` are checked against.
+  static const DeviceDescription &for_target(std::string_view target);
+  static std::vector<std::string_view> known_names();
+};
+
+} // namespace kiln

@@ -1,0 +1,146 @@
+// memory.h: global tensors and shared tiles.
+#pragma once
+
+#include <kiln/tensor_map.h>
+#include <kiln/value.h>
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// One element of a tensor or tile: reads where a Value is wanted, writes where
+/// it is assigned.
+class Element {
+public:
+  /// Made by Kiln: the address, and the tensor it may mark as written.
+  Element(Value address, Type type, int argument, std::source_location where)
+      : address_(address), type_(type), argument_(argument), where_(where) {}
+
+  operator Value() const;
+  void operator=(At value) const;
+  void operator=(const Element &other) const { *this = At(Value(other)); }
+
+private:
+  Value address_;
+  Type type_;
+  int argument_; ///< of the contract; -1: shared memory
+  std::source_location where_;
+};
+
+/// A tensor in global memory, row-major unless strides say otherwise.
+class Tensor {
+public:
+  Tensor(Value base, Type type, int argument, std::vector<Dim> shape,
+         std::vector<Dim> strides)
+      : base_(base), type_(type), argument_(argument), shape_(std::move(shape)),
+        strides_(std::move(strides)) {}
+
+  Type type() const { return type_; }
+  const std::vector<Dim> &shape() const { return shape_; }
+  const std::vector<Dim> &strides() const { return strides_; } ///< elements
+  int argument() const { return argument_; }
+
+  Element operator()(At i) const;
+  Element operator()(At i, At j) const;
+  Element operator()(At i, At j, At k) const;
+  Element at(const std::vector<At> &indices) const;
+
+  /// Write `values` to consecutive elements of the innermost dimension, from
+  /// there on, in one instruction: 1, 2 or 4 values, aligned to their size.
+  void store_vector(const std::vector<At> &indices,
+                    const std::vector<Value> &values) const;
+
+private:
+  Value base_;
+  Type type_;
+  int argument_;
+  std::vector<Dim> shape_, strides_;
+};
+
+/// How a tile lies in shared memory: rows of at most the swizzle's width side
+/// by side in panels, each panel `rows` high.
+///
+///     64x128 f16 with a 128-byte swizzle: two panels of 64x64
+///     panel 0: rows 0..63, columns 0..63      64 rows x 128 bytes
+///     panel 1: rows 0..63, columns 64..127    64 rows x 128 bytes
+///
+/// One panel is what one TMA copy (one box) writes. Without a swizzle there is
+/// one panel.
+struct TileLayout {
+  Type type = Type::f16;
+  int rows = 1, columns = 1;
+  Swizzle swizzle = Swizzle::none;
+
+  int panel_columns() const;
+  int panels() const { return columns / panel_columns(); }
+  int row_bytes() const { return panel_columns() * size_bytes(type); }
+  int panel_bytes() const { return rows * row_bytes(); }
+  int bytes() const { return panels() * panel_bytes(); }
+  /// Where the swizzle's pattern must start: 1024, 512, 256, or 128 for TMA.
+  int alignment_bytes() const;
+  /// The byte of element (row, column), swizzled.
+  int offset_bytes(int row, int column) const;
+  /// "64x128 f16, swizzle 128"
+  std::string to_string() const;
+  /// Throws UserError where the shape does not fit the swizzle.
+  void check(const SourceLine &where) const;
+};
+
+/// A tile in shared memory.
+class SharedTile {
+public:
+  SharedTile() = default;
+  SharedTile(Value address, TileLayout layout)
+      : address_(address), layout_(layout) {}
+
+  const TileLayout &layout() const { return layout_; }
+  Value address() const { return address_; }
+  /// Seen as its transpose: [columns, rows]. What is stored does not move.
+  SharedTile transpose() const;
+  bool is_transposed() const { return is_transposed_; }
+  int rows() const { return is_transposed_ ? layout_.columns : layout_.rows; }
+  int columns() const {
+    return is_transposed_ ? layout_.rows : layout_.columns;
+  }
+
+  Element operator()(At row, At column) const;
+
+private:
+  Value address_; ///< in shared memory
+  TileLayout layout_;
+  bool is_transposed_ = false;
+};
+
+/// What a tensor map parameter loads: a tile, in as many boxes as its swizzle
+/// asks for.
+struct TmaOptions {
+  std::vector<int> tile; ///< rows, columns; a rank-1 tensor has one
+  Swizzle swizzle = Swizzle::none;
+  L2Promotion l2 = L2Promotion::b128;
+  OobFill oob = OobFill::zeros;
+};
+
+/// A tensor the TMA unit reads: a tensor map among the kernel's parameters.
+class TmaTensor {
+public:
+  TmaTensor(Value map, TileLayout tile, int rank, std::string name)
+      : map_(map), tile_(tile), rank_(rank), name_(std::move(name)) {}
+
+  const TileLayout &tile() const { return tile_; }
+  /// Bytes one load of the tile signals, whatever lies outside the tensor.
+  int tile_bytes() const { return tile_.bytes(); }
+  int rank() const { return rank_; }
+  const std::string &name() const { return name_; }
+  Value map() const { return map_; }
+
+private:
+  Value map_;
+  TileLayout tile_;
+  int rank_;
+  std::string name_;
+};
+
+} // namespace kiln

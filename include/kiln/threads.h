@@ -1,0 +1,66 @@
+// threads.h: who is running: ids, roles, elections and barriers.
+#pragma once
+
+#include <kiln/value.h>
+
+#include <functional>
+#include <optional>
+
+namespace kiln {
+
+enum class Axis : std::uint8_t { x, y, z };
+
+/// %tid, %ctaid, %nctaid; all i32.
+Value thread_id(Axis axis = Axis::x,
+                std::source_location where = std::source_location::current());
+Value block_id(Axis axis = Axis::x,
+               std::source_location where = std::source_location::current());
+Value grid_size(Axis axis = Axis::x,
+                std::source_location where = std::source_location::current());
+
+/// Of the threads along x. The same for all lanes of a warp in a way the
+/// assembler can see (read through shfl.sync), so that a branch on it does not
+/// count as divergent.
+Value warp_id(std::source_location where = std::source_location::current());
+Value warpgroup_id(std::source_location where = std::source_location::current());
+/// 0..31.
+Value lane_id(std::source_location where = std::source_location::current());
+/// 0..127 inside the warpgroup.
+Value warpgroup_thread_id(
+    std::source_location where = std::source_location::current());
+
+/// True in exactly one lane of the warp (elect.sync). All lanes must reach it.
+Value elect(std::source_location where = std::source_location::current());
+
+struct RoleOptions {
+  /// Registers per thread while in this role: a multiple of 8 in 24..256. The
+  /// builder gives the kernel as many at entry as all roles together need, and
+  /// refuses a plan the hardware could never meet.
+  std::optional<int> registers;
+};
+
+/// Code of one warpgroup, by its index. Roles are declared at the top level of
+/// a kernel, each index once.
+void warpgroup(int index, const RoleOptions &options,
+               const std::function<void()> &body,
+               std::source_location where = std::source_location::current());
+void warpgroup(int index, const std::function<void()> &body,
+               std::source_location where = std::source_location::current());
+
+/// Run `body` in one thread: of the warpgroup inside a role, else of the CTA.
+/// Inside another one_thread it is simply run.
+void one_thread(const std::function<void()> &body,
+                std::source_location where = std::source_location::current());
+
+/// bar.sync 0: all threads of the CTA; orders their memory accesses.
+void sync_threads(std::source_location where = std::source_location::current());
+/// bar.sync id, threads: a named barrier 1..15 for that many threads.
+void sync_threads(int id, int threads,
+                  std::source_location where = std::source_location::current());
+
+/// fence.proxy.async.shared::cta: what this thread wrote to shared memory
+/// becomes visible to TMA and wgmma.
+void fence_async_shared(
+    std::source_location where = std::source_location::current());
+
+} // namespace kiln

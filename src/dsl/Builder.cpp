@@ -1,0 +1,252 @@
+// Builder: KernelBuilder, the arguments of a kernel and its end.
+#include "kiln/builder.h"
+#include "dsl/State.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+KernelBuilder::KernelBuilder(std::string name, const KernelOptions &options,
+                             std::source_location where)
+    : state_(std::make_unique<State>(std::move(name), options, where)) {}
+KernelBuilder::~KernelBuilder() = default;
+
+Dim KernelBuilder::dim(const std::string &name, std::source_location where) {
+  Value value = scalar(name, Type::i32, where);
+  state_->dimArguments[name] = state_->use(value, where);
+  return Dim::argument(name);
+}
+
+Value KernelBuilder::scalar(const std::string &name, Type type,
+                            std::source_location where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  int argument = state.addArgument(
+      {.name = name, .kind = ArgumentSpec::Kind::scalar, .type = type}, where);
+  mlir::Value value = state.addParameter(
+      {.kind = ParameterSpec::Kind::scalar, .argument = argument},
+      state.lower(type), where);
+  return state.wrap(value, type);
+}
+
+/// Strides of a row-major tensor where none are given.
+static std::vector<Dim> stridesOf(const std::string &name,
+                                  const std::vector<Dim> &shape,
+                                  std::vector<Dim> strides,
+                                  const std::source_location &where) {
+  if (shape.empty() || shape.size() > 5)
+    userErrorAt(where, "tensor '{}' has {} dimensions; 1 to 5 are possible",
+                name, shape.size());
+  for (const Dim &dim : shape)
+    if (dim.is_constant() && dim.constant() < 1)
+      userErrorAt(where, "tensor '{}' has a dimension of {}; every one must be "
+                         "at least 1",
+                  name, dim.constant());
+  if (strides.empty()) {
+    strides.assign(shape.size(), Dim(1));
+    for (std::size_t i = shape.size() - 1; i-- > 0;)
+      strides[i] = strides[i + 1] * shape[i + 1];
+  }
+  if (strides.size() != shape.size())
+    userErrorAt(where, "tensor '{}' has {} dimensions and {} strides", name,
+                shape.size(), strides.size());
+  return strides;
+}
+
+/// The elements a tensor reaches over, as a shape: rows times their stride.
+static std::vector<Dim> extent(const std::vector<Dim> &shape,
+                               const std::vector<Dim> &strides) {
+  Dim last = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    last = last + (shape[i] - 1) * strides[i];
+  return {last};
+}
+
+Tensor KernelBuilder::tensor(const std::string &name, Type type,
+                             std::vector<Dim> shape, std::vector<Dim> strides,
+                             std::source_location where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  bool isDense = strides.empty();
+  strides = stridesOf(name, shape, std::move(strides), where);
+  int argument = state.addArgument({.name = name,
+                                    .kind = ArgumentSpec::Kind::buffer,
+                                    .type = type,
+                                    .shape = isDense ? shape
+                                                     : extent(shape, strides)},
+                                   where);
+  mlir::Value base = state.addParameter(
+      {.kind = ParameterSpec::Kind::buffer, .argument = argument},
+      state.pointer(1), where);
+  return Tensor(state.wrap(base, Type::u64), type, argument, std::move(shape),
+                std::move(strides));
+}
+
+/// A tensor map parameter for an argument that exists.
+static TmaTensor addTensorMap(KernelBuilder::State &state,
+                              const std::string &name, Type type, int argument,
+                              const std::vector<Dim> &shape,
+                              const std::vector<Dim> &strides,
+                              const TmaOptions &options,
+                              const std::source_location &where) {
+  std::size_t rank = shape.size();
+  if (rank > 2)
+    userErrorAt(where, "tensor map '{}' has {} dimensions; 1 or 2 are "
+                       "supported",
+                name, rank);
+  if (options.tile.size() != rank)
+    userErrorAt(where, "tensor map '{}' has {} dimensions and a tile of {}",
+                name, rank, options.tile.size());
+  if (strides.back() != Dim(1))
+    userErrorAt(where, "tensor map '{}' has an innermost stride of {}; TMA "
+                       "reads rows whose elements are adjacent",
+                name, strides.back().to_string());
+  TileLayout tile{type, rank == 2 ? options.tile[0] : 1, options.tile.back(),
+                  options.swizzle};
+  tile.check(where);
+  TensorMapSpec spec{.type = type, .swizzle = options.swizzle,
+                     .l2 = options.l2, .oob = options.oob};
+  spec.dims = {shape.back()};
+  spec.box = {tile.panel_columns()};
+  if (rank == 2) {
+    spec.dims.push_back(shape[0]);
+    spec.strides_bytes = {strides[0] * size_bytes(type)};
+    spec.box.push_back(tile.rows);
+    const Dim &stride = spec.strides_bytes[0];
+    if (stride.is_constant() && stride.constant() % 16 != 0)
+      userErrorAt(where,
+                  "the rows of tensor map '{}' are {} bytes apart; TMA needs a "
+                  "multiple of 16 (a multiple of {} elements of {})",
+                  name, stride.constant(), 16 / size_bytes(type),
+                  kiln::name(type));
+  }
+  mlir::Value map = state.addParameter(
+      {.kind = ParameterSpec::Kind::tensor_map, .argument = argument,
+       .tensor_map = std::move(spec)},
+      state.pointer(0), where);
+  return TmaTensor(state.wrap(map, Type::u64), tile, static_cast<int>(rank),
+                   name);
+}
+
+TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
+                                    std::vector<Dim> shape,
+                                    const TmaOptions &options,
+                                    std::vector<Dim> strides,
+                                    std::source_location where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  bool isDense = strides.empty();
+  strides = stridesOf(name, shape, std::move(strides), where);
+  int argument = state.addArgument({.name = name,
+                                    .kind = ArgumentSpec::Kind::buffer,
+                                    .type = type,
+                                    .shape = isDense ? shape
+                                                     : extent(shape, strides)},
+                                   where);
+  return addTensorMap(state, name, type, argument, shape, strides, options,
+                      where);
+}
+
+TmaTensor KernelBuilder::tensor_map(const Tensor &tensor,
+                                    const TmaOptions &options,
+                                    std::source_location where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  return addTensorMap(state, state.contract.arguments[tensor.argument()].name,
+                      tensor.type(), tensor.argument(), tensor.shape(),
+                      tensor.strides(), options, where);
+}
+
+void KernelBuilder::grid(Dim x, Dim y, Dim z) {
+  state_->contract.grid = {std::move(x), std::move(y), std::move(z)};
+}
+
+SharedTile KernelBuilder::shared(const TileLayout &layout,
+                                 std::source_location where) {
+  return shared_array(layout, 1, where);
+}
+
+SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
+                                       std::source_location where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  layout.check(where);
+  if (count < 1)
+    userErrorAt(where, "{} shared tiles were asked for; at least 1 is needed",
+                count);
+  std::string what =
+      count == 1 ? fmt::format("tile {}", layout.to_string())
+                 : fmt::format("{} tiles {}", count, layout.to_string());
+  mlir::Value address = state.allocateSmem(
+      what, layout.bytes() * count, layout.alignment_bytes(), where);
+  return SharedTile(state.wrap(address, Type::u32), layout);
+}
+
+MbarrierArray KernelBuilder::mbarriers(int count, std::source_location where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  if (count < 1)
+    userErrorAt(where, "{} mbarriers were asked for; at least 1 is needed",
+                count);
+  mlir::Value address = state.allocateSmem(fmt::format("{} mbarriers", count),
+                                           8 * count, 8, where);
+  state.barriers.push_back({.where = where});
+  return MbarrierArray(state.wrap(address, Type::u32), count,
+                       static_cast<int>(state.barriers.size()) - 1);
+}
+
+Module KernelBuilder::State::finish(const std::source_location &where_) {
+  checkOpen(where_);
+  checkRegisterPlan(*this);
+  checkSharedMemory(*this);
+  checkBarriers(*this);
+  contract.dynamic_smem_bytes = smemBytes;
+  isBuilt = true;
+
+  mlir::Location loc = at(where_);
+  mlir::LLVM::ReturnOp::create(builder, loc, mlir::ValueRange());
+  llvm::SmallVector<mlir::Type> types(entry->getArgumentTypes());
+  function.setFunctionType(mlir::LLVM::LLVMFunctionType::get(
+      mlir::LLVM::LLVMVoidType::get(context.get()), types));
+  auto threads = builder.getDenseI32ArrayAttr(contract.block);
+  function->setAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  // Without these two ptxas ignores setmaxnreg (C7508).
+  function->setAttr(mlir::NVVM::NVVMDialect::getReqntidAttrName(), threads);
+  function->setAttr(mlir::NVVM::NVVMDialect::getMinctasmAttrName(),
+                    builder.getI32IntegerAttr(contract.ctas_per_sm));
+  if (contract.registers_at_entry)
+    function->setAttr(mlir::NVVM::NVVMDialect::getMaxnregAttrName(),
+                      builder.getI32IntegerAttr(contract.registers_at_entry));
+  auto mapType = mlir::LLVM::LLVMArrayType::get(builder.getI64Type(), 16);
+  for (unsigned i = 0; i < isTensorMap.size(); ++i) {
+    if (!isTensorMap[i])
+      continue;
+    function.setArgAttr(i, "llvm.byval", mlir::TypeAttr::get(mapType));
+    function.setArgAttr(i, "llvm.align", builder.getI64IntegerAttr(64));
+    function.setArgAttr(i,
+                        mlir::NVVM::NVVMDialect::getGridConstantAttrName(),
+                        builder.getUnitAttr());
+  }
+  DiagnosticCollector diagnostics(*context);
+  if (mlir::failed(mlir::verify(*module)))
+    diagnostics.raise(fmt::format("kernel {} is not valid", name));
+
+  auto impl = std::make_unique<Module::Impl>();
+  impl->name = name;
+  impl->target = options.target;
+  impl->contract = contract;
+  impl->context = std::move(context);
+  impl->module = std::move(module);
+  return Module(std::move(impl));
+}
+
+Module KernelBuilder::module(std::source_location where) {
+  return state_->finish(where);
+}
+
+Kernel KernelBuilder::build(const CompileOptions &options,
+                            std::source_location where) {
+  return compile(state_->finish(where), options);
+}
+
+} // namespace kiln

@@ -1,0 +1,304 @@
+// State: values, locations and memory of the kernel under construction.
+#include "dsl/State.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+static thread_local KernelBuilder::State *currentState = nullptr;
+
+static constexpr const char *kSmemSymbol = "kiln_smem";
+static constexpr int kSmemAlignment = 1024;
+
+/// PTX identifiers: what an entry may be called.
+static bool isIdentifier(const std::string &name) {
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
+    return false;
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_';
+  });
+}
+
+/// The number of threads the options ask for.
+static int threadsOf(const KernelOptions &options, const std::string &name,
+                     const DeviceDescription &device, const SourceLine &where) {
+  if (options.threads < 0 || options.warpgroups < 0)
+    userErrorAt(where, "kernel {} has {} threads and {} warpgroups; neither "
+                       "may be negative",
+                name, options.threads, options.warpgroups);
+  int fromGroups = options.warpgroups * 128;
+  if (options.threads && fromGroups && options.threads != fromGroups)
+    userErrorAt(where, "kernel {} has {} threads and {} warpgroups, which are "
+                       "{} threads; give one of the two",
+                name, options.threads, options.warpgroups, fromGroups);
+  int threads = options.threads ? options.threads : fromGroups;
+  if (threads < 1 || threads > device.max_threads_per_cta)
+    userErrorAt(where,
+                "kernel {} has {} threads per CTA; {} takes 1 to {} "
+                "(KernelOptions::threads or warpgroups)",
+                name, threads, options.target, device.max_threads_per_cta);
+  return threads;
+}
+
+KernelBuilder::State::State(std::string kernelName,
+                            const KernelOptions &kernelOptions,
+                            const std::source_location &location)
+    : context(makeContext()), builder(context.get()),
+      name(std::move(kernelName)), options(kernelOptions),
+      device(DeviceDescription::for_target(kernelOptions.target)),
+      where(location), enclosing_(currentState) {
+  if (!isIdentifier(name))
+    userErrorAt(where,
+                "'{}' cannot name a kernel; use letters, digits and _, not "
+                "beginning with a digit",
+                name);
+  contract.block = {threadsOf(options, name, device, where), 1, 1};
+  contract.ctas_per_sm = options.ctas_per_sm;
+  if (options.ctas_per_sm < 1 ||
+      options.ctas_per_sm > device.max_ctas_per_sm)
+    userErrorAt(where, "kernel {} asks for {} CTAs per SM; {} holds 1 to {}",
+                name, options.ctas_per_sm, options.target,
+                device.max_ctas_per_sm);
+
+  mlir::Location loc = at(location);
+  module = mlir::ModuleOp::create(loc);
+  builder.setInsertionPointToStart(module->getBody());
+  gpuModule = mlir::gpu::GPUModuleOp::create(builder, loc, "kernels");
+  builder.setInsertionPointToStart(gpuModule.getBody());
+  auto bytes = mlir::LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+  mlir::LLVM::GlobalOp::create(builder, loc, bytes, /*isConstant=*/false,
+                               mlir::LLVM::Linkage::External, kSmemSymbol,
+                               mlir::Attribute(), kSmemAlignment,
+                               /*addrSpace=*/3);
+  auto type = mlir::LLVM::LLVMFunctionType::get(
+      mlir::LLVM::LLVMVoidType::get(context.get()), {});
+  function = mlir::LLVM::LLVMFuncOp::create(builder, loc, name, type);
+  entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToEnd(entry);
+  currentState = this;
+}
+
+KernelBuilder::State::~State() {
+  if (currentState == this)
+    currentState = enclosing_;
+}
+
+KernelBuilder::State &
+KernelBuilder::State::current(const std::source_location &where) {
+  if (!currentState)
+    userErrorAt(where, "there is no kernel under construction in this thread; "
+                       "make a KernelBuilder first");
+  currentState->checkOpen(where);
+  return *currentState;
+}
+
+void KernelBuilder::State::checkOpen(const std::source_location &at) const {
+  if (isBuilt)
+    userErrorAt(at, "kernel {} has been built already; a KernelBuilder builds "
+                    "one kernel, once",
+                name);
+}
+
+mlir::Location KernelBuilder::State::at(const std::source_location &own) {
+  const std::source_location &line = collectiveLine ? *collectiveLine : own;
+  return mlir::FileLineColLoc::get(context.get(), line.file_name(),
+                                   line.line(), line.column());
+}
+
+mlir::Type KernelBuilder::State::lower(Type type) {
+  switch (type) {
+  case Type::f16:
+    return builder.getF16Type();
+  case Type::bf16:
+    return builder.getBF16Type();
+  case Type::f32:
+  case Type::tf32:
+    return builder.getF32Type();
+  case Type::f64:
+    return builder.getF64Type();
+  default:
+    // Eight-bit floats travel as their bits.
+    return builder.getIntegerType(size_bits(type));
+  }
+}
+
+mlir::Type KernelBuilder::State::pointer(int addressSpace) {
+  return mlir::LLVM::LLVMPointerType::get(context.get(), addressSpace);
+}
+
+/// "gemm.cpp:12" of an MLIR location.
+static std::string describe(mlir::Location location) {
+  if (auto line = location->findInstanceOf<mlir::FileLineColLoc>())
+    return fmt::format("{}:{}", line.getFilename().str(), line.getLine());
+  return "an unknown line";
+}
+
+mlir::Value KernelBuilder::State::use(const Value &value,
+                                      const std::source_location &at) {
+  if (!value.is_valid())
+    userErrorAt(at, "this Value was never given one; assign it before use");
+  if (value.kernel() != this)
+    userErrorAt(at, "this Value belongs to another kernel than {}", name);
+  auto result = mlir::Value::getFromOpaquePointer(value.impl());
+  mlir::Region *home = result.getParentRegion();
+  if (home->isAncestor(builder.getInsertionBlock()->getParent()))
+    return result;
+  userErrorAt(at,
+              "a value made at {} is used outside its region, the body begun "
+              "at {}; carry it out with a Var declared before that body",
+              describe(result.getLoc()),
+              describe(home->getParentOp()->getLoc()));
+}
+
+mlir::Value KernelBuilder::State::constant(Type type, std::int64_t value,
+                                           const std::source_location &at_) {
+  mlir::Type lowered = lower(type);
+  mlir::TypedAttr attribute =
+      is_float(type) ? mlir::TypedAttr(builder.getFloatAttr(
+                           lowered, static_cast<double>(value)))
+                     : mlir::TypedAttr(builder.getIntegerAttr(lowered, value));
+  return mlir::arith::ConstantOp::create(builder, at(at_), attribute);
+}
+
+mlir::Value KernelBuilder::State::dimValue(const Dim &dim, Type type,
+                                           const std::source_location &where_) {
+  if (dim.is_constant())
+    return constant(type, dim.constant(), where_);
+  if (dim.op() == Dim::Op::argument) {
+    auto found = dimArguments.find(dim.argument_name());
+    if (found == dimArguments.end())
+      userErrorAt(where_, "'{}' is no dimension of kernel {}; declare it with "
+                          "KernelBuilder::dim",
+                  dim.argument_name(), name);
+    if (size_bits(type) == 32)
+      return found->second;
+    return mlir::arith::ExtSIOp::create(builder, at(where_), lower(type),
+                                        found->second);
+  }
+  mlir::Value lhs = dimValue(dim.lhs(), type, where_);
+  mlir::Value rhs = dimValue(dim.rhs(), type, where_);
+  mlir::Location loc = at(where_);
+  // Dimensions are not negative, so unsigned division is theirs.
+  switch (dim.op()) {
+  case Dim::Op::add:
+    return mlir::arith::AddIOp::create(builder, loc, lhs, rhs);
+  case Dim::Op::sub:
+    return mlir::arith::SubIOp::create(builder, loc, lhs, rhs);
+  case Dim::Op::mul:
+    return mlir::arith::MulIOp::create(builder, loc, lhs, rhs);
+  case Dim::Op::div:
+    return mlir::arith::DivUIOp::create(builder, loc, lhs, rhs);
+  case Dim::Op::ceil_div: {
+    mlir::Value one = constant(type, 1, where_);
+    mlir::Value less = mlir::arith::SubIOp::create(builder, loc, rhs, one);
+    mlir::Value sum = mlir::arith::AddIOp::create(builder, loc, lhs, less);
+    return mlir::arith::DivUIOp::create(builder, loc, sum, rhs);
+  }
+  case Dim::Op::mod:
+    return mlir::arith::RemUIOp::create(builder, loc, lhs, rhs);
+  case Dim::Op::min:
+    return mlir::arith::MinSIOp::create(builder, loc, lhs, rhs);
+  default:
+    return mlir::arith::MaxSIOp::create(builder, loc, lhs, rhs);
+  }
+}
+
+Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
+  if (auto *value = std::get_if<Value>(&operand.operand())) {
+    use(*value, operand.where());
+    return *value;
+  }
+  if (auto *dim = std::get_if<Dim>(&operand.operand())) {
+    if (is_float(fallback) || size_bits(fallback) < 32)
+      userErrorAt(operand.where(),
+                  "the dimension {} is an integer of 32 bits or more; cast it "
+                  "to use it as {}",
+                  dim->to_string(), kiln::name(fallback));
+    return wrap(dimValue(*dim, fallback, operand.where()), fallback);
+  }
+  if (auto *integer = std::get_if<std::int64_t>(&operand.operand()))
+    return wrap(constant(fallback, *integer, operand.where()), fallback);
+  double number = std::get<double>(operand.operand());
+  if (!is_float(fallback))
+    userErrorAt(operand.where(),
+                "the literal {} is no {}; cast one of the operands", number,
+                kiln::name(fallback));
+  mlir::Value value = mlir::arith::ConstantOp::create(
+      builder, at(operand.where()),
+      builder.getFloatAttr(lower(fallback), number));
+  return wrap(value, fallback);
+}
+
+mlir::Value KernelBuilder::State::use(const At &operand, Type type) {
+  Value value = resolve(operand, type);
+  if (value.type() != type)
+    userErrorAt(operand.where(), "expected a value of type {}, found {}; "
+                                 "`cast` converts",
+                kiln::name(type), kiln::name(value.type()));
+  return use(value, operand.where());
+}
+
+mlir::Value KernelBuilder::State::slot(mlir::Type type,
+                                       const std::source_location &where_) {
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(entry);
+  mlir::Value one = constant(Type::i32, 1, where_);
+  return mlir::LLVM::AllocaOp::create(builder, at(where_), pointer(0), type,
+                                      one);
+}
+
+mlir::Value KernelBuilder::State::offset(mlir::Value address,
+                                         mlir::Value bytes,
+                                         const std::source_location &where_) {
+  return mlir::LLVM::GEPOp::create(builder, at(where_), address.getType(),
+                                   builder.getI8Type(), address, bytes);
+}
+
+mlir::Value KernelBuilder::State::inlineAsm(
+    const std::string &text, const std::string &constraints,
+    mlir::ValueRange operands, mlir::Type result,
+    const std::source_location &where_) {
+  auto op = mlir::LLVM::InlineAsmOp::create(
+      builder, at(where_), result ? mlir::TypeRange(result) : mlir::TypeRange(),
+      operands, text, constraints, /*has_side_effects=*/true,
+      /*is_align_stack=*/false, mlir::LLVM::TailCallKind::None, nullptr,
+      nullptr);
+  return result ? op.getRes() : mlir::Value();
+}
+
+mlir::Value
+KernelBuilder::State::allocateSmem(const std::string &what, int bytes,
+                                   int alignment,
+                                   const std::source_location &where_) {
+  int start = (smemBytes + alignment - 1) / alignment * alignment;
+  smem.push_back({what, start, bytes, where_});
+  smemBytes = start + bytes;
+  mlir::Value base = mlir::LLVM::AddressOfOp::create(
+      builder, at(where_), pointer(3), kSmemSymbol);
+  if (start == 0)
+    return base;
+  return offset(base, constant(Type::i32, start, where_), where_);
+}
+
+int KernelBuilder::State::addArgument(ArgumentSpec spec,
+                                      const std::source_location &where_) {
+  for (const ArgumentSpec &other : contract.arguments)
+    if (other.name == spec.name)
+      userErrorAt(where_, "kernel {} has an argument called '{}' already", name,
+                  spec.name);
+  if (!isIdentifier(spec.name))
+    userErrorAt(where_, "'{}' cannot name an argument; use letters, digits and "
+                        "_, not beginning with a digit",
+                spec.name);
+  contract.arguments.push_back(std::move(spec));
+  return static_cast<int>(contract.arguments.size()) - 1;
+}
+
+mlir::Value
+KernelBuilder::State::addParameter(ParameterSpec spec, mlir::Type type,
+                                   const std::source_location &where_) {
+  isTensorMap.push_back(spec.kind == ParameterSpec::Kind::tensor_map);
+  contract.parameters.push_back(std::move(spec));
+  return entry->addArgument(type, at(where_));
+}
+
+} // namespace kiln

@@ -1,0 +1,124 @@
+// State: the kernel under construction, for the files of this room.
+//
+// Everything the language does ends in a call of the MLIR builder held here.
+// User lambdas are run by our own code, never inside an MLIR callback: they may
+// throw, and MLIR's frames cannot be unwound.
+#pragma once
+
+#include "dsl/LocationScope.h"
+#include "kiln/builder.h"
+#include "kiln/device_description.h"
+#include "kiln/threads.h"
+#include "lower/Module.h"
+
+#include <map>
+
+namespace kiln {
+
+/// A warpgroup's role with a register budget.
+struct Role {
+  int index;
+  std::optional<int> registers;
+  SourceLine where;
+  mlir::NVVM::SetMaxRegisterOp op;
+};
+
+/// One piece of shared memory.
+struct SmemAllocation {
+  std::string what;
+  int offset;
+  int bytes;
+  SourceLine where;
+};
+
+/// What happened to the barriers of one allocation, for the check at the end.
+struct BarrierUse {
+  SourceLine where;
+  SourceLine firstWait;
+  bool hasArrive = false;
+  bool hasInit = false;
+};
+
+class KernelBuilder::State {
+public:
+  State(std::string name, const KernelOptions &options,
+        const std::source_location &where);
+  ~State();
+
+  /// The kernel of this thread. Throws UserError where there is none.
+  static State &current(const std::source_location &where);
+  /// The same, and it must not have been built.
+  void checkOpen(const std::source_location &where) const;
+
+  // Locations and values.
+  mlir::Location at(const std::source_location &where);
+  mlir::Type lower(Type type);
+  mlir::Type pointer(int addressSpace);
+  Value wrap(mlir::Value value, Type type) {
+    return Value(value.getAsOpaquePointer(), this, type);
+  }
+  /// The MLIR value, checked: of this kernel, and visible here.
+  mlir::Value use(const Value &value, const std::source_location &where);
+  /// Any operand as a value of `type`; a Value must have it already.
+  mlir::Value use(const At &operand, Type type);
+  /// Any operand; literals and Dims take `fallback`.
+  Value resolve(const At &operand, Type fallback);
+  mlir::Value constant(Type type, std::int64_t value,
+                       const std::source_location &where);
+  mlir::Value dimValue(const Dim &dim, Type type,
+                       const std::source_location &where);
+  /// A variable in registers: an alloca of the entry block.
+  mlir::Value slot(mlir::Type type, const std::source_location &where);
+  /// `address` moved by `bytes`.
+  mlir::Value offset(mlir::Value address, mlir::Value bytes,
+                     const std::source_location &where);
+
+  /// Inline assembly with side effects; `outputs` empty: no result.
+  mlir::Value inlineAsm(const std::string &text, const std::string &constraints,
+                        mlir::ValueRange operands, mlir::Type result,
+                        const std::source_location &where);
+
+  // Shared memory.
+  mlir::Value allocateSmem(const std::string &what, int bytes, int alignment,
+                           const std::source_location &where);
+
+  // Arguments.
+  int addArgument(ArgumentSpec spec, const std::source_location &where);
+  mlir::Value addParameter(ParameterSpec spec, mlir::Type type,
+                           const std::source_location &where);
+
+  /// Close the kernel: checks, attributes, verification.
+  Module finish(const std::source_location &where);
+
+  std::unique_ptr<mlir::MLIRContext> context;
+  mlir::OpBuilder builder;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::gpu::GPUModuleOp gpuModule;
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::Block *entry = nullptr;
+
+  std::string name;
+  KernelOptions options;
+  const DeviceDescription &device;
+  SourceLine where;
+  LaunchContract contract;
+  std::map<std::string, mlir::Value> dimArguments;
+  std::vector<bool> isTensorMap; ///< per parameter
+  std::vector<SmemAllocation> smem;
+  int smemBytes = 0;
+  std::vector<Role> roles;
+  std::vector<BarrierUse> barriers;
+  std::optional<int> currentRole;
+  bool isOneThread = false;
+  bool isBuilt = false;
+
+private:
+  State *enclosing_; ///< of this thread, before this one
+};
+
+// Checks of a finished kernel (Checks.cpp); each throws UserError.
+void checkRegisterPlan(KernelBuilder::State &state);
+void checkSharedMemory(const KernelBuilder::State &state);
+void checkBarriers(const KernelBuilder::State &state);
+
+} // namespace kiln

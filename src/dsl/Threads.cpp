@@ -1,0 +1,115 @@
+// Threads: ids, elections, barriers and fences, one instruction each.
+#include "kiln/threads.h"
+#include "dsl/State.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+/// One special register per axis.
+template <typename X, typename Y, typename Z>
+static Value readRegister(Axis axis, const std::source_location &where) {
+  auto &state = KernelBuilder::State::current(where);
+  mlir::Location loc = state.at(where);
+  mlir::Type i32 = state.builder.getI32Type();
+  mlir::Value value;
+  switch (axis) {
+  case Axis::x:
+    value = X::create(state.builder, loc, i32);
+    break;
+  case Axis::y:
+    value = Y::create(state.builder, loc, i32);
+    break;
+  case Axis::z:
+    value = Z::create(state.builder, loc, i32);
+    break;
+  }
+  return state.wrap(value, Type::i32);
+}
+
+Value thread_id(Axis axis, std::source_location where) {
+  return readRegister<mlir::NVVM::ThreadIdXOp, mlir::NVVM::ThreadIdYOp,
+                      mlir::NVVM::ThreadIdZOp>(axis, where);
+}
+
+Value block_id(Axis axis, std::source_location where) {
+  return readRegister<mlir::NVVM::BlockIdXOp, mlir::NVVM::BlockIdYOp,
+                      mlir::NVVM::BlockIdZOp>(axis, where);
+}
+
+Value grid_size(Axis axis, std::source_location where) {
+  return readRegister<mlir::NVVM::GridDimXOp, mlir::NVVM::GridDimYOp,
+                      mlir::NVVM::GridDimZOp>(axis, where);
+}
+
+/// `value` as lane 0 has it, so that ptxas knows all lanes agree (else C7520).
+static Value uniform(const Value &value, const std::source_location &where) {
+  auto &state = KernelBuilder::State::current(where);
+  mlir::Value mask = state.constant(Type::i32, -1, where);
+  mlir::Value lane = state.constant(Type::i32, 0, where);
+  mlir::Value clamp = state.constant(Type::i32, 31, where);
+  mlir::Value result = mlir::NVVM::ShflOp::create(
+      state.builder, state.at(where), state.builder.getI32Type(), mask,
+      state.use(value, where), lane, clamp, mlir::NVVM::ShflKind::idx,
+      mlir::UnitAttr());
+  return state.wrap(result, Type::i32);
+}
+
+Value warp_id(std::source_location where) {
+  return uniform(thread_id(Axis::x, where) >> At(5, where), where);
+}
+
+Value warpgroup_id(std::source_location where) {
+  return uniform(thread_id(Axis::x, where) >> At(7, where), where);
+}
+
+Value lane_id(std::source_location where) {
+  return thread_id(Axis::x, where) & At(31, where);
+}
+
+Value warpgroup_thread_id(std::source_location where) {
+  return thread_id(Axis::x, where) & At(127, where);
+}
+
+Value elect(std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  mlir::Value result = mlir::NVVM::ElectSyncOp::create(
+      state.builder, state.at(where), state.builder.getI1Type(), mlir::Value());
+  return state.wrap(result, Type::i1);
+}
+
+void sync_threads(std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  if (state.currentRole)
+    userErrorAt(where, "sync_threads() waits for all {} threads of the CTA and "
+                       "stands inside the role of warpgroup {}; use a named "
+                       "barrier, sync_threads(id, threads)",
+                state.contract.threads(), *state.currentRole);
+  mlir::NVVM::BarrierOp::create(state.builder, state.at(where));
+}
+
+void sync_threads(int id, int threads, std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  if (id < 1 || id > 15)
+    userErrorAt(where, "there is no named barrier {}; 1 to 15 are free", id);
+  if (threads < 32 || threads % 32 != 0 || threads > state.contract.threads())
+    userErrorAt(where, "barrier {} waits for {} threads; it takes whole warps: "
+                       "a multiple of 32 up to {}",
+                id, threads, state.contract.threads());
+  mlir::NVVM::BarrierOp::create(
+      state.builder, state.at(where), mlir::TypeRange(),
+      state.constant(Type::i32, id, where),
+      state.constant(Type::i32, threads, where),
+      mlir::NVVM::BarrierReductionAttr(), mlir::Value());
+}
+
+void fence_async_shared(std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  mlir::NVVM::FenceProxyOp::create(
+      state.builder, state.at(where),
+      mlir::NVVM::ProxyKindAttr::get(state.context.get(),
+                                     mlir::NVVM::ProxyKind::async_shared),
+      mlir::NVVM::SharedSpaceAttr::get(state.context.get(),
+                                       mlir::NVVM::SharedSpace::shared_cta));
+}
+
+} // namespace kiln

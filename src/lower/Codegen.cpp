@@ -1,0 +1,159 @@
+// Codegen: LLVM's half of the lowering, from the llvm dialect to PTX text.
+#include "lower/Lowering.h"
+#include "support/Error.h"
+
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+// Only the NVPTX back end is linked; the headers that declare all of LLVM's
+// targets would ask for every one of them.
+extern "C" {
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+namespace kiln {
+
+static constexpr const char *kTriple = "nvptx64-nvidia-cuda";
+
+/// The oldest PTX version that has what Kiln emits for `target`, so that the
+/// widest range of drivers takes it.
+static const char *ptxFeature(const std::string &target) {
+  return target.rfind("sm_10", 0) == 0 ? "+ptx86" : "+ptx80";
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+makeTargetMachine(const std::string &target, int optLevel) {
+  static const bool isInitialised = [] {
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  (void)isInitialised;
+  llvm::Triple triple(kTriple);
+  std::string error;
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    internalError("LLVM has no NVPTX back end: {}", error);
+  auto level = static_cast<llvm::CodeGenOptLevel>(optLevel);
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, target, ptxFeature(target), {}, std::nullopt, std::nullopt,
+      level));
+}
+
+/// Inline assembly as MLIR writes it is not convergent, and LLVM did move a
+/// `.sync.aligned` into divergent arms. Every piece of ours may be one.
+static void markInlineAsmConvergent(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::BasicBlock &block : function)
+      for (llvm::Instruction &instruction : block)
+        if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+          if (call->isInlineAsm())
+            call->setConvergent();
+}
+
+/// Run LLVM's standard pipeline.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     int optLevel) {
+  // A k-loop unrolled or peeled behind our back duplicates aligned barriers
+  // and quadruples the code; a C++ loop in the kernel's source unrolls where
+  // that is wanted.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  tuning.LoopVectorization = false;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  const llvm::OptimizationLevel kLevels[] = {
+      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  llvm::OptimizationLevel level = kLevels[optLevel];
+  llvm::ModulePassManager passes =
+      optLevel == 0 ? builder.buildO0DefaultPipeline(level)
+                    : builder.buildPerModuleDefaultPipeline(level);
+  passes.run(module, modules);
+}
+
+std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
+                                          llvm::LLVMContext &context,
+                                          const std::string &target,
+                                          int optLevel) {
+  auto gpuModules = module.getOps<mlir::gpu::GPUModuleOp>();
+  // Checked when the module was built or parsed: it holds exactly one.
+  assert(!gpuModules.empty());
+  DiagnosticCollector diagnostics(*module.getContext());
+  std::unique_ptr<llvm::Module> llvmModule =
+      mlir::translateModuleToLLVMIR(*gpuModules.begin(), context, "kiln");
+  if (!llvmModule)
+    diagnostics.raise("the module cannot be translated to LLVM IR");
+  auto machine = makeTargetMachine(target, optLevel);
+  llvmModule->setTargetTriple(llvm::Triple(kTriple));
+  llvmModule->setDataLayout(machine->createDataLayout());
+  markInlineAsmConvergent(*llvmModule);
+  optimize(*llvmModule, *machine, optLevel);
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (llvm::verifyModule(*llvmModule, &stream))
+    internalError("LLVM IR does not verify: {}", problem);
+  return llvmModule;
+}
+
+namespace {
+/// Back-end errors as text: LLVM's default handler would exit the process.
+struct CollectErrors : llvm::DiagnosticHandler {
+  std::string &errors;
+  explicit CollectErrors(std::string &errors) : errors(errors) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error)
+      return true;
+    llvm::raw_string_ostream stream(errors);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    stream << "\n  ";
+    info.print(printer);
+    return true;
+  }
+};
+} // namespace
+
+std::string lowerToPtx(llvm::Module &module, const std::string &target) {
+  auto machine = makeTargetMachine(target, 3);
+  std::string errors;
+  module.getContext().setDiagnosticHandler(
+      std::make_unique<CollectErrors>(errors));
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    internalError("LLVM's NVPTX back end cannot emit assembly");
+  passes.run(module);
+  if (!errors.empty())
+    userError("LLVM cannot generate PTX for {}:{}", target, errors);
+  return std::string(text);
+}
+
+} // namespace kiln

@@ -1,0 +1,173 @@
+// Compile: the public road from a Module to a Kernel, with the cache beside it.
+#include "kiln/compile.h"
+#include "lower/Lowering.h"
+#include "support/Cache.h"
+#include "support/Error.h"
+#include "support/Hash.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Parser/Parser.h"
+
+#include "llvm/Config/llvm-config.h"
+
+#include <chrono>
+
+namespace kiln {
+
+std::string version() {
+  return KILN_VERSION " (LLVM " LLVM_VERSION_STRING ")";
+}
+
+Module::Module(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Module::Module(Module &&) noexcept = default;
+Module &Module::operator=(Module &&) noexcept = default;
+Module::~Module() = default;
+
+const std::string &Module::name() const { return impl_->name; }
+const std::string &Module::target() const { return impl_->target; }
+const LaunchContract &Module::contract() const { return impl_->contract; }
+
+/// The kernels of a gpu.module: gpu.func kernels and llvm.func with
+/// nvvm.kernel.
+static std::vector<mlir::Operation *> kernelsOf(mlir::gpu::GPUModuleOp module) {
+  std::vector<mlir::Operation *> kernels;
+  for (mlir::Operation &op : module.getBodyRegion().getOps())
+    if (op.hasAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName()) ||
+        op.hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName()))
+      kernels.push_back(&op);
+  return kernels;
+}
+
+Module parse_module(std::string_view text, const std::string &file_name,
+                    const std::string &target) {
+  auto impl = std::make_unique<Module::Impl>();
+  impl->context = makeContext();
+  impl->target = target;
+  DiagnosticCollector diagnostics(*impl->context);
+  mlir::ParserConfig config(impl->context.get());
+  impl->module = mlir::parseSourceString<mlir::ModuleOp>(
+      llvm::StringRef(text.data(), text.size()), config, file_name);
+  if (!impl->module)
+    diagnostics.raise(fmt::format("{} is not MLIR that Kiln can read",
+                                  file_name));
+  auto gpuModules =
+      llvm::to_vector(impl->module->getOps<mlir::gpu::GPUModuleOp>());
+  if (gpuModules.size() != 1)
+    userError("{} holds {} gpu.module operations at its top level; Kiln lowers "
+              "files with exactly one",
+              file_name, gpuModules.size());
+  auto kernels = kernelsOf(gpuModules.front());
+  if (kernels.empty())
+    userError("the gpu.module @{} of {} has no kernel: mark a gpu.func with "
+              "'kernel' or an llvm.func with 'nvvm.kernel'",
+              gpuModules.front().getName().str(), file_name);
+  impl->name = mlir::SymbolTable::getSymbolName(kernels.front()).str();
+  return Module(std::move(impl));
+}
+
+/// The module as bytes that change whenever its meaning or its lines do.
+static std::string moduleBytes(Module::Impl &impl) {
+  std::string bytes;
+  llvm::raw_string_ostream stream(bytes);
+  if (mlir::failed(mlir::writeBytecodeToFile(impl.module.get(), stream)))
+    internalError("kernel {} cannot be written as bytecode", impl.name);
+  return bytes;
+}
+
+/// Everything the PTX depends on, in one key.
+static std::string cacheKey(Module::Impl &impl,
+                            const CompileOptions &options) {
+  return hashHex(fmt::format("kernel\n{}\n{}\n{}\n{}\n{}", version(),
+                             impl.target, options.opt_level,
+                             hashHex(Kernel{impl.name, impl.target, "",
+                                            impl.contract}
+                                         .serialize()),
+                             moduleBytes(impl)));
+}
+
+namespace {
+/// Adds the time it lived to a counter.
+class Stopwatch {
+public:
+  explicit Stopwatch(double *us) : us_(us) {}
+  ~Stopwatch() {
+    if (us_)
+      *us_ += std::chrono::duration<double, std::micro>(
+                  std::chrono::steady_clock::now() - start_)
+                  .count();
+  }
+
+private:
+  double *us_;
+  std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+};
+} // namespace
+
+static void checkOptions(const CompileOptions &options) {
+  if (options.opt_level < 0 || options.opt_level > 3)
+    userError("optimisation level {} does not exist; use 0, 1, 2 or 3",
+              options.opt_level);
+}
+
+/// The text of `op` with its locations.
+static std::string printOp(mlir::Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, mlir::OpPrintingFlags().enableDebugInfo());
+  return text + "\n";
+}
+
+std::string emit(const Module &module, Stage stage,
+                 const CompileOptions &options) {
+  checkOptions(options);
+  Module::Impl &impl = module.impl();
+  if (stage == Stage::mlir)
+    return printOp(impl.module.get());
+  CompileOptions::Timing unused;
+  auto &timing = options.timing ? *options.timing : unused;
+  mlir::OwningOpRef<mlir::ModuleOp> lowered(impl.module->clone());
+  {
+    Stopwatch watch(&timing.lower_us);
+    lowerToNvvm(*lowered);
+  }
+  if (stage == Stage::nvvm)
+    return printOp(*lowered);
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule;
+  {
+    Stopwatch watch(&timing.llvm_us);
+    llvmModule =
+        lowerToLlvm(*lowered, context, impl.target, options.opt_level);
+  }
+  if (stage == Stage::llvm) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvmModule->print(stream, nullptr);
+    return text;
+  }
+  Stopwatch watch(&timing.ptx_us);
+  return lowerToPtx(*llvmModule, impl.target);
+}
+
+Kernel compile(const Module &module, const CompileOptions &options) {
+  checkOptions(options);
+  Module::Impl &impl = module.impl();
+  Cache &cache = Cache::ofProcess();
+  bool useCache = options.use_cache && cache.isOn();
+  std::string key = useCache ? cacheKey(impl, options) : std::string();
+  if (useCache) {
+    if (auto bytes = cache.get(key)) {
+      if (options.timing)
+        options.timing->from_cache = true;
+      return Kernel::deserialize(*bytes, "cache entry " + key);
+    }
+  }
+  Kernel kernel{impl.name, impl.target, emit(module, Stage::ptx, options),
+                impl.contract};
+  if (useCache)
+    cache.put(key, kernel.serialize());
+  return kernel;
+}
+
+} // namespace kiln

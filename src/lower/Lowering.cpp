@@ -1,0 +1,95 @@
+// Lowering: the ordered list of MLIR passes, each with its reason.
+//
+// Kiln's own kernels are llvm.func with scf, arith, math and nvvm inside a
+// gpu.module; a gpu.module somebody else wrote may also use gpu.func, memref,
+// vector, affine and nvgpu. Both take the same road. Everything after this file
+// is LLVM's (Codegen.cpp).
+#include "lower/Lowering.h"
+#include "support/Error.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+
+namespace kiln {
+
+namespace {
+/// One pass, why it is there, and why at this place.
+struct Step {
+  const char *name;
+  const char *reason;
+  std::unique_ptr<mlir::Pass> (*make)();
+  /// On which operation it runs: the whole module or each gpu.module in it.
+  enum { onModule, onGpuModule } where;
+};
+} // namespace
+
+static const Step kSteps[] = {
+    {"convert-nvgpu-to-nvvm",
+     "nvgpu operations become nvvm ones while their memrefs still have shapes",
+     [] { return mlir::createConvertNVGPUToNVVMPass(); }, Step::onGpuModule},
+    {"convert-vector-to-scf",
+     "multi-dimensional vector transfers become loops over what LLVM has",
+     [] { return mlir::createConvertVectorToSCFPass(); }, Step::onGpuModule},
+    {"expand-strided-metadata",
+     "subviews become arithmetic; must precede affine lowering, which it emits",
+     [] { return mlir::memref::createExpandStridedMetadataPass(); },
+     Step::onGpuModule},
+    {"lower-affine", "affine maps become arith; must precede scf lowering",
+     [] { return mlir::createLowerAffinePass(); }, Step::onGpuModule},
+    {"convert-scf-to-cf",
+     "structured loops and branches become blocks, which LLVM needs",
+     [] { return mlir::createSCFToControlFlowPass(); }, Step::onGpuModule},
+    {"convert-gpu-to-nvvm",
+     "gpu, arith, math, memref, vector, cf and index become llvm and nvvm in "
+     "one conversion; printf becomes vprintf",
+     [] { return mlir::createConvertGpuOpsToNVVMOps(); }, Step::onGpuModule},
+    {"convert-nvvm-to-llvm",
+     "nvvm operations that are PTX text become llvm.inline_asm",
+     [] { return mlir::createConvertNVVMToLLVMPass(); }, Step::onGpuModule},
+    {"reconcile-unrealized-casts",
+     "casts that cancel disappear; one that stays is an error here and not in "
+     "the translation",
+     [] { return mlir::createReconcileUnrealizedCastsPass(); },
+     Step::onGpuModule},
+    {"ensure-debug-info-scope-on-llvm-func",
+     "without a scope no line reaches PTX; directives only, because line tables "
+     "turn the target into 'debug' and cost the optimisation",
+     [] {
+       mlir::LLVM::DIScopeForLLVMFuncOpPassOptions options;
+       options.emissionKind = mlir::LLVM::DIEmissionKind::DebugDirectivesOnly;
+       return mlir::LLVM::createDIScopeForLLVMFuncOpPass(options);
+     },
+     Step::onModule},
+};
+
+std::vector<LoweringStep> loweringSteps() {
+  std::vector<LoweringStep> steps;
+  for (const Step &step : kSteps)
+    steps.push_back({step.name, step.reason});
+  return steps;
+}
+
+void lowerToNvvm(mlir::ModuleOp module) {
+  mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
+  // Every operation was verified when the module was finished or parsed, and is
+  // verified once more after the last pass.
+  manager.enableVerifier(false);
+  for (const Step &step : kSteps) {
+    if (step.where == Step::onGpuModule)
+      manager.addNestedPass<mlir::gpu::GPUModuleOp>(step.make());
+    else
+      manager.addPass(step.make());
+  }
+  DiagnosticCollector diagnostics(*module.getContext());
+  if (mlir::failed(manager.run(module)) || mlir::failed(mlir::verify(module)))
+    diagnostics.raise("the module cannot be lowered to NVVM");
+}
+
+} // namespace kiln

@@ -1,0 +1,51 @@
+// Disassemble: machine code as text, by the toolkit's own programs.
+#include "kiln/assemble.h"
+#include "ptx/FindTool.h"
+#include "ptx/Process.h"
+#include "ptx/TemporaryFolder.h"
+#include "support/Error.h"
+
+#include <filesystem>
+
+namespace kiln {
+
+static constexpr std::chrono::minutes kTimeLimit{2};
+
+/// `name` beside the ptxas that would be used, else where the toolkit is: a
+/// disassembler that is older than the assembler does not know its code.
+static std::optional<std::string> findBesidePtxas(std::string_view name) {
+  if (std::optional<std::string> ptxas = find_ptxas()) {
+    std::string beside =
+        std::filesystem::path(*ptxas).replace_filename(name).string();
+    if (isExecutableFile(beside))
+      return beside;
+  }
+  return findToolkitProgram(name);
+}
+
+/// The command that prints the code of `cubin`.
+static std::vector<std::string> disassembler(const std::string &cubin) {
+  if (std::optional<std::string> path = findBesidePtxas("cuobjdump"))
+    return {*path, "-sass", cubin};
+  if (std::optional<std::string> path = findBesidePtxas("nvdisasm"))
+    return {*path, cubin};
+  runtimeError("there is neither cuobjdump nor nvdisasm beside ptxas, in "
+               "CUDA_HOME/bin or on PATH; install the CUDA toolkit's binary "
+               "utilities to see machine code");
+}
+
+std::string disassemble(const Assembly &assembly) {
+  TemporaryFolder folder;
+  std::string_view bytes(reinterpret_cast<const char *>(assembly.cubin.data()),
+                         assembly.cubin.size());
+  std::string cubin = folder.write("kernel.cubin", bytes).string();
+  std::vector<std::string> command = disassembler(cubin);
+  ProcessResult result = runProcess(command, kTimeLimit);
+  if (result.exitCode != 0)
+    runtimeError("'{}' failed with exit status {} on {} bytes of machine "
+                 "code; it said: {}",
+                 command.front(), result.exitCode, bytes.size(), result.output);
+  return result.output;
+}
+
+} // namespace kiln

@@ -1,0 +1,449 @@
+// CudaDevice: the GPU as a Device, through the CUDA driver.
+//
+// It works in the primary context, the one that torch, cuBLAS and the CUDA
+// runtime use, so that their memory and streams are ours too. The context is
+// made current for each call only: the caller's thread keeps the one it had.
+#include "runtime/CudaDriver.h"
+#include "runtime/CudaLaunch.h"
+#include "runtime/CudaModule.h"
+
+#include "kiln/device.h"
+#include "support/Error.h"
+
+#include <mutex>
+
+namespace kiln {
+
+using namespace cuda;
+
+namespace {
+
+/// The primary context of one GPU and what is loaded into it. Every buffer,
+/// stream and event holds it, so that they may outlive the device.
+class CudaContext {
+public:
+  CudaContext(std::shared_ptr<const CudaDriver> driverToUse, CUdevice device)
+      : driver(std::move(driverToUse)), modules(*driver), device(device) {
+    driver->call(driver->cuDevicePrimaryCtxRetain,
+                 "opening the GPU's primary context", &context, device);
+  }
+  CudaContext(const CudaContext &) = delete;
+  ~CudaContext() {
+    quietly([&] { modules.unloadAll(); });
+    driver->cuDevicePrimaryCtxRelease.function(device);
+  }
+
+  /// Makes the context current on this thread for a scope.
+  class Current {
+  public:
+    explicit Current(const CudaContext &owner) : owner(owner) {
+      owner.driver->call(owner.driver->cuCtxPushCurrent,
+                         "making the GPU's context current", owner.context);
+    }
+    Current(const Current &) = delete;
+    ~Current() { owner.pop(); }
+
+  private:
+    const CudaContext &owner;
+  };
+
+  /// Run a clean-up in the context. Its errors, and that of a context that is
+  /// gone, are dropped: a destructor has nobody to tell.
+  template <typename Action> void quietly(Action action) const noexcept {
+    if (driver->cuCtxPushCurrent.function(context) != CUDA_SUCCESS)
+      return;
+    action();
+    pop();
+  }
+
+  const std::shared_ptr<const CudaDriver> driver;
+  CudaModules modules;
+
+private:
+  void pop() const noexcept {
+    CUcontext popped = nullptr;
+    driver->cuCtxPopCurrent.function(&popped);
+  }
+
+  const CUdevice device;
+  CUcontext context = nullptr;
+};
+
+class CudaDevice final : public Device {
+public:
+  CudaDevice(std::shared_ptr<CudaContext> context, int ordinal,
+             DeviceDescription description)
+      : context(std::move(context)), driver(*this->context->driver),
+        ordinal(ordinal), description_(std::move(description)) {}
+
+  std::string name() const override {
+    return fmt::format("cuda:{} ({})", ordinal, description_.name);
+  }
+  const DeviceDescription &description() const override { return description_; }
+
+  Buffer allocate(std::size_t bytes) override;
+  void copy_in(const Buffer &to, const void *from, std::size_t bytes,
+               const Stream &stream) override;
+  void copy_out(void *to, const Buffer &from, std::size_t bytes,
+                const Stream &stream) override;
+  void fill(const Buffer &buffer, std::uint8_t byte,
+            const Stream &stream) override;
+  Stream create_stream() override;
+  Event create_event() override;
+  void record(const Event &event, const Stream &stream) override;
+  double elapsed_us(const Event &from, const Event &to) override;
+  void synchronize(const Stream &stream) override;
+  void enqueue(const LaunchDescription &launch, const Stream &stream) override;
+  LaunchResult launch(const LaunchDescription &launch,
+                      const Stream &stream) override;
+
+private:
+  /// A launch that is checked, compiled and packed.
+  struct Prepared {
+    CudaEntry &entry;
+    PackedParameters parameters;
+  };
+
+  Prepared prepare(const LaunchDescription &launch);
+  void submit(const Prepared &prepared, const LaunchDescription &launch,
+              const Stream &stream);
+  std::string waiting(const std::string &what);
+
+  const std::shared_ptr<CudaContext> context;
+  const CudaDriver &driver;
+  const int ordinal;
+  const DeviceDescription description_;
+  std::mutex mutex;
+  std::string lastLaunched;
+};
+
+} // namespace
+
+static CUstream native(const Stream &stream) {
+  return static_cast<CUstream>(stream.native());
+}
+
+static CUevent native(const Event &event) {
+  if (!event.native())
+    userError("an event made by Event() is no point in a stream; make it with "
+              "Device::create_event");
+  return static_cast<CUevent>(event.native());
+}
+
+/// Refuse a copy of more bytes than the buffer has.
+static void checkFits(const Buffer &buffer, std::size_t bytes,
+                      const char *what) {
+  if (bytes > buffer.bytes())
+    userError("{} {} bytes, but the buffer has {}", what, bytes,
+              buffer.bytes());
+}
+
+/// What is being waited for, with the kernel that is likely to blame.
+std::string CudaDevice::waiting(const std::string &what) {
+  std::lock_guard lock(mutex);
+  if (lastLaunched.empty())
+    return what;
+  return fmt::format("{}; the last kernel launched was {}", what, lastLaunched);
+}
+
+Buffer CudaDevice::allocate(std::size_t bytes) {
+  if (bytes == 0)
+    return Buffer();
+  CudaContext::Current current(*context);
+  CUdeviceptr address = 0;
+  driver.call(
+      driver.cuMemAlloc,
+      [&] {
+        std::size_t free = 0, total = 0;
+        driver.cuMemGetInfo.function(&free, &total);
+        return waiting(fmt::format("allocating {} bytes on {}, which has {} of "
+                                   "{} bytes free",
+                                   bytes, name(), free, total));
+      },
+      &address, bytes);
+  std::shared_ptr<void> owner(
+      reinterpret_cast<void *>(address), [context = context, address](void *) {
+        context->quietly([&] { context->driver->cuMemFree.function(address); });
+      });
+  return Buffer(address, bytes, std::move(owner));
+}
+
+void CudaDevice::copy_in(const Buffer &to, const void *from, std::size_t bytes,
+                         const Stream &stream) {
+  checkFits(to, bytes, "cannot copy in");
+  if (bytes == 0)
+    return;
+  CudaContext::Current current(*context);
+  auto what = [&] {
+    return waiting(fmt::format("copying {} bytes to {}", bytes, name()));
+  };
+  driver.call(driver.cuMemcpyHtoDAsync, what, to.address(), from, bytes,
+              native(stream));
+  driver.call(driver.cuStreamSynchronize, what, native(stream));
+}
+
+void CudaDevice::copy_out(void *to, const Buffer &from, std::size_t bytes,
+                          const Stream &stream) {
+  checkFits(from, bytes, "cannot copy out");
+  if (bytes == 0)
+    return;
+  CudaContext::Current current(*context);
+  auto what = [&] {
+    return waiting(fmt::format("copying {} bytes from {}", bytes, name()));
+  };
+  driver.call(driver.cuMemcpyDtoHAsync, what, to, from.address(), bytes,
+              native(stream));
+  driver.call(driver.cuStreamSynchronize, what, native(stream));
+}
+
+void CudaDevice::fill(const Buffer &buffer, std::uint8_t byte,
+                      const Stream &stream) {
+  if (buffer.bytes() == 0)
+    return;
+  CudaContext::Current current(*context);
+  driver.call(
+      driver.cuMemsetD8Async,
+      [&] {
+        return waiting(
+            fmt::format("filling {} bytes on {}", buffer.bytes(), name()));
+      },
+      buffer.address(), byte, buffer.bytes(), native(stream));
+}
+
+Stream CudaDevice::create_stream() {
+  CudaContext::Current current(*context);
+  CUstream stream = nullptr;
+  // Flags 0: the stream keeps the order with the default stream, on which the
+  // copies of a caller who names no stream run.
+  driver.call(
+      driver.cuStreamCreate, [&] { return waiting("creating a stream"); },
+      &stream, 0u);
+  std::shared_ptr<void> owner(stream, [context = context](void *handle) {
+    context->quietly([&] {
+      context->driver->cuStreamDestroy.function(static_cast<CUstream>(handle));
+    });
+  });
+  return Stream(stream, std::move(owner));
+}
+
+Event CudaDevice::create_event() {
+  CudaContext::Current current(*context);
+  CUevent event = nullptr;
+  driver.call(
+      driver.cuEventCreate, [&] { return waiting("creating an event"); },
+      &event, 0u);
+  std::shared_ptr<void> owner(event, [context = context](void *handle) {
+    context->quietly([&] {
+      context->driver->cuEventDestroy.function(static_cast<CUevent>(handle));
+    });
+  });
+  return Event(event, std::move(owner));
+}
+
+void CudaDevice::record(const Event &event, const Stream &stream) {
+  CudaContext::Current current(*context);
+  driver.call(
+      driver.cuEventRecord, [&] { return waiting("recording an event"); },
+      native(event), native(stream));
+}
+
+double CudaDevice::elapsed_us(const Event &from, const Event &to) {
+  CudaContext::Current current(*context);
+  auto what = [&] { return waiting("waiting for an event"); };
+  driver.call(driver.cuEventSynchronize, what, native(from));
+  driver.call(driver.cuEventSynchronize, what, native(to));
+  float milliseconds = 0;
+  driver.call(driver.cuEventElapsedTime,
+              "reading the time between two events, which must both have been "
+              "recorded",
+              &milliseconds, native(from), native(to));
+  return 1e3 * milliseconds;
+}
+
+void CudaDevice::synchronize(const Stream &stream) {
+  CudaContext::Current current(*context);
+  driver.call(
+      driver.cuStreamSynchronize,
+      [&] { return waiting("waiting for a stream"); }, native(stream));
+}
+
+CudaDevice::Prepared CudaDevice::prepare(const LaunchDescription &launch) {
+  CudaEntry &entry = context->modules.find(launch.ptx, launch.name);
+  checkSizes(launch, entry.name(), description_);
+  checkParameters(launch, entry);
+  entry.allow(launch.dynamic_smem_bytes, volume(launch.cluster));
+  return {entry, packParameters(driver, launch, entry.name())};
+}
+
+void CudaDevice::submit(const Prepared &prepared,
+                        const LaunchDescription &launch, const Stream &stream) {
+  CUlaunchAttribute cluster{CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, {}, {}};
+  cluster.value.clusterDim = {launch.cluster[0], launch.cluster[1],
+                              launch.cluster[2]};
+  // A cluster of one needs no attribute: GPUs without clusters refuse it, and
+  // a kernel whose PTX fixes its cluster is launched with that.
+  bool hasCluster = volume(launch.cluster) != 1;
+  CUlaunchConfig config{
+      launch.grid[0],
+      launch.grid[1],
+      launch.grid[2],
+      launch.block[0],
+      launch.block[1],
+      launch.block[2],
+      launch.dynamic_smem_bytes,
+      native(stream),
+      hasCluster ? &cluster : nullptr,
+      hasCluster ? 1u : 0u,
+  };
+  const std::string &name = prepared.entry.name();
+  driver.call(
+      driver.cuLaunchKernelEx, [&] { return describeLaunch(launch, name); },
+      &config, prepared.entry.function(),
+      const_cast<void **>(prepared.parameters.pointers.data()),
+      static_cast<void **>(nullptr));
+  std::lock_guard lock(mutex);
+  lastLaunched = name;
+}
+
+void CudaDevice::enqueue(const LaunchDescription &launch,
+                         const Stream &stream) {
+  CudaContext::Current current(*context);
+  submit(prepare(launch), launch, stream);
+}
+
+LaunchResult CudaDevice::launch(const LaunchDescription &launch,
+                                const Stream &stream) {
+  CudaContext::Current current(*context);
+  // Compiled and packed before the clock starts.
+  Prepared prepared = prepare(launch);
+  Event start = create_event();
+  Event end = create_event();
+  record(start, stream);
+  submit(prepared, launch, stream);
+  record(end, stream);
+  // Waiting for the stream also prints what the kernel wrote with printf.
+  driver.call(
+      driver.cuStreamSynchronize,
+      [&] { return describeLaunch(launch, prepared.entry.name()); },
+      native(stream));
+  LaunchResult result;
+  result.time_us = elapsed_us(start, end);
+  return result;
+}
+
+static DeviceDescription describeDevice(const CudaDriver &driver,
+                                        CUdevice device) {
+  auto read = [&](CUdevice_attribute attribute) {
+    int value = 0;
+    driver.call(
+        driver.cuDeviceGetAttribute,
+        [&] {
+          return fmt::format("reading attribute {} of the GPU",
+                             static_cast<int>(attribute));
+        },
+        &value, attribute, device);
+    return value;
+  };
+  char text[256] = {};
+  driver.call(driver.cuDeviceGetName, "reading the GPU's name", text,
+              static_cast<int>(sizeof(text)) - 1, device);
+  std::size_t memoryBytes = 0;
+  driver.call(driver.cuDeviceTotalMem, "reading the GPU's memory size",
+              &memoryBytes, device);
+
+  DeviceDescription description;
+  description.name = text;
+  description.memory_bytes = static_cast<long long>(memoryBytes);
+  description.compute_major =
+      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  description.compute_minor =
+      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  description.sms = read(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  description.max_threads_per_cta =
+      read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  description.max_threads_per_sm =
+      read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  description.max_ctas_per_sm =
+      read(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  if (!read(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+    description.max_cluster_ctas = 1;
+  description.registers_per_sm =
+      read(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  description.smem_per_sm_bytes =
+      read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  description.max_smem_per_cta_bytes =
+      read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  description.reserved_smem_per_cta_bytes =
+      read(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  description.l2_bytes = read(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  description.sm_clock_mhz = read(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
+  description.memory_clock_mhz =
+      read(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) / 1000;
+  // Two transfers a clock, over the width of the bus.
+  description.memory_gb_per_s =
+      2e-3 * description.memory_clock_mhz *
+      read(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
+  return description;
+}
+
+static int countDevices(const CudaDriver &driver) {
+  int count = 0;
+  driver.call(driver.cuDeviceGetCount, "counting the GPUs", &count);
+  return count;
+}
+
+static CUdevice getDevice(const CudaDriver &driver, int ordinal) {
+  CUdevice device = 0;
+  driver.call(
+      driver.cuDeviceGet,
+      [&] { return fmt::format("opening cuda:{}", ordinal); }, &device,
+      ordinal);
+  return device;
+}
+
+std::shared_ptr<Device> openCuda(std::shared_ptr<const CudaDriver> driver,
+                                 int ordinal) {
+  int count = countDevices(*driver);
+  if (count == 0)
+    driver->fail(CUDA_ERROR_NO_DEVICE, driver->cuDeviceGetCount.name,
+                 fmt::format("opening cuda:{}", ordinal));
+  if (ordinal < 0 || ordinal >= count)
+    userError("there is no cuda:{}; this machine has cuda:0{}", ordinal,
+              count == 1 ? "" : fmt::format(" to cuda:{}", count - 1));
+  CUdevice device = getDevice(*driver, ordinal);
+  DeviceDescription description = describeDevice(*driver, device);
+  return std::make_shared<CudaDevice>(
+      std::make_shared<CudaContext>(std::move(driver), device), ordinal,
+      std::move(description));
+}
+
+DeviceListing listCudaDevices(const CudaDriver &driver) {
+  DeviceListing listing;
+  int count = countDevices(driver);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    DeviceDescription description =
+        describeDevice(driver, getDevice(driver, ordinal));
+    std::string name = description.name;
+    listing.devices.push_back({fmt::format("cuda:{}", ordinal), std::move(name),
+                               std::move(description)});
+  }
+  if (count == 0)
+    listing.missing.push_back("cuda: the driver finds no GPU");
+  return listing;
+}
+
+std::shared_ptr<Device> open_cuda(int ordinal) {
+  return openCuda(CudaDriver::ofProcess(), ordinal);
+}
+
+DeviceListing list_devices() {
+  try {
+    return listCudaDevices(*CudaDriver::ofProcess());
+  } catch (const RuntimeError &error) {
+    DeviceListing listing;
+    listing.missing.push_back("cuda: " + error.message());
+    return listing;
+  }
+}
+
+} // namespace kiln

@@ -1,0 +1,171 @@
+// CudaLaunch: check a launch and put its parameters into the driver's form.
+#include "runtime/CudaLaunch.h"
+
+#include "support/Error.h"
+
+namespace kiln {
+
+using namespace cuda;
+
+/// "8x8x1"
+static std::string formatShape(const std::array<std::uint32_t, 3> &shape) {
+  return fmt::format("{}x{}x{}", shape[0], shape[1], shape[2]);
+}
+
+std::uint64_t volume(const std::array<std::uint32_t, 3> &shape) {
+  return std::uint64_t{shape[0]} * shape[1] * shape[2];
+}
+
+std::string describeLaunch(const LaunchDescription &launch,
+                           const std::string &name) {
+  return fmt::format(
+      "launching {}, grid {}, block {}, cluster {}, {} bytes of shared memory",
+      name, formatShape(launch.grid), formatShape(launch.block),
+      formatShape(launch.cluster), launch.dynamic_smem_bytes);
+}
+
+void checkSizes(const LaunchDescription &launch, const std::string &name,
+                const DeviceDescription &device) {
+  auto refuse = [&](const std::string &why) {
+    userError("{}: {}", describeLaunch(launch, name), why);
+  };
+  if (!volume(launch.grid) || !volume(launch.block) || !volume(launch.cluster))
+    refuse("no dimension may be 0");
+  if (volume(launch.block) >
+      static_cast<std::uint64_t>(device.max_threads_per_cta))
+    refuse(fmt::format("the block has {} threads, {} allows {}",
+                       volume(launch.block), device.name,
+                       device.max_threads_per_cta));
+  for (int i = 0; i < 3; ++i)
+    if (launch.grid[i] % launch.cluster[i] != 0)
+      refuse("the grid must be a multiple of the cluster in each dimension");
+  if (launch.dynamic_smem_bytes >
+      static_cast<std::uint32_t>(device.max_smem_per_cta_bytes))
+    refuse(fmt::format("{} allows {} bytes of shared memory", device.name,
+                       device.max_smem_per_cta_bytes));
+}
+
+/// The size of a parameter as it is handed over, and what to call it.
+static std::pair<std::size_t, std::string>
+describe(const LaunchParameter &parameter) {
+  if (std::holds_alternative<Buffer>(parameter.value))
+    return {sizeof(CUdeviceptr), "a buffer"};
+  if (auto *scalar = std::get_if<Scalar>(&parameter.value))
+    return {size_bytes(scalar->type),
+            fmt::format("a scalar {}", kiln::name(scalar->type))};
+  if (std::holds_alternative<TensorMap>(parameter.value))
+    return {sizeof(CUtensorMap), "a tensor map"};
+  return {std::get<std::vector<std::byte>>(parameter.value).size(),
+          "raw bytes"};
+}
+
+void checkParameters(const LaunchDescription &launch, const CudaEntry &entry) {
+  const std::vector<PtxParameter> &declared = entry.parameters();
+  if (declared.size() != launch.parameters.size())
+    userError("{} takes {} parameters, {} were given", entry.name(),
+              declared.size(), launch.parameters.size());
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    auto [bytes, kind] = describe(launch.parameters[i]);
+    if (declared[i].bytes != 0 &&
+        bytes != static_cast<std::size_t>(declared[i].bytes))
+      userError("parameter {} of {} is {} of {} bytes, but {} of {} bytes was "
+                "given",
+                i, entry.name(), declared[i].type, declared[i].bytes, kind,
+                bytes);
+  }
+}
+
+/// TMA moves bits; a type matters to it where elements are reduced or filled
+/// with NaN, and 8-bit floats are bytes to it.
+static CUtensorMapDataType tensorMapType(Type type) {
+  switch (type) {
+  case Type::i1:
+  case Type::i8:
+  case Type::u8:
+  case Type::e4m3:
+  case Type::e5m2:
+    return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  case Type::i16:
+  case Type::u16:
+    return CU_TENSOR_MAP_DATA_TYPE_UINT16;
+  case Type::i32:
+    return CU_TENSOR_MAP_DATA_TYPE_INT32;
+  case Type::u32:
+    return CU_TENSOR_MAP_DATA_TYPE_UINT32;
+  case Type::i64:
+    return CU_TENSOR_MAP_DATA_TYPE_INT64;
+  case Type::u64:
+  case Type::index:
+    return CU_TENSOR_MAP_DATA_TYPE_UINT64;
+  case Type::f16:
+    return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  case Type::bf16:
+    return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  case Type::tf32:
+    return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
+  case Type::f32:
+    return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  case Type::f64:
+    return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
+  }
+  internalError("type {} has no tensor map type", static_cast<int>(type));
+}
+
+/// The place of a width in the driver's enums, where 0 means none and each
+/// value after `first` doubles the bytes of the one before.
+static int widthRank(int bytes, int first) {
+  int rank = 0;
+  for (; bytes >= first; bytes /= 2)
+    ++rank;
+  return rank;
+}
+
+/// The 128 bytes the TMA unit reads, after Kiln's own check of the map.
+static CUtensorMap encode(const CudaDriver &driver, const TensorMap &map,
+                          const std::string &what) {
+  check(map, what);
+  CUtensorMap encoded{};
+  driver.call(
+      driver.cuTensorMapEncodeTiled,
+      [&] { return fmt::format("encoding {}", what); }, &encoded,
+      tensorMapType(map.type), static_cast<std::uint32_t>(map.dims.size()),
+      reinterpret_cast<void *>(map.address), map.dims.data(),
+      map.strides_bytes.data(), map.box.data(), map.element_strides.data(),
+      static_cast<CUtensorMapInterleave>(
+          widthRank(static_cast<int>(map.interleave), 16)),
+      static_cast<CUtensorMapSwizzle>(
+          widthRank(static_cast<int>(map.swizzle), 32)),
+      static_cast<CUtensorMapL2promotion>(
+          widthRank(static_cast<int>(map.l2), 64)),
+      map.oob == OobFill::nan
+          ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+          : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return encoded;
+}
+
+PackedParameters packParameters(const CudaDriver &driver,
+                                const LaunchDescription &launch,
+                                const std::string &name) {
+  PackedParameters packed;
+  // The pointers point into these: they must not grow.
+  packed.words.reserve(launch.parameters.size());
+  packed.maps.reserve(launch.parameters.size());
+  for (const LaunchParameter &parameter : launch.parameters) {
+    if (auto *buffer = std::get_if<Buffer>(&parameter.value)) {
+      packed.pointers.push_back(&packed.words.emplace_back(buffer->address()));
+    } else if (auto *scalar = std::get_if<Scalar>(&parameter.value)) {
+      packed.pointers.push_back(&packed.words.emplace_back(scalar->bits));
+    } else if (auto *map = std::get_if<TensorMap>(&parameter.value)) {
+      std::string what = fmt::format("the tensor map in parameter {} of {}",
+                                     packed.pointers.size(), name);
+      packed.pointers.push_back(
+          &packed.maps.emplace_back(encode(driver, *map, what)));
+    } else {
+      auto &bytes = std::get<std::vector<std::byte>>(parameter.value);
+      packed.pointers.push_back(const_cast<std::byte *>(bytes.data()));
+    }
+  }
+  return packed;
+}
+
+} // namespace kiln

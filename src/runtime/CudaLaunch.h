@@ -1,0 +1,45 @@
+// CudaLaunch: check a launch and put its parameters into the driver's form.
+//
+// The driver answers most mistakes in a launch with CUDA_ERROR_INVALID_VALUE,
+// and some by reading past the parameters. What can be known before is said
+// here, with the values.
+#pragma once
+
+#include "kiln/device.h"
+#include "runtime/CudaDriver.h"
+#include "runtime/CudaModule.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+std::uint64_t volume(const std::array<std::uint32_t, 3> &shape);
+
+/// "launching gemm_ws, grid 8x8x1, block 256x1x1, cluster 1x1x1, 131072 bytes
+/// of shared memory"
+std::string describeLaunch(const LaunchDescription &launch,
+                           const std::string &name);
+
+/// Throws UserError where a size is 0, is more than the device allows, or the
+/// grid does not consist of whole clusters.
+void checkSizes(const LaunchDescription &launch, const std::string &name,
+                const DeviceDescription &device);
+
+/// Throws UserError where the parameters are not those the entry declares.
+void checkParameters(const LaunchDescription &launch, const CudaEntry &entry);
+
+/// The parameters of a launch as the driver wants them: a pointer to each.
+/// Raw bytes are not copied: the launch must outlive this.
+struct PackedParameters {
+  std::vector<std::uint64_t> words; ///< buffers and scalars, little endian
+  std::vector<cuda::CUtensorMap> maps;
+  std::vector<void *> pointers;
+};
+PackedParameters packParameters(const CudaDriver &driver,
+                                const LaunchDescription &launch,
+                                const std::string &name);
+
+} // namespace kiln

@@ -1,0 +1,93 @@
+// DeviceDescription: the numbers of the devices Kiln knows.
+//
+// Limits that all of them share are the defaults of the struct; what differs is
+// written here. A device that is present is described by its driver instead.
+#include "kiln/device_description.h"
+
+#include "support/Error.h"
+
+#include <fmt/ranges.h>
+
+namespace kiln {
+
+static constexpr long long kMiB = 1024 * 1024;
+static constexpr long long kGiB = 1024 * kMiB;
+
+std::string DeviceDescription::target() const {
+  // From 9.0 on, wgmma, setmaxnreg and tcgen05 exist only in the targets that
+  // are specific to one architecture, marked by the letter.
+  return fmt::format("sm_{}{}{}", compute_major, compute_minor,
+                     compute_major >= 9 ? "a" : "");
+}
+
+const DeviceDescription &DeviceDescription::h100() {
+  static const DeviceDescription description = {
+      .name = "NVIDIA H100 SXM",
+      .compute_major = 9,
+      .compute_minor = 0,
+      .sms = 132,
+      .memory_bytes = 80 * kGiB,
+      .l2_bytes = 50 * kMiB,
+      .sm_clock_mhz = 1980,
+      .memory_clock_mhz = 2619,
+      .memory_gb_per_s = 3350,
+  };
+  return description;
+}
+
+const DeviceDescription &DeviceDescription::h200() {
+  static const DeviceDescription description = {
+      .name = "NVIDIA H200",
+      .compute_major = 9,
+      .compute_minor = 0,
+      .sms = 132,
+      .memory_bytes = 141 * kGiB,
+      .l2_bytes = 60 * kMiB,
+      .sm_clock_mhz = 1980,
+      .memory_clock_mhz = 3201,
+      .memory_gb_per_s = 4800,
+  };
+  return description;
+}
+
+const DeviceDescription &DeviceDescription::b200() {
+  static const DeviceDescription description = {
+      .name = "NVIDIA B200",
+      .compute_major = 10,
+      .compute_minor = 0,
+      .sms = 148,
+      .memory_bytes = 192 * kGiB,
+      .l2_bytes = 126 * kMiB,
+      .sm_clock_mhz = 1965,
+      .memory_clock_mhz = 3996,
+      .memory_gb_per_s = 8000,
+  };
+  return description;
+}
+
+const DeviceDescription &DeviceDescription::by_name(std::string_view name) {
+  if (name == "h100")
+    return h100();
+  if (name == "h200")
+    return h200();
+  if (name == "b200")
+    return b200();
+  userError("there is no device description \"{}\"; there are {}", name,
+            fmt::join(known_names(), ", "));
+}
+
+const DeviceDescription &
+DeviceDescription::for_target(std::string_view target) {
+  if (target == h200().target())
+    return h200();
+  if (target == b200().target())
+    return b200();
+  userError("there is no target \"{}\"; kernels are compiled for {} or {}",
+            target, h200().target(), b200().target());
+}
+
+std::vector<std::string_view> DeviceDescription::known_names() {
+  return {"h100", "h200", "b200"};
+}
+
+} // namespace kiln

@@ -1,0 +1,38 @@
+// Error: how the text of the public errors is put together.
+//
+// `what()` is all that most callers print, so it holds the place, the message
+// and, for a defect of Kiln's own, what to send us.
+#include "support/Error.h"
+
+namespace kiln {
+
+/// "file:line: message", and the plea for a report where Kiln is at fault.
+static std::string composeWhat(ExitStatus status, const SourceLine &where,
+                               const std::string &message) {
+  std::string text = message;
+  if (where.is_known())
+    text = fmt::format("{}:{}: {}", where.file, where.line, message);
+  if (status != ExitStatus::internal)
+    return text;
+  return text + "\nThis is a defect of Kiln. Please report it with the command "
+                "that led here, the output of `kiln --version`, and the kernel "
+                "source or PTX.";
+}
+
+Error::Error(ExitStatus status, SourceLine where, std::string message)
+    : std::runtime_error(composeWhat(status, where, message)), status_(status),
+      where_(std::move(where)), message_(std::move(message)) {}
+
+UserError::UserError(std::string message)
+    : UserError(SourceLine(), std::move(message)) {}
+
+UserError::UserError(SourceLine where, std::string message)
+    : Error(ExitStatus::refused, std::move(where), std::move(message)) {}
+
+RuntimeError::RuntimeError(std::string message)
+    : Error(ExitStatus::machine, SourceLine(), std::move(message)) {}
+
+InternalError::InternalError(std::string message)
+    : Error(ExitStatus::internal, SourceLine(), std::move(message)) {}
+
+} // namespace kiln

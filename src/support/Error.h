@@ -1,0 +1,38 @@
+// Error: raise the public error kinds with fmt's formatting.
+#pragma once
+
+#include "kiln/error.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+/// Throw a UserError at a place in the user's source.
+template <typename... Args>
+[[noreturn]] void userErrorAt(SourceLine where,
+                              fmt::format_string<Args...> format,
+                              Args &&...args) {
+  throw UserError(std::move(where),
+                  fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throw a UserError that has no place.
+template <typename... Args>
+[[noreturn]] void userError(fmt::format_string<Args...> format,
+                            Args &&...args) {
+  throw UserError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+[[noreturn]] void runtimeError(fmt::format_string<Args...> format,
+                               Args &&...args) {
+  throw RuntimeError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+[[noreturn]] void internalError(fmt::format_string<Args...> format,
+                                Args &&...args) {
+  throw InternalError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+} // namespace kiln

@@ -1,0 +1,43 @@
+// Knobs: every environment variable Kiln reads, in one table.
+//
+// `kiln env` prints this table with the values in force and where they come
+// from; nothing else in Kiln calls getenv.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace kiln {
+
+enum class Knob {
+  cache,        ///< KILN_CACHE: on | off
+  cacheDir,     ///< KILN_CACHE_DIR
+  cacheLimitMb, ///< KILN_CACHE_LIMIT_MB
+  ptxas,        ///< KILN_PTXAS
+  xdgCacheHome, ///< XDG_CACHE_HOME
+  home,         ///< HOME
+  cudaHome,     ///< CUDA_HOME, else CUDA_PATH
+  path,         ///< PATH
+  color,        ///< NO_COLOR
+};
+
+struct KnobInfo {
+  Knob knob;
+  const char *variable;
+  const char *meaning;
+  const char *fallback; ///< default in words
+};
+
+std::span<const KnobInfo> allKnobs();
+const KnobInfo &info(Knob knob);
+
+/// The variable's value; nothing where it is unset or empty.
+std::optional<std::string> value(Knob knob);
+/// As a non-negative number. Throws UserError with the value where it is none.
+std::optional<std::uint64_t> numberValue(Knob knob);
+/// As on/off (on 1 true yes / off 0 false no). Throws UserError otherwise.
+std::optional<bool> switchValue(Knob knob);
+
+} // namespace kiln

@@ -1,0 +1,70 @@
+// TileLayout: where an element of a shared-memory tile lies.
+#include "kiln/memory.h"
+#include "support/Error.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+int TileLayout::panel_columns() const {
+  if (swizzle == Swizzle::none)
+    return columns;
+  return std::min(columns, static_cast<int>(swizzle) / size_bytes(type));
+}
+
+int TileLayout::alignment_bytes() const {
+  // A pattern repeats every eight rows of its width; TMA itself asks for 128.
+  return std::max(128, static_cast<int>(swizzle) * 8);
+}
+
+int TileLayout::offset_bytes(int row, int column) const {
+  int panel = column / panel_columns();
+  int offset = panel * panel_bytes() + row * row_bytes() +
+               column % panel_columns() * size_bytes(type);
+  if (swizzle == Swizzle::none)
+    return offset;
+  // Bits 7.. select among the 16-byte chunks of a row (bits 4..).
+  int chunks = static_cast<int>(swizzle) / 16;
+  return offset ^ (((offset >> 7) & (chunks - 1)) << 4);
+}
+
+std::string TileLayout::to_string() const {
+  std::string text = fmt::format("{}x{} {}", rows, columns, name(type));
+  if (swizzle != Swizzle::none)
+    text += fmt::format(", swizzle {}", static_cast<int>(swizzle));
+  return text;
+}
+
+void TileLayout::check(const SourceLine &where) const {
+  if (rows < 1 || columns < 1)
+    userErrorAt(where, "a tile of {}x{} has no elements; both sides must be at "
+                       "least 1",
+                rows, columns);
+  if (rows > 256)
+    userErrorAt(where, "a tile of {} rows is higher than a TMA box, which has "
+                       "at most 256; split it",
+                rows);
+  int rowBytes = columns * size_bytes(type);
+  int width = static_cast<int>(swizzle);
+  if (swizzle == Swizzle::none) {
+    if (columns > 256)
+      userErrorAt(where, "a tile of {} columns without a swizzle is wider than "
+                         "a TMA box, which has at most 256; use a swizzle or "
+                         "split it",
+                  columns);
+    if (rowBytes % 16 != 0)
+      userErrorAt(where, "the rows of a {}x{} tile of {} are {} bytes; TMA "
+                         "needs a multiple of 16",
+                  rows, columns, name(type), rowBytes);
+    return;
+  }
+  if (rowBytes % width != 0)
+    userErrorAt(where,
+                "the rows of a {}x{} tile of {} are {} bytes, not a multiple "
+                "of its swizzle of {}; use columns in multiples of {} or "
+                "another swizzle",
+                rows, columns, name(type), rowBytes, width,
+                width / size_bytes(type));
+}
+
+} // namespace kiln

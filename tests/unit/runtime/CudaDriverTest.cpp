@@ -1,0 +1,110 @@
+// What the driver's loader says when the driver is absent, old or failing.
+#include "runtime/CudaDriver.h"
+
+#include "kiln/device.h"
+#include "unit/runtime/fake_cuda/FakeCudaTest.h"
+
+#include <gmock/gmock.h>
+
+namespace kiln {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using test::messageOf;
+
+using CudaDriverTest = test::FakeCudaTest;
+
+TEST_F(CudaDriverTest, MissingLibrarySaysWhatToInstall) {
+  EXPECT_THAT(
+      messageOf<RuntimeError>([] { CudaDriver::load("/none/libcuda.so.1"); }),
+      AllOf(StartsWith("/none/libcuda.so.1 not found: "),
+            HasSubstr("cannot open shared object file"),
+            EndsWith("Install the NVIDIA driver, 535 or newer; no CUDA toolkit "
+                     "is needed.")));
+}
+
+TEST_F(CudaDriverTest, MissingSymbolIsNamedWithTheVersion) {
+  EXPECT_THAT(
+      messageOf<RuntimeError>([] { CudaDriver::load(KILN_FAKE_CUDA_OLD); }),
+      AllOf(HasSubstr("has no cuLaunchKernelEx"),
+            HasSubstr("it is a driver for CUDA 11.4, Kiln needs one for CUDA "
+                      "12.2 or newer")));
+}
+
+TEST_F(CudaDriverTest, VersionReadsAsCuda) {
+  EXPECT_EQ(CudaDriver::load(KILN_FAKE_CUDA)->version(), "12.2");
+}
+
+TEST_F(CudaDriverTest, StartWithoutGpuSaysWhereToLook) {
+  fake->failCall = "cuInit";
+  fake->failResult = cuda::CUDA_ERROR_NO_DEVICE;
+  EXPECT_THAT(
+      messageOf<RuntimeError>([] { CudaDriver::load(KILN_FAKE_CUDA); }),
+      AllOf(StartsWith("cuInit failed with CUDA_ERROR_NO_DEVICE (100"),
+            HasSubstr("while starting CUDA."),
+            HasSubstr("finds no GPU: see what nvidia-smi lists, whether "
+                      "CUDA_VISIBLE_DEVICES hides it")));
+}
+
+TEST_F(CudaDriverTest, EachRemedyIsSaid) {
+  auto driver = CudaDriver::load(KILN_FAKE_CUDA);
+  const std::pair<cuda::CUresult, const char *> remedies[] = {
+      {cuda::CUDA_ERROR_NOT_INITIALIZED, "forked after CUDA was started"},
+      {cuda::CUDA_ERROR_STUB_LIBRARY, "the CUDA toolkit's stub for linking"},
+      {cuda::CUDA_ERROR_SYSTEM_NOT_READY, "NVIDIA fabric manager runs"},
+      {cuda::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "have different versions"},
+      {cuda::CUDA_ERROR_NO_BINARY_FOR_GPU, "cannot compile this PTX"},
+      {cuda::CUDA_ERROR_INVALID_PTX, "such as sm_90a runs on that"},
+      {cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "install the whole driver"},
+      {cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "update the NVIDIA driver"},
+      {cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "use fewer threads"},
+      {cuda::CUDA_ERROR_INVALID_CLUSTER_SIZE, "8 CTAs are portable"},
+      {cuda::CUDA_ERROR_ILLEGAL_INSTRUCTION, "Start a fresh process"},
+      {cuda::CUDA_ERROR_MISALIGNED_ADDRESS, "the context is lost"},
+      {cuda::CUDA_ERROR_LAUNCH_FAILED, "The kernel trapped"},
+  };
+  for (auto [result, remedy] : remedies)
+    EXPECT_THAT(messageOf<RuntimeError>(
+                    [&] { driver->fail(result, "cuCall", "testing"); }),
+                HasSubstr(remedy));
+}
+
+TEST_F(CudaDriverTest, UnknownResultStillHasItsNumber) {
+  auto driver = CudaDriver::load(KILN_FAKE_CUDA);
+  EXPECT_EQ(messageOf<RuntimeError>([&] {
+              driver->fail(static_cast<cuda::CUresult>(12345), "cuCall",
+                           "testing", "a log");
+            }),
+            "cuCall failed with an unknown result (12345: the driver has no "
+            "text for it) while testing.\na log");
+}
+
+TEST_F(CudaDriverTest, ListsEveryDeviceWithItsNumbers) {
+  fake->devices = 2;
+  DeviceListing listing = listCudaDevices(*CudaDriver::load(KILN_FAKE_CUDA));
+  ASSERT_EQ(listing.devices.size(), 2u);
+  EXPECT_EQ(listing.devices[1].id, "cuda:1");
+  EXPECT_EQ(listing.devices[1].name, "Fake GPU");
+  const DeviceDescription &device = listing.devices[1].description;
+  EXPECT_EQ(device.sms, 132);
+  EXPECT_EQ(device.max_smem_per_cta_bytes, 232448);
+  EXPECT_EQ(device.memory_bytes, 1 << 30);
+  EXPECT_EQ(device.sm_clock_mhz, 1980);
+  EXPECT_NEAR(device.memory_gb_per_s, 4916.7, 0.1);
+  EXPECT_TRUE(listing.missing.empty());
+}
+
+TEST_F(CudaDriverTest, NoDeviceIsSaidInTheListing) {
+  fake->devices = 0;
+  DeviceListing listing = listCudaDevices(*CudaDriver::load(KILN_FAKE_CUDA));
+  EXPECT_TRUE(listing.devices.empty());
+  EXPECT_THAT(listing.missing,
+              testing::ElementsAre("cuda: the driver finds no GPU"));
+}
+
+} // namespace
+} // namespace kiln

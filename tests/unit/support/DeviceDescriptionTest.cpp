@@ -1,0 +1,45 @@
+// DeviceDescription: the numbers others rely on, and how one is found.
+#include "kiln/device_description.h"
+
+#include "ErrorText.h"
+
+using namespace kiln;
+
+TEST(DeviceDescription, KnownNumbers) {
+  const DeviceDescription &h200 = DeviceDescription::h200();
+  EXPECT_EQ(h200.sms, 132);
+  EXPECT_EQ(h200.l2_bytes, 62914560);
+  EXPECT_EQ(h200.memory_gb_per_s, 4800);
+  EXPECT_EQ(h200.max_smem_per_cta_bytes, 227 * 1024);
+  EXPECT_EQ(DeviceDescription::h100().l2_bytes, 50 * 1024 * 1024);
+  EXPECT_EQ(DeviceDescription::h100().memory_gb_per_s, 3350);
+  EXPECT_EQ(DeviceDescription::b200().sms, 148);
+}
+
+TEST(DeviceDescription, Target) {
+  EXPECT_EQ(DeviceDescription::h100().target(), "sm_90a");
+  EXPECT_EQ(DeviceDescription::b200().target(), "sm_100a");
+  DeviceDescription ampere;
+  ampere.compute_major = 8;
+  EXPECT_EQ(ampere.target(), "sm_80");
+}
+
+TEST(DeviceDescription, EveryKnownNameIsFound) {
+  for (std::string_view name : DeviceDescription::known_names())
+    EXPECT_GT(DeviceDescription::by_name(name).memory_bytes, 0) << name;
+  EXPECT_EQ(&DeviceDescription::by_name("h200"), &DeviceDescription::h200());
+}
+
+TEST(DeviceDescription, UnknownNameListsTheKnown) {
+  EXPECT_EQ(errorText([] { DeviceDescription::by_name("v100"); }),
+            "there is no device description \"v100\"; there are h100, h200, "
+            "b200");
+}
+
+TEST(DeviceDescription, ForTarget) {
+  EXPECT_EQ(DeviceDescription::for_target("sm_90a").name, "NVIDIA H200");
+  EXPECT_EQ(DeviceDescription::for_target("sm_100a").name, "NVIDIA B200");
+  EXPECT_EQ(errorText([] { DeviceDescription::for_target("sm_80"); }),
+            "there is no target \"sm_80\"; kernels are compiled for sm_90a or "
+            "sm_100a");
+}
