@@ -27,7 +27,7 @@ target_link_libraries(kiln_mlir INTERFACE
   MLIRIndexToLLVM MLIRMathToLLVM MLIRMemRefToLLVM MLIRNVGPUToNVVM
   MLIRNVVMToLLVM MLIRSCFToControlFlow MLIRVectorToLLVMPass MLIRVectorToSCF
   MLIRAffineToStandard MLIRAffineDialect MLIRMemRefTransforms
-  MLIRReconcileUnrealizedCasts MLIRLLVMIRTransforms
+  MLIRReconcileUnrealizedCasts MLIRLLVMIRTransforms MLIRUBToLLVM MLIRUBDialect
   MLIRTargetLLVMIRExport MLIRBuiltinToLLVMIRTranslation
   MLIRGPUToLLVMIRTranslation MLIRLLVMToLLVMIRTranslation
   MLIRNVVMToLLVMIRTranslation

@@ -17,6 +17,7 @@
 #include <kiln/error.h>
 #include <kiln/kernel.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -130,6 +131,7 @@ struct Finding {
 /// What a launch came to, once it has finished.
 struct LaunchResult {
   double time_us = 0;           ///< of the kernel itself, by the device's clock
+  std::uint64_t instructions = 0; ///< warp instructions; the simulator's count
   std::vector<Finding> findings;
   bool ok() const;              ///< no finding of grade error
 };
@@ -215,7 +217,8 @@ LaunchResult run(Device &device, const Kernel &kernel,
 template <typename... Arguments>
 LaunchResult run(Device &device, const Kernel &kernel,
                  Arguments &&...arguments) {
-  const HostArgument list[] = {HostArgument(arguments)...};
+  const std::array<HostArgument, sizeof...(Arguments)> list = {
+      HostArgument(arguments)...};
   return run(device, kernel, std::span<const HostArgument>(list));
 }
 

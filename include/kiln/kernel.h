@@ -27,6 +27,7 @@ struct ArgumentSpec {
   /// that is too small. Empty: not known.
   std::vector<Dim> shape;
   bool is_output = false; ///< buffers: the kernel writes it
+  int alignment_bytes = 1; ///< buffers: of the address, beyond the element's
 
   bool operator==(const ArgumentSpec &) const = default;
 };

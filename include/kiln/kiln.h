@@ -8,6 +8,7 @@
 #include <kiln/device.h>
 #include <kiln/device_description.h>
 #include <kiln/dim.h>
+#include <kiln/environment.h>
 #include <kiln/error.h>
 #include <kiln/gemm.h>
 #include <kiln/kernel.h>
@@ -15,6 +16,8 @@
 #include <kiln/memory.h>
 #include <kiln/pipeline.h>
 #include <kiln/print.h>
+#include <kiln/reference.h>
+#include <kiln/sim.h>
 #include <kiln/tensor_map.h>
 #include <kiln/threads.h>
 #include <kiln/tma.h>

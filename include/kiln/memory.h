@@ -42,6 +42,7 @@ public:
   const std::vector<Dim> &shape() const { return shape_; }
   const std::vector<Dim> &strides() const { return strides_; } ///< elements
   int argument() const { return argument_; }
+  Value base() const { return base_; }
 
   Element operator()(At i) const;
   Element operator()(At i, At j) const;
@@ -81,6 +82,8 @@ struct TileLayout {
   int bytes() const { return panels() * panel_bytes(); }
   /// Where the swizzle's pattern must start: 1024, 512, 256, or 128 for TMA.
   int alignment_bytes() const;
+  /// Bytes from one tile of an array to the next.
+  int stride_bytes() const;
   /// The byte of element (row, column), swizzled.
   int offset_bytes(int row, int column) const;
   /// "64x128 f16, swizzle 128"

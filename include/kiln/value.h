@@ -132,9 +132,21 @@ Value literal_like(At literal, const Value &like);
 /// What `operand` is worth as a Value; literals are i32 or f32.
 Value value_of(At operand);
 
+/// The Value on the right of a literal, with the line it stands on.
+struct RightOfLiteral {
+  Value value;
+  At::Where where;
+
+  template <typename T>
+    requires(!std::is_arithmetic_v<T> && std::convertible_to<const T &, Value>)
+  RightOfLiteral(const T &value, At::Where where = At::Where::current())
+      : value(value), where(where) {}
+};
+
 #define KILN_LITERAL_ON_THE_LEFT(op)                                           \
-  template <Literal T> Value operator op(T lhs, const Value &rhs) {            \
-    return literal_like(lhs, rhs) op rhs;                                      \
+  template <Literal T> Value operator op(T lhs, RightOfLiteral rhs) {          \
+    return literal_like(At(lhs, rhs.where), rhs.value)                         \
+        op At(rhs.value, rhs.where);                                           \
   }
 KILN_LITERAL_ON_THE_LEFT(+)
 KILN_LITERAL_ON_THE_LEFT(-)

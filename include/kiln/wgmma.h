@@ -16,6 +16,9 @@ namespace kiln {
 struct StoreOptions {
   /// The whole tile lies inside the tensor: nothing is compared.
   bool is_inside = false;
+  /// The origin's column is a multiple of this; with an even one neighbours
+  /// are stored together.
+  int column_multiple = 1;
 };
 
 class Accumulator {
@@ -60,8 +63,7 @@ private:
   int rows_, columns_;
   std::vector<void *> slots_; ///< one variable per register
   void *added_ = nullptr;     ///< variable: the next mma adds
-  const void *home_ = nullptr; ///< the body in which it was last empty
-  bool is_added_ = false;     ///< known without running: the next mma adds
+  const void *kernel_ = nullptr;
   bool is_in_flight_ = false;
 };
 

@@ -75,6 +75,7 @@ Operands::Operands(const Parts &parts)
   };
   store.is_inside = divides(parts.schedule.tile_m, parts.problem.m) &&
                     divides(parts.schedule.tile_n, parts.problem.n);
+  store.column_multiple = parts.schedule.tile_n;
 }
 
 void Operands::load(const Slot &slot, At k_tile) const {

@@ -10,8 +10,10 @@ static constexpr int kWaitHintNs = 10000000;
 
 static constexpr int kMaxBarrierCount = (1 << 20) - 1;
 
-/// The barrier's allocation, and its address.
-static BarrierUse &useOf(KernelBuilder::State &state, int array) {
+/// The barrier's allocation, once its address is known to be of this kernel.
+static BarrierUse &useOf(KernelBuilder::State &state, const Value &address,
+                         int array, const std::source_location &where) {
+  state.use(address, where);
   return state.barriers[array];
 }
 
@@ -35,7 +37,7 @@ void Mbarrier::init(int count, std::source_location where) const {
   if (count < 1 || count > kMaxBarrierCount)
     userErrorAt(where, "an mbarrier counts 1 to {} arrivals, not {}",
                 kMaxBarrierCount, count);
-  useOf(state, array_).hasInit = true;
+  useOf(state, address_, array_, where).hasInit = true;
   mlir::NVVM::MBarrierInitOp::create(
       state.builder, state.at(where), state.use(address_, where),
       state.constant(Type::i32, count, where), mlir::Value());
@@ -43,7 +45,7 @@ void Mbarrier::init(int count, std::source_location where) const {
 
 void Mbarrier::arrive(std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
-  useOf(state, array_).hasArrive = true;
+  useOf(state, address_, array_, where).hasArrive = true;
   mlir::NVVM::MBarrierArriveOp::create(
       state.builder, state.at(where), state.builder.getI64Type(),
       state.use(address_, where), mlir::Value());
@@ -51,7 +53,7 @@ void Mbarrier::arrive(std::source_location where) const {
 
 void Mbarrier::arrive_expect_tx(At bytes, std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
-  useOf(state, array_).hasArrive = true;
+  useOf(state, address_, array_, where).hasArrive = true;
   mlir::NVVM::MBarrierArriveExpectTxOp::create(
       state.builder, state.at(where), mlir::Type(), state.use(address_, where),
       state.use(bytes, Type::i32), mlir::NVVM::MemScopeKind::CTA,
@@ -60,7 +62,7 @@ void Mbarrier::arrive_expect_tx(At bytes, std::source_location where) const {
 
 void Mbarrier::wait(At parity, std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
-  BarrierUse &barrier = useOf(state, array_);
+  BarrierUse &barrier = useOf(state, address_, array_, where);
   if (!barrier.firstWait.is_known())
     barrier.firstWait = collectiveLine.value_or(where);
   // A loop of its own in one block: nothing can float into it, and the

@@ -151,6 +151,7 @@ TmaTensor KernelBuilder::tensor_map(const Tensor &tensor,
                                     std::source_location where) {
   State &state = *state_;
   state.checkOpen(where);
+  state.use(tensor.base(), where); // of this kernel
   return addTensorMap(state, state.contract.arguments[tensor.argument()].name,
                       tensor.type(), tensor.argument(), tensor.shape(),
                       tensor.strides(), options, where);
@@ -177,7 +178,7 @@ SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
       count == 1 ? fmt::format("tile {}", layout.to_string())
                  : fmt::format("{} tiles {}", count, layout.to_string());
   mlir::Value address = state.allocateSmem(
-      what, layout.bytes() * count, layout.alignment_bytes(), where);
+      what, layout.stride_bytes() * count, layout.alignment_bytes(), where);
   return SharedTile(state.wrap(address, Type::u32), layout);
 }
 
@@ -196,9 +197,10 @@ MbarrierArray KernelBuilder::mbarriers(int count, std::source_location where) {
 
 Module KernelBuilder::State::finish(const std::source_location &where_) {
   checkOpen(where_);
-  checkRegisterPlan(*this);
   checkSharedMemory(*this);
   checkBarriers(*this);
+  checkDims(*this);
+  checkRegisterPlan(*this); // the last: it settles each role's instruction
   contract.dynamic_smem_bytes = smemBytes;
   isBuilt = true;
 

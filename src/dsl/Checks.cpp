@@ -40,6 +40,12 @@ void checkRegisterPlan(KernelBuilder::State &state) {
   int threads = state.contract.threads();
   int atEntry = roundUp((wanted + planned - 1) / planned, 8);
   int owned = state.device.registers_per_sm / state.contract.ctas_per_sm;
+  // ptxas refuses a wgmma whose registers exceed those at entry (C7602), also
+  // where its warpgroup has asked for more by then.
+  if (state.largestInstruction)
+    atEntry = std::max(atEntry,
+                       std::min(roundUp(state.largestInstruction + 32, 8),
+                                owned / threads / 8 * 8));
   if (atEntry * threads > owned) {
     int groups = threads / 128;
     int perThread = owned / threads / 8 * 8;
@@ -96,6 +102,32 @@ void checkBarriers(const KernelBuilder::State &state) {
       userErrorAt(use.where, "the mbarrier declared here is used and never "
                              "initialised; call init first");
   }
+}
+
+/// Every argument a Dim of the contract names must be one of the kernel's.
+static void checkDim(const KernelBuilder::State &state, const Dim &dim,
+                     const std::string &what) {
+  if (dim.op() == Dim::Op::constant)
+    return;
+  if (dim.op() != Dim::Op::argument) {
+    checkDim(state, dim.lhs(), what);
+    checkDim(state, dim.rhs(), what);
+    return;
+  }
+  const std::string &name = dim.argument_name();
+  if (name != "sms" && !state.dimArguments.contains(name))
+    userErrorAt(state.where, "{} of kernel {} depends on '{}', which is no "
+                             "dimension of it; declare it with "
+                             "KernelBuilder::dim",
+                what, state.name, name);
+}
+
+void checkDims(const KernelBuilder::State &state) {
+  for (const Dim &dim : state.contract.grid)
+    checkDim(state, dim, "the grid");
+  for (const ArgumentSpec &argument : state.contract.arguments)
+    for (const Dim &dim : argument.shape)
+      checkDim(state, dim, fmt::format("the shape of '{}'", argument.name));
 }
 
 } // namespace kiln

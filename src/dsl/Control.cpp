@@ -20,6 +20,13 @@ static void runInside(KernelBuilder::State &state, mlir::Block *block,
   body();
 }
 
+/// An empty std::function would throw an exception of another kind.
+static void requireBody(bool hasBody, const char *what,
+                        const std::source_location &where) {
+  if (!hasBody)
+    userErrorAt(where, "{} was given no body", what);
+}
+
 /// The type of a loop: of the first bound that is a Value, else i32.
 static Type loopType(const At &lower, const At &upper) {
   for (const At *bound : {&lower, &upper})
@@ -44,9 +51,11 @@ void for_range(At lower, At upper, At step,
     userErrorAt(step.where(), "for_range has a step of {}; it must be at "
                               "least 1",
                 *literal);
+  requireBody(bool(body), "for_range", upper.where());
   auto loop = mlir::scf::ForOp::create(
       state.builder, state.at(upper.where()), state.use(lower, type),
-      state.use(upper, type), state.use(step, type));
+      state.use(upper, type), state.use(step, type), mlir::ValueRange(),
+      nullptr, /*unsignedCmp=*/is_unsigned_integer(type));
   runInside(state, loop.getBody(), [&] {
     body(state.wrap(loop.getInductionVar(), type));
   });
@@ -55,6 +64,7 @@ void for_range(At lower, At upper, At step,
 void if_(At condition, const std::function<void()> &then,
          const std::function<void()> &otherwise) {
   auto &state = KernelBuilder::State::current(condition.where());
+  requireBody(bool(then), "if_", condition.where());
   mlir::Value test = state.use(condition, Type::i1);
   auto branch = mlir::scf::IfOp::create(
       state.builder, state.at(condition.where()), test, bool(otherwise));
@@ -66,6 +76,7 @@ void if_(At condition, const std::function<void()> &then,
 void while_(const std::function<Value()> &condition,
             const std::function<void()> &body, std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
+  requireBody(condition && body, "while_", where);
   mlir::Location loc = state.at(where);
   auto loop = mlir::scf::WhileOp::create(state.builder, loc, mlir::TypeRange(),
                                          mlir::ValueRange());
@@ -114,6 +125,7 @@ static void checkRole(const KernelBuilder::State &state, int index,
 void warpgroup(int index, const RoleOptions &options,
                const std::function<void()> &body, std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
+  requireBody(bool(body), "warpgroup", where);
   checkRole(state, index, options, where);
   state.roles.push_back({index, options.registers, where, nullptr});
   std::size_t role = state.roles.size() - 1;
@@ -131,6 +143,7 @@ void warpgroup(int index, const RoleOptions &options,
 
 void one_thread(const std::function<void()> &body, std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
+  requireBody(bool(body), "one_thread", where);
   if (state.isOneThread)
     return body();
   Value warp = warp_id(where);

@@ -83,7 +83,10 @@ void Tensor::store_vector(const std::vector<At> &indices,
       elementAddress(state, base_, type_, strides_, indices, where);
   mlir::LLVM::StoreOp::create(state.builder, loc, vector, address,
                               static_cast<unsigned>(count) * size_bytes(type_));
-  state.contract.arguments[argument_].is_output = true;
+  ArgumentSpec &argument = state.contract.arguments[argument_];
+  argument.is_output = true;
+  argument.alignment_bytes = std::max(
+      argument.alignment_bytes, static_cast<int>(count) * size_bytes(type_));
 }
 
 SharedTile SharedTile::transpose() const {
@@ -119,7 +122,7 @@ Element SharedTile::operator()(At row, At column) const {
 SharedTile tile_at(const SharedTile &array, At index) {
   auto &state = KernelBuilder::State::current(index.where());
   Value slot = state.resolve(index, Type::i32);
-  Value bytes = slot * At(array.layout().bytes(), index.where());
+  Value bytes = slot * At(array.layout().stride_bytes(), index.where());
   mlir::Value address =
       state.offset(state.use(array.address(), index.where()),
                    state.use(bytes, index.where()), index.where());

@@ -177,10 +177,8 @@ int max_stages(const std::vector<TileLayout> &tiles, int reserved_bytes,
                const std::string &target) {
   const DeviceDescription &device = DeviceDescription::for_target(target);
   int slot = 16; // its two barriers
-  for (const TileLayout &tile : tiles) {
-    int alignment = tile.alignment_bytes();
-    slot += (tile.bytes() + alignment - 1) / alignment * alignment;
-  }
+  for (const TileLayout &tile : tiles)
+    slot += tile.stride_bytes();
   return (device.max_smem_per_cta_bytes - reserved_bytes) / slot;
 }
 

@@ -2,9 +2,18 @@
 #include "dsl/State.h"
 #include "support/Error.h"
 
+#include <atomic>
+
 namespace kiln {
 
-static thread_local KernelBuilder::State *currentState = nullptr;
+/// The kernels of this thread; the newest one is under construction.
+static thread_local std::vector<KernelBuilder::State *> openStates;
+
+/// A pointer no other kernel ever has; nothing lies behind it.
+static const void *freshToken() {
+  static std::atomic<std::uintptr_t> count{0};
+  return reinterpret_cast<const void *>(++count);
+}
 
 static constexpr const char *kSmemSymbol = "kiln_smem";
 static constexpr int kSmemAlignment = 1024;
@@ -42,10 +51,10 @@ static int threadsOf(const KernelOptions &options, const std::string &name,
 KernelBuilder::State::State(std::string kernelName,
                             const KernelOptions &kernelOptions,
                             const std::source_location &location)
-    : context(makeContext()), builder(context.get()),
+    : token(freshToken()), context(makeContext()), builder(context.get()),
       name(std::move(kernelName)), options(kernelOptions),
       device(DeviceDescription::for_target(kernelOptions.target)),
-      where(location), enclosing_(currentState) {
+      where(location) {
   if (!isIdentifier(name))
     userErrorAt(where,
                 "'{}' cannot name a kernel; use letters, digits and _, not "
@@ -74,21 +83,18 @@ KernelBuilder::State::State(std::string kernelName,
   function = mlir::LLVM::LLVMFuncOp::create(builder, loc, name, type);
   entry = function.addEntryBlock(builder);
   builder.setInsertionPointToEnd(entry);
-  currentState = this;
+  openStates.push_back(this);
 }
 
-KernelBuilder::State::~State() {
-  if (currentState == this)
-    currentState = enclosing_;
-}
+KernelBuilder::State::~State() { std::erase(openStates, this); }
 
 KernelBuilder::State &
 KernelBuilder::State::current(const std::source_location &where) {
-  if (!currentState)
+  if (openStates.empty())
     userErrorAt(where, "there is no kernel under construction in this thread; "
                        "make a KernelBuilder first");
-  currentState->checkOpen(where);
-  return *currentState;
+  openStates.back()->checkOpen(where);
+  return *openStates.back();
 }
 
 void KernelBuilder::State::checkOpen(const std::source_location &at) const {
@@ -136,7 +142,7 @@ mlir::Value KernelBuilder::State::use(const Value &value,
                                       const std::source_location &at) {
   if (!value.is_valid())
     userErrorAt(at, "this Value was never given one; assign it before use");
-  if (value.kernel() != this)
+  if (value.kernel() != token)
     userErrorAt(at, "this Value belongs to another kernel than {}", name);
   auto result = mlir::Value::getFromOpaquePointer(value.impl());
   mlir::Region *home = result.getParentRegion();
@@ -202,6 +208,20 @@ mlir::Value KernelBuilder::State::dimValue(const Dim &dim, Type type,
   }
 }
 
+/// Refuse an integer literal that its type cannot hold; both the signed and the
+/// unsigned reading of its bits are accepted.
+static void checkFits(std::int64_t value, Type type,
+                      const std::source_location &where) {
+  int bits = size_bits(type);
+  if (is_float(type) || bits == 64)
+    return;
+  std::int64_t least = type == Type::i1 ? 0 : -(std::int64_t(1) << (bits - 1));
+  std::int64_t most = (std::int64_t(1) << bits) - 1;
+  if (value < least || value > most)
+    userErrorAt(where, "the literal {} does not fit into {}", value,
+                kiln::name(type));
+}
+
 Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
   if (auto *value = std::get_if<Value>(&operand.operand())) {
     use(*value, operand.where());
@@ -215,8 +235,13 @@ Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
                   dim->to_string(), kiln::name(fallback));
     return wrap(dimValue(*dim, fallback, operand.where()), fallback);
   }
-  if (auto *integer = std::get_if<std::int64_t>(&operand.operand()))
+  if (fallback == Type::e4m3 || fallback == Type::e5m2)
+    userErrorAt(operand.where(), "there are no literals of type {}",
+                kiln::name(fallback));
+  if (auto *integer = std::get_if<std::int64_t>(&operand.operand())) {
+    checkFits(*integer, fallback, operand.where());
     return wrap(constant(fallback, *integer, operand.where()), fallback);
+  }
   double number = std::get<double>(operand.operand());
   if (!is_float(fallback))
     userErrorAt(operand.where(),

@@ -55,7 +55,7 @@ public:
   mlir::Type lower(Type type);
   mlir::Type pointer(int addressSpace);
   Value wrap(mlir::Value value, Type type) {
-    return Value(value.getAsOpaquePointer(), this, type);
+    return Value(value.getAsOpaquePointer(), token, type);
   }
   /// The MLIR value, checked: of this kernel, and visible here.
   mlir::Value use(const Value &value, const std::source_location &where);
@@ -90,6 +90,8 @@ public:
   /// Close the kernel: checks, attributes, verification.
   Module finish(const std::source_location &where);
 
+  /// Tells this kernel from every other, also from one that is gone.
+  const void *token;
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -110,15 +112,15 @@ public:
   std::vector<BarrierUse> barriers;
   std::optional<int> currentRole;
   bool isOneThread = false;
+  /// Registers of the largest wgmma: ptxas wants them at entry already.
+  int largestInstruction = 0;
   bool isBuilt = false;
-
-private:
-  State *enclosing_; ///< of this thread, before this one
 };
 
 // Checks of a finished kernel (Checks.cpp); each throws UserError.
 void checkRegisterPlan(KernelBuilder::State &state);
 void checkSharedMemory(const KernelBuilder::State &state);
 void checkBarriers(const KernelBuilder::State &state);
+void checkDims(const KernelBuilder::State &state);
 
 } // namespace kiln

@@ -84,7 +84,8 @@ void sync_threads(std::source_location where) {
                        "stands inside the role of warpgroup {}; use a named "
                        "barrier, sync_threads(id, threads)",
                 state.contract.threads(), *state.currentRole);
-  mlir::NVVM::BarrierOp::create(state.builder, state.at(where));
+  // nvvm.barrier with a location does not parse again as it is printed.
+  mlir::NVVM::Barrier0Op::create(state.builder, state.at(where));
 }
 
 void sync_threads(int id, int threads, std::source_location where) {
@@ -95,11 +96,8 @@ void sync_threads(int id, int threads, std::source_location where) {
     userErrorAt(where, "barrier {} waits for {} threads; it takes whole warps: "
                        "a multiple of 32 up to {}",
                 id, threads, state.contract.threads());
-  mlir::NVVM::BarrierOp::create(
-      state.builder, state.at(where), mlir::TypeRange(),
-      state.constant(Type::i32, id, where),
-      state.constant(Type::i32, threads, where),
-      mlir::NVVM::BarrierReductionAttr(), mlir::Value());
+  state.inlineAsm(fmt::format("bar.sync {}, {};", id, threads), "~{memory}", {},
+                  nullptr, where);
 }
 
 void fence_async_shared(std::source_location where) {

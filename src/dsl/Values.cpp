@@ -250,18 +250,30 @@ static mlir::Value castInteger(Operands o, mlir::Type to, int toBits) {
   return arith::ExtUIOp::create(o.builder, o.loc, to, o.lhs);
 }
 
+/// f32 to tf32: 10 bits of fraction, nearest, ties away from zero.
+static Value roundToTf32(KernelBuilder::State &state, const Value &value,
+                         const std::source_location &where) {
+  mlir::Value result =
+      state.inlineAsm("cvt.rna.tf32.f32 $0, $1;", "=f,f",
+                      {state.use(value, where)}, state.lower(Type::tf32), where);
+  return state.wrap(result, Type::tf32);
+}
+
 Value cast(At operand, Type type) {
   auto &state = KernelBuilder::State::current(operand.where());
   if (!std::holds_alternative<Value>(operand.operand()))
     return state.resolve(operand, type);
   Value value = std::get<Value>(operand.operand());
-  Operands o = prepare(value, At(value, operand.where()), "cast");
   if (type == value.type())
     return value;
-  if (type == Type::e4m3 || type == Type::e5m2)
-    userErrorAt(operand.where(), "cast from {} to {} is not supported yet; "
-                                 "f16, bf16, f32 and f64 are",
-                name(value.type()), name(type));
+  for (Type side : {value.type(), type})
+    if (side == Type::e4m3 || side == Type::e5m2)
+      userErrorAt(operand.where(), "there is no cast from {} to {}; 8-bit "
+                                   "floats are loaded, stored and multiplied",
+                  name(value.type()), name(type));
+  Operands o = prepare(value, At(value, operand.where()), "cast");
+  if (type == Type::tf32)
+    return roundToTf32(state, cast(operand, Type::f32), operand.where());
   mlir::Type to = state.lower(type);
   bool toFloat = is_float(type);
   mlir::Value result;
@@ -284,8 +296,12 @@ Value select(At condition, At onTrue, At onFalse) {
   auto &state = KernelBuilder::State::current(condition.where());
   // Whichever arm is a Value decides the type of the other.
   bool trueIsValue = std::holds_alternative<Value>(onTrue.operand());
-  Value first = trueIsValue ? value_of(onTrue) : value_of(onFalse);
-  Value lhs = trueIsValue ? first : state.resolve(onTrue, first.type());
+  bool falseIsValue = std::holds_alternative<Value>(onFalse.operand());
+  Type type = trueIsValue    ? value_of(onTrue).type()
+              : falseIsValue ? value_of(onFalse).type()
+              : defaultType(onTrue) == Type::f32 ? Type::f32
+                                                 : defaultType(onFalse);
+  Value lhs = state.resolve(onTrue, type);
   Operands o = prepare(lhs, onFalse, "select");
   mlir::Value test = state.use(condition, Type::i1);
   return o.wrap(
@@ -295,7 +311,8 @@ Value select(At condition, At onTrue, At onFalse) {
 Value min(const Value &lhs, At rhs) {
   Operands o = prepare(lhs, rhs, "min");
   if (o.isFloat())
-    return o.wrap(arith::MinNumFOp::create(o.builder, o.loc, o.lhs, o.rhs));
+    return o.wrap(
+        mlir::LLVM::MinNumOp::create(o.builder, o.loc, o.lhs, o.rhs));
   if (o.isSigned())
     return o.wrap(arith::MinSIOp::create(o.builder, o.loc, o.lhs, o.rhs));
   return o.wrap(arith::MinUIOp::create(o.builder, o.loc, o.lhs, o.rhs));
@@ -304,7 +321,8 @@ Value min(const Value &lhs, At rhs) {
 Value max(const Value &lhs, At rhs) {
   Operands o = prepare(lhs, rhs, "max");
   if (o.isFloat())
-    return o.wrap(arith::MaxNumFOp::create(o.builder, o.loc, o.lhs, o.rhs));
+    return o.wrap(
+        mlir::LLVM::MaxNumOp::create(o.builder, o.loc, o.lhs, o.rhs));
   if (o.isSigned())
     return o.wrap(arith::MaxSIOp::create(o.builder, o.loc, o.lhs, o.rhs));
   return o.wrap(arith::MaxUIOp::create(o.builder, o.loc, o.lhs, o.rhs));
@@ -322,7 +340,7 @@ Value ceil_div(const Value &lhs, At rhs) {
 Var::Var(Type type, At initial) : type_(type) {
   auto &state = KernelBuilder::State::current(initial.where());
   mlir::Value value = state.use(initial, type);
-  kernel_ = &state;
+  kernel_ = state.token;
   slot_ = state.slot(state.lower(type), initial.where()).getAsOpaquePointer();
   mlir::LLVM::StoreOp::create(state.builder, state.at(initial.where()), value,
                               mlir::Value::getFromOpaquePointer(slot_));
@@ -334,7 +352,7 @@ Var::Var(At initial) : Var(value_of(initial).type(), initial) {}
 static mlir::Value slotOf(void *slot, const void *kernel,
                           KernelBuilder::State &state,
                           const std::source_location &where) {
-  if (kernel != &state)
+  if (kernel != state.token)
     userErrorAt(where, "this Var belongs to another kernel than {}",
                 state.name);
   return mlir::Value::getFromOpaquePointer(slot);

@@ -166,6 +166,11 @@ Accumulator::Accumulator(Type type, int rows, int columns,
                          std::source_location where)
     : type_(type), rows_(rows), columns_(columns) {
   auto &state = KernelBuilder::State::current(where);
+  kernel_ = state.token;
+  if (state.contract.threads() % 128 != 0)
+    userErrorAt(where, "an accumulator belongs to a warpgroup of 128 threads, "
+                       "and kernel {} has {}",
+                state.name, state.contract.threads());
   if (type != Type::f32 && type != Type::i32)
     userErrorAt(where, "an accumulator holds f32 or i32, not {}", name(type));
   if (rows < kInstructionRows || rows % kInstructionRows != 0)
@@ -195,11 +200,18 @@ static void setAdded(KernelBuilder::State &state, void *slot, bool isAdded,
                               mlir::Value::getFromOpaquePointer(slot));
 }
 
+/// Refuse an accumulator of another kernel.
+static void checkOwner(const KernelBuilder::State &state, const void *kernel,
+                       const std::source_location &where) {
+  if (kernel != state.token)
+    userErrorAt(where, "this Accumulator belongs to another kernel than {}",
+                state.name);
+}
+
 void Accumulator::reset(std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
+  checkOwner(state, kernel_, where);
   setAdded(state, added_, false, where);
-  is_added_ = false;
-  home_ = state.builder.getInsertionBlock();
 }
 
 /// Read the variables of an accumulator.
@@ -270,6 +282,7 @@ static void checkOperands(const Accumulator &accumulator, const SharedTile &a,
 void Accumulator::mma(const SharedTile &a, const SharedTile &b,
                       std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
+  checkOwner(state, kernel_, where);
   Operand operandA{a, !a.is_transposed()}, operandB{b, b.is_transposed()};
   checkOperands(*this, a, b, operandA, operandB, where);
   if (state.isOneThread)
@@ -295,20 +308,17 @@ void Accumulator::mma(const SharedTile &a, const SharedTile &b,
       kindA.ptx, kindB.ptx, registerList(perBlock), 2 * perBlock,
       2 * perBlock + 1, tail);
 
+  // Whether there is something to add to is a variable of the kernel; where
+  // it is known, as after a peeled first step, LLVM makes a constant of it.
   mlir::Value one = state.constant(Type::i32, 1, where);
-  mlir::Value firstAdds = one;
-  bool isHome = state.builder.getInsertionBlock() == home_;
-  if (!is_added_ && isHome) {
-    firstAdds = state.constant(Type::i32, 0, where);
-    is_added_ = true;
-  } else if (!is_added_) {
-    mlir::Value flag = mlir::LLVM::LoadOp::create(
-        state.builder, state.at(where), state.builder.getI1Type(),
-        mlir::Value::getFromOpaquePointer(added_));
-    firstAdds = mlir::arith::ExtUIOp::create(state.builder, state.at(where),
-                                             state.builder.getI32Type(), flag);
-    setAdded(state, added_, true, where);
-  }
+  mlir::Value flag = mlir::LLVM::LoadOp::create(
+      state.builder, state.at(where), state.builder.getI1Type(),
+      mlir::Value::getFromOpaquePointer(added_));
+  mlir::Value firstAdds =
+      mlir::arith::ExtUIOp::create(state.builder, state.at(where),
+                                   state.builder.getI32Type(), flag);
+  setAdded(state, added_, true, where);
+  state.largestInstruction = std::max(state.largestInstruction, perBlock);
 
   llvm::SmallVector<mlir::Value> registers =
       loadAll(state, slots_, type_, where);
@@ -338,6 +348,7 @@ void Accumulator::mma(const SharedTile &a, const SharedTile &b,
 
 void Accumulator::wait(int groups, std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
+  checkOwner(state, kernel_, where);
   if (groups < 0 || groups > 7)
     userErrorAt(where, "wgmma.wait_group takes 0 to 7 groups, not {}", groups);
   llvm::SmallVector<mlir::Value> registers =
@@ -357,6 +368,7 @@ void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
     userErrorAt(where, "an accumulator is stored to a tensor of 2 dimensions "
                        "at an origin of 2; found {} and {}",
                 tensor.shape().size(), origin.size());
+  checkOwner(state, kernel_, where);
   if (is_in_flight_)
     wait(0, where);
   LocationScope scope(where);
@@ -365,11 +377,13 @@ void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
   auto element = [&](int i) {
     return cast(state.wrap(registers[i], type_), tensor.type());
   };
-  // Two neighbours go out in one store where every row begins on an even
+  // Two neighbours go out in one store where every pair begins on an even
   // element.
+  auto *literal = std::get_if<std::int64_t>(&origin[1].operand());
+  bool isEven = literal ? *literal % 2 == 0 : options.column_multiple % 2 == 0;
   const Dim &width = tensor.shape()[1];
   const Dim &stride = tensor.strides()[0];
-  bool isPaired = tensor.strides()[1] == Dim(1) && width.is_constant() &&
+  bool isPaired = isEven && tensor.strides()[1] == Dim(1) && width.is_constant() &&
                   width.constant() % 2 == 0 && stride.is_constant() &&
                   stride.constant() % 2 == 0;
   // The fragment of m64nN (PTX, "Register Fragments and Shared Memory Matrix

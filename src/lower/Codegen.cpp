@@ -98,6 +98,21 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
+/// Refuse calls that neither the module nor the driver can answer; MLIR turns
+/// some math operations into calls of CUDA's libdevice.
+static void checkCallees(const llvm::Module &module) {
+  static constexpr llvm::StringRef kOfTheDriver[] = {"vprintf", "__assertfail",
+                                                     "malloc", "free"};
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic() &&
+        !function.use_empty() &&
+        !llvm::is_contained(kOfTheDriver, function.getName()))
+      userError("the module calls {}, which is defined nowhere; Kiln links no "
+                "device library: write it with the operations of arith, or "
+                "define it in the module",
+                function.getName().str());
+}
+
 std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
                                           llvm::LLVMContext &context,
                                           const std::string &target,
@@ -105,16 +120,25 @@ std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
   auto gpuModules = module.getOps<mlir::gpu::GPUModuleOp>();
   // Checked when the module was built or parsed: it holds exactly one.
   assert(!gpuModules.empty());
+  auto machine = makeTargetMachine(target, optLevel);
+  // The translation gives accesses the alignment of the layout it knows: with
+  // LLVM's default one, eight-byte integers would be accessed in two halves.
+  mlir::Operation *gpuModule = *gpuModules.begin();
+  gpuModule->setAttr(
+      mlir::LLVM::LLVMDialect::getDataLayoutAttrName(),
+      mlir::StringAttr::get(
+          module.getContext(),
+          machine->createDataLayout().getStringRepresentation()));
   DiagnosticCollector diagnostics(*module.getContext());
   std::unique_ptr<llvm::Module> llvmModule =
-      mlir::translateModuleToLLVMIR(*gpuModules.begin(), context, "kiln");
+      mlir::translateModuleToLLVMIR(gpuModule, context, "kiln");
   if (!llvmModule)
     diagnostics.raise("the module cannot be translated to LLVM IR");
-  auto machine = makeTargetMachine(target, optLevel);
   llvmModule->setTargetTriple(llvm::Triple(kTriple));
   llvmModule->setDataLayout(machine->createDataLayout());
   markInlineAsmConvergent(*llvmModule);
   optimize(*llvmModule, *machine, optLevel);
+  checkCallees(*llvmModule);
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(*llvmModule, &stream))

@@ -54,8 +54,8 @@ static const Step kSteps[] = {
      "nvvm operations that are PTX text become llvm.inline_asm",
      [] { return mlir::createConvertNVVMToLLVMPass(); }, Step::onGpuModule},
     {"reconcile-unrealized-casts",
-     "casts that cancel disappear; one that stays is an error here and not in "
-     "the translation",
+     "casts that cancel disappear; one that stays is refused when the module is "
+     "translated",
      [] { return mlir::createReconcileUnrealizedCastsPass(); },
      Step::onGpuModule},
     {"ensure-debug-info-scope-on-llvm-func",

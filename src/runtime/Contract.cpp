@@ -180,10 +180,12 @@ private:
     const ArgumentSpec &spec = contract_.arguments[i];
     const Buffer &buffer = std::get<Buffer>(arguments_[i]);
     std::uint64_t elementBytes = size_bytes(spec.type);
-    if (buffer.address() % elementBytes != 0)
+    std::uint64_t alignment =
+        std::max<std::uint64_t>(elementBytes, spec.alignment_bytes);
+    if (buffer.address() % alignment != 0)
       userError("{} begins at address {:#x}; for {} it must be a multiple of "
                 "{} bytes",
-                describe(i), buffer.address(), name(spec.type), elementBytes);
+                describe(i), buffer.address(), name(spec.type), alignment);
     if (spec.shape.empty())
       return;
     std::vector<std::uint64_t> shape;

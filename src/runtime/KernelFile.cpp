@@ -63,7 +63,7 @@ static Json toJson(const ArgumentSpec &argument) {
   return {
       {"name", argument.name},           {"kind", nameOf(argument.kind)},
       {"type", name(argument.type)},     {"shape", dimsToJson(argument.shape)},
-      {"is_output", argument.is_output},
+      {"is_output", argument.is_output}, {"alignment_bytes", argument.alignment_bytes},
   };
 }
 
@@ -248,6 +248,7 @@ static ArgumentSpec readArgument(const Field &field) {
   argument.type = field.at("type").type();
   argument.shape = field.at("shape").dims();
   argument.is_output = field.at("is_output").boolean();
+  argument.alignment_bytes = field.at("alignment_bytes").integer();
   return argument;
 }
 

@@ -17,6 +17,11 @@ int TileLayout::alignment_bytes() const {
   return std::max(128, static_cast<int>(swizzle) * 8);
 }
 
+int TileLayout::stride_bytes() const {
+  int alignment = alignment_bytes();
+  return (bytes() + alignment - 1) / alignment * alignment;
+}
+
 int TileLayout::offset_bytes(int row, int column) const {
   int panel = column / panel_columns();
   int offset = panel * panel_bytes() + row * row_bytes() +
@@ -65,6 +70,11 @@ void TileLayout::check(const SourceLine &where) const {
                 "another swizzle",
                 rows, columns, name(type), rowBytes, width,
                 width / size_bytes(type));
+  if (panels() > 1 && rows % 8 != 0)
+    userErrorAt(where,
+                "a {}x{} tile of {} lies in {} panels of {} rows; each must "
+                "begin a swizzle pattern: use a multiple of 8 rows",
+                rows, columns, name(type), panels(), rows);
 }
 
 } // namespace kiln

@@ -38,13 +38,13 @@ TEST(Types, SizesAndFamilies) {
   EXPECT_EQ(size_bits(i1), 1);
   EXPECT_EQ(size_bytes(i1), 1);
   EXPECT_EQ(size_bytes(tf32), 4);
-  EXPECT_EQ(size_bytes(kiln::index), 8);
+  EXPECT_EQ(size_bytes(kiln::Type::index), 8);
   EXPECT_EQ(size_bytes(e4m3), 1);
   EXPECT_TRUE(is_float(e5m2));
   EXPECT_FALSE(is_float(i1));
   EXPECT_TRUE(is_signed_integer(i8));
   EXPECT_FALSE(is_signed_integer(i1));
-  EXPECT_TRUE(is_unsigned_integer(kiln::index));
+  EXPECT_TRUE(is_unsigned_integer(kiln::Type::index));
   EXPECT_FALSE(is_unsigned_integer(i64));
 }
 

@@ -1,0 +1,49 @@
+// sim.h: a device that needs no GPU: PTX executed on the CPU, and checked.
+//
+//     auto device = open_sim();
+//     LaunchResult result = run(*device, kernel, a, b, d);
+//     for (const Finding &finding : result.findings) ...
+//
+// It implements device.h like the GPU does. What it finds wrong is in the
+// result of a launch: an error ends the launch, a warning does not.
+#pragma once
+
+#include <kiln/device.h>
+
+#include <functional>
+
+namespace kiln {
+
+/// When copies and matrix products take effect between their issue and the wait
+/// that covers them. A correct kernel gives one answer under all of them.
+enum class SimOrder : std::uint8_t {
+  eager,  ///< at once
+  lazy,   ///< as late as possible
+  random, ///< at moments drawn from the seed; warps take random turns too
+};
+
+struct SimOptions {
+  DeviceDescription device = DeviceDescription::h200();
+  SimOrder order = SimOrder::eager;
+  std::uint64_t seed = 0;
+  bool checks = true;
+  int threads = 0; ///< of the host; 0: all cores
+  std::uint64_t max_instructions = 0; ///< warp instructions per CTA; 0: no limit
+  int registers_at_entry = 0; ///< per thread; 0: as the PTX's directives say
+  bool co_resident = false; ///< refuse a grid the device cannot hold at once
+  bool check_only = false; ///< refuse what cannot be launched, run nothing
+  /// Takes what kernels print, piece by piece; empty: it goes to stdout.
+  std::function<void(const std::string &)> print;
+};
+
+/// The simulator. Its buffers are host memory with bounds.
+std::shared_ptr<Device> open_sim(const SimOptions &options = {});
+
+/// "auto": the GPU where a driver and one are found, else the simulator; or
+/// "cuda", "cuda:1", "sim".
+std::shared_ptr<Device> open_device(std::string_view id = "auto",
+                                    const SimOptions &options = {});
+
+SimOrder parse_sim_order(std::string_view text);
+
+} // namespace kiln

@@ -1,0 +1,69 @@
+// Ast: look-ups in a parsed module.
+#include "ptx/Ast.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace kiln::ptx {
+
+namespace {
+struct TypeEntry {
+  std::string_view name;
+  int bytes;
+};
+} // namespace
+
+/// In the order of ScalarType.
+static constexpr std::array<TypeEntry, 25> kTypes = {
+    {{"pred", 1},  {"b8", 1},   {"b16", 2},    {"b32", 4},    {"b64", 8},
+     {"b128", 16}, {"u8", 1},   {"u16", 2},    {"u32", 4},    {"u64", 8},
+     {"s8", 1},    {"s16", 2},  {"s32", 4},    {"s64", 8},    {"f16", 2},
+     {"f16x2", 4}, {"bf16", 2}, {"bf16x2", 4}, {"tf32", 4},   {"f32", 4},
+     {"f64", 8},   {"e4m3", 1}, {"e5m2", 1},   {"e4m3x2", 2}, {"e5m2x2", 2}}};
+static_assert(kTypes.size() == static_cast<int>(ScalarType::e5m2x2) + 1);
+
+int sizeBytes(ScalarType type) {
+  return kTypes[static_cast<std::size_t>(type)].bytes;
+}
+
+bool parseScalarType(const std::string &text, ScalarType &type) {
+  for (std::size_t index = 0; index < kTypes.size(); ++index) {
+    if (kTypes[index].name != text)
+      continue;
+    type = static_cast<ScalarType>(index);
+    return true;
+  }
+  return false;
+}
+
+bool Instruction::has(const char *modifier) const {
+  return std::find(modifiers.begin(), modifiers.end(), modifier) !=
+         modifiers.end();
+}
+
+std::string Instruction::fullOpcode() const {
+  std::string full = opcode;
+  for (const std::string &modifier : modifiers)
+    full += '.' + modifier;
+  return full;
+}
+
+const Function *Module::find(const std::string &name) const {
+  auto alias = aliases.find(name);
+  const std::string &wanted = alias == aliases.end() ? name : alias->second;
+  for (const Function &function : functions)
+    if (function.name == wanted)
+      return &function;
+  return nullptr;
+}
+
+std::vector<const Function *> Module::entries() const {
+  std::vector<const Function *> found;
+  for (const Function &function : functions)
+    if (function.isEntry)
+      found.push_back(&function);
+  return found;
+}
+
+} // namespace kiln::ptx

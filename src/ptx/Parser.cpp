@@ -1,0 +1,314 @@
+// Parser: a PTX module, directive by directive.
+//
+// Functions are handed to FunctionParser; what their operands name beyond
+// labels is checked here, when the last line has been read.
+#include "ptx/Ast.h"
+
+#include "ptx/FunctionParser.h"
+#include "ptx/Lexer.h"
+#include "ptx/ParseVariables.h"
+#include "support/Error.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <unordered_map>
+
+namespace kiln::ptx {
+
+namespace {
+class ModuleParser {
+public:
+  ModuleParser(const std::string &text, const std::string &origin)
+      : stream_(text, origin) {}
+
+  Module parse() {
+    while (stream_.peek().kind != Token::Kind::end)
+      parseStatement();
+    checkSymbols();
+    return std::move(module_);
+  }
+
+private:
+  struct Linkage {
+    bool isExtern = false;
+    bool isVisible = false;
+  };
+
+  TokenStream stream_;
+  Module module_;
+  std::unordered_map<std::string, std::size_t> variables_;
+  std::unordered_map<std::string, std::size_t> functions_;
+  std::vector<OpenName> open_;
+
+  void parseStatement();
+  void parseVersion();
+  void parseTarget();
+  void parseFile();
+  void parseAlias();
+  void skipSection();
+  void skipPragma();
+  Linkage parseLinkage();
+  void parseVariables(StateSpace space, const Linkage &linkage);
+  void addVariable(Variable variable);
+  void parseFunction(bool isEntry);
+  void parseFunctionDirectives(Function &function);
+  void addFunction(Function function);
+  bool isDeclared(const std::string &name) const {
+    return variables_.count(name) != 0 || functions_.count(name) != 0 ||
+           module_.aliases.count(name) != 0;
+  }
+  void checkSymbols();
+  void checkRelocations(const Variable &variable);
+};
+} // namespace
+
+void ModuleParser::parseStatement() {
+  if (stream_.accept(";"))
+    return;
+  if (stream_.accept(".version"))
+    return parseVersion();
+  if (stream_.accept(".target"))
+    return parseTarget();
+  if (stream_.accept(".file"))
+    return parseFile();
+  if (stream_.accept(".section"))
+    return skipSection();
+  if (stream_.accept(".pragma"))
+    return skipPragma();
+  if (stream_.accept(".alias"))
+    return parseAlias();
+  if (stream_.peek().is(".address_size")) {
+    int line = stream_.next().line;
+    module_.addressSize = stream_.expectInt("the size of an address in bits");
+    if (module_.addressSize != 64)
+      stream_.fail(line, fmt::format("addresses have 64 bits, not {}",
+                                     module_.addressSize));
+    return;
+  }
+  Linkage linkage = parseLinkage();
+  if (stream_.accept(".entry"))
+    return parseFunction(true);
+  if (stream_.accept(".func"))
+    return parseFunction(false);
+  StateSpace space = parseStateSpace(stream_.peek().text);
+  if (space == StateSpace::none || space == StateSpace::param)
+    stream_.failExpected("'.entry', '.func', a variable ('.global', '.const', "
+                         "'.shared') or another directive of a module");
+  stream_.next();
+  parseVariables(space, linkage);
+}
+
+void ModuleParser::parseVersion() {
+  const Token &token = stream_.peek();
+  const char *end = token.text.data() + token.text.size();
+  auto [dot, status] =
+      std::from_chars(token.text.data(), end, module_.versionMajor);
+  bool isVersion =
+      token.kind == Token::Kind::real && status == std::errc() && *dot == '.';
+  if (isVersion) {
+    auto [last, minorStatus] =
+        std::from_chars(dot + 1, end, module_.versionMinor);
+    isVersion = minorStatus == std::errc() && last == end;
+  }
+  if (!isVersion)
+    stream_.failExpected("a version such as 8.0");
+  stream_.next();
+}
+
+void ModuleParser::parseTarget() {
+  module_.target = stream_.expectName("a target such as sm_90a").text;
+  while (stream_.accept(","))
+    module_.targetOptions.emplace_back(
+        stream_.expectName("an option of the target").text);
+}
+
+void ModuleParser::parseFile() {
+  int number = stream_.expectInt("the number of a file");
+  if (stream_.peek().kind != Token::Kind::string)
+    stream_.failExpected("the name of a file in quotes");
+  std::string_view name = stream_.next().text;
+  module_.files[number] = name.substr(1, name.size() - 2);
+  while (stream_.accept(",")) { // when it was written, how long it is
+    if (stream_.peek().kind != Token::Kind::integer)
+      stream_.failExpected("the file's time or size");
+    stream_.next();
+  }
+}
+
+void ModuleParser::parseAlias() {
+  std::string name(stream_.expectName("an alias").text);
+  stream_.expect(",", "after the alias");
+  module_.aliases[name] = stream_.expectName("a function").text;
+  stream_.expect(";", "after the alias");
+}
+
+/// Debug sections: data for a debugger, with labels of their own.
+void ModuleParser::skipSection() {
+  int line = stream_.next().line;
+  stream_.expect("{", "after the name of a section");
+  while (!stream_.peek().is("}")) {
+    if (stream_.peek().kind == Token::Kind::end)
+      stream_.failExpected(
+          fmt::format("'}}' for the section opened in line {}", line));
+    stream_.next();
+  }
+  stream_.next();
+}
+
+void ModuleParser::skipPragma() {
+  do {
+    if (stream_.peek().kind != Token::Kind::string)
+      stream_.failExpected("a string after .pragma");
+    stream_.next();
+  } while (stream_.accept(","));
+  stream_.expect(";", "after the pragma");
+}
+
+ModuleParser::Linkage ModuleParser::parseLinkage() {
+  Linkage linkage;
+  while (true) {
+    if (stream_.accept(".extern"))
+      linkage.isExtern = true;
+    else if (stream_.accept(".visible") || stream_.accept(".weak") ||
+             stream_.accept(".common"))
+      linkage.isVisible = true;
+    else
+      return linkage;
+  }
+}
+
+void ModuleParser::parseVariables(StateSpace space, const Linkage &linkage) {
+  VariableHead head = parseVariableHead(stream_, space);
+  head.variable.isExtern = linkage.isExtern;
+  head.variable.isVisible = linkage.isVisible;
+  do
+    addVariable(parseDeclarator(stream_, head));
+  while (stream_.accept(","));
+  stream_.expect(";", "after the variable");
+}
+
+/// A definition may follow a declaration, and takes its place.
+void ModuleParser::addVariable(Variable variable) {
+  auto [place, isNew] =
+      variables_.try_emplace(variable.name, module_.variables.size());
+  if (isNew) {
+    module_.variables.push_back(std::move(variable));
+    return;
+  }
+  Variable &old = module_.variables[place->second];
+  if (!old.isExtern && !variable.isExtern)
+    stream_.fail(variable.line,
+                 fmt::format("the variable '{}' is defined twice, first in "
+                             "line {}",
+                             variable.name, old.line));
+  if (old.isExtern)
+    old = std::move(variable);
+}
+
+void ModuleParser::parseFunction(bool isEntry) {
+  Function function;
+  function.isEntry = isEntry;
+  while (stream_.accept(".attribute"))
+    skipAttribute(stream_);
+  if (!isEntry && stream_.peek().is("("))
+    function.results = parseParameters(stream_);
+  Token name = stream_.expectName("a function");
+  function.name = name.text;
+  function.line = name.line;
+  if (stream_.peek().is("("))
+    function.parameters = parseParameters(stream_);
+  parseFunctionDirectives(function);
+  if (stream_.accept(";")) {
+    addFunction(std::move(function));
+    return;
+  }
+  if (!stream_.peek().is("{"))
+    stream_.failExpected("'{' or ';' after the head of a function");
+  function.hasBody = true;
+  FunctionParser body(stream_, function, [this](const std::string &name) {
+    return isDeclared(name);
+  });
+  for (OpenName &open : body.parse())
+    open_.push_back(std::move(open));
+  addFunction(std::move(function));
+}
+
+void ModuleParser::parseFunctionDirectives(Function &function) {
+  static constexpr std::array<std::string_view, 12> kNames = {
+      ".maxntid",         ".reqntid",           ".minnctapersm",
+      ".maxnctapersm",    ".maxnreg",           ".reqnctapercluster",
+      ".explicitcluster", ".maxclusterrank",    ".noreturn",
+      ".abi_preserve",    ".blocksareclusters", ".abi_preserve_control"};
+  while (stream_.peek().isDotWord()) {
+    if (stream_.accept(".pragma")) {
+      skipPragma();
+      continue;
+    }
+    if (std::find(kNames.begin(), kNames.end(), stream_.peek().text) ==
+        kNames.end())
+      stream_.failExpected(
+          fmt::format("'{{', ';' or one of {}", fmt::join(kNames, ", ")));
+    std::string name(stream_.next().text.substr(1));
+    std::vector<int> &values = function.directives[name];
+    values.clear();
+    if (stream_.peek().kind != Token::Kind::integer)
+      continue;
+    do
+      values.push_back(stream_.expectInt("a number after ." + name));
+    while (stream_.accept(","));
+  }
+}
+
+/// A definition may follow declarations or come before them; it is what stays.
+void ModuleParser::addFunction(Function function) {
+  auto [place, isNew] =
+      functions_.try_emplace(function.name, module_.functions.size());
+  if (isNew) {
+    module_.functions.push_back(std::move(function));
+    return;
+  }
+  if (!function.hasBody)
+    return;
+  Function &old = module_.functions[place->second];
+  if (old.hasBody)
+    stream_.fail(function.line,
+                 fmt::format("the function '{}' is defined twice, first in "
+                             "line {}",
+                             function.name, old.line));
+  old = std::move(function);
+}
+
+void ModuleParser::checkSymbols() {
+  for (const auto &[name, function] : module_.aliases)
+    if (functions_.count(function) == 0)
+      stream_.fail(1, fmt::format("the alias '{}' names '{}', which is no "
+                                  "function of the module",
+                                  name, function));
+  for (const OpenName &open : open_)
+    if (!isDeclared(open.name))
+      stream_.fail(open.line,
+                   fmt::format("'{}' is neither declared in this function nor "
+                               "a variable or a function of the module",
+                               open.name));
+  for (const Variable &variable : module_.variables)
+    checkRelocations(variable);
+  for (const Function &function : module_.functions)
+    for (const Variable &variable : function.locals)
+      checkRelocations(variable);
+}
+
+void ModuleParser::checkRelocations(const Variable &variable) {
+  for (const Variable::Relocation &relocation : variable.relocations)
+    if (!isDeclared(relocation.symbol))
+      stream_.fail(variable.line,
+                   fmt::format("the initialiser of '{}' names '{}', which the "
+                               "module does not declare",
+                               variable.name, relocation.symbol));
+}
+
+Module parse(const std::string &text, const std::string &origin) {
+  return ModuleParser(text, origin).parse();
+}
+
+} // namespace kiln::ptx

@@ -1,0 +1,25 @@
+// Lanes: the 32 threads of a warp as bits of a word.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace kiln::sim {
+
+using LaneMask = std::uint32_t;
+inline constexpr int kLanes = 32;
+inline constexpr LaneMask kAllLanes = ~LaneMask(0);
+
+/// Call `body(lane)` for each lane of `mask`, in order.
+template <typename Body> inline void forEachLane(LaneMask mask, Body &&body) {
+  while (mask) {
+    int lane = std::countr_zero(mask);
+    mask &= mask - 1;
+    body(lane);
+  }
+}
+
+inline int firstLane(LaneMask mask) { return std::countr_zero(mask); }
+inline int countLanes(LaneMask mask) { return std::popcount(mask); }
+
+} // namespace kiln::sim

@@ -1,0 +1,28 @@
+// Mbarrier: the state of one barrier, exactly as PTX describes it.
+//
+// The hardware keeps this state apart from the bytes it lies on, and so do we.
+#pragma once
+
+#include <cstdint>
+
+namespace kiln::sim {
+
+struct MbarrierState {
+  std::uint32_t expected = 0; ///< arrivals per phase
+  std::uint32_t pending = 0;  ///< arrivals still missing in this phase
+  std::int64_t txCount = 0;   ///< bytes announced and not yet written
+  std::uint32_t phase = 0;    ///< completed phases
+
+  /// Whether the phase of that parity has completed: true for the phase before
+  /// the current one.
+  bool isComplete(std::uint32_t parity) const {
+    return (phase & 1) != (parity & 1);
+  }
+};
+
+class Cluster;
+
+/// Begin the next phase if this one has all its arrivals and bytes.
+void settlePhase(MbarrierState &barrier, Cluster &cluster);
+
+} // namespace kiln::sim

@@ -1,0 +1,223 @@
+// MbarrierInstructions: every operation on mbarriers, with its rules.
+#include "sim/Access.h"
+#include "sim/Mbarrier.h"
+#include "support/Error.h"
+
+namespace kiln::sim {
+
+static constexpr std::uint32_t kMaxCount = (1u << 20) - 1;
+
+namespace {
+enum MbarrierFlags : std::uint32_t {
+  isGeneric = 1,
+  isDrop = 2,
+  hasExpectTx = 4,
+  isNoComplete = 8,
+  isParity = 16,
+  isBlocking = 32,
+};
+} // namespace
+
+void settlePhase(MbarrierState &barrier, Cluster &cluster) {
+  if (barrier.pending != 0 || barrier.txCount != 0)
+    return;
+  ++barrier.phase;
+  barrier.pending = barrier.expected;
+  cluster.notify();
+}
+
+/// The CTA and the shared address an operand means.
+static Cta &ownerOf(Warp &warp, const Op &op, int lane, std::uint32_t &plain) {
+  std::uint64_t address = warp.read(op.src[0], lane) + op.imm;
+  if (op.flags & isGeneric) {
+    if (address >> kWindowShift != kSharedWindow >> kWindowShift)
+      warp.machine().fault(
+          "mbarrier-address", warp, op, LaneMask(1) << lane,
+          fmt::format("the mbarrier at {:#x} is not in shared memory", address));
+    address -= kSharedWindow;
+  }
+  Cta *owner = nullptr;
+  Accessor(warp, op, "an mbarrier operation")
+      .locateShared(address, 8, 8, lane, &owner);
+  plain = static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
+  return *owner;
+}
+
+/// The live barrier an operand means.
+static MbarrierState &barrierOf(Warp &warp, const Op &op, int lane,
+                                std::uint32_t &plain) {
+  Cta &cta = ownerOf(warp, op, lane, plain);
+  auto found = cta.mbarriers.find(plain);
+  if (found == cta.mbarriers.end())
+    warp.machine().fault(
+        "mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
+        fmt::format("there is no initialised mbarrier at shared address {}",
+                    plain));
+  return found->second;
+}
+
+static Step init(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    std::uint32_t plain;
+    Cta &cta = ownerOf(warp, op, lane, plain);
+    auto count = static_cast<std::uint32_t>(warp.read(op.src[1], lane));
+    if (count == 0 || count > kMaxCount)
+      warp.machine().fault(
+          "mbarrier-count", warp, op, LaneMask(1) << lane,
+          fmt::format("an mbarrier for {} arrivals; 1 to {} are possible", count,
+                      kMaxCount));
+    auto [found, isNew] = cta.mbarriers.try_emplace(plain);
+    if (!isNew)
+      warp.machine().warn(
+          "mbarrier-reinitialized", warp, op, LaneMask(1) << lane,
+          fmt::format("the mbarrier at shared address {} is live already; "
+                      "mbarrier.inval ends it",
+                      plain));
+    found->second = {.expected = count, .pending = count};
+  });
+  warp.cta().cluster().notify();
+  return Step::next;
+}
+
+static Step invalidate(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    std::uint32_t plain;
+    barrierOf(warp, op, lane, plain);
+    ownerOf(warp, op, lane, plain).mbarriers.erase(plain);
+  });
+  return Step::next;
+}
+
+static Step arrive(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    std::uint32_t plain;
+    MbarrierState &barrier = barrierOf(warp, op, lane, plain);
+    LaneMask bit = LaneMask(1) << lane;
+    auto operand = static_cast<std::uint32_t>(
+        op.src[1].isValid() ? warp.read(op.src[1], lane) : 1);
+    std::uint32_t count = 1;
+    if (op.dst.isValid()) {
+      warp.write(op.dst, lane, barrier.phase);
+      warp.poison(op.dst) &= ~bit;
+    }
+    if (op.flags & hasExpectTx)
+      barrier.txCount += operand;
+    else
+      count = operand;
+    if (barrier.txCount > kMaxCount)
+      warp.machine().fault(
+          "mbarrier-bytes", warp, op, bit,
+          fmt::format("the mbarrier at shared address {} expects {} bytes; at "
+                      "most {} are possible",
+                      plain, barrier.txCount, kMaxCount));
+    if (count > barrier.pending)
+      warp.machine().fault(
+          "mbarrier-over-arrival", warp, op, bit,
+          fmt::format("{} arrival(s) at the mbarrier at shared address {}, "
+                      "which waits for {} of {} in phase {}",
+                      count, plain, barrier.pending, barrier.expected,
+                      barrier.phase));
+    barrier.pending -= count;
+    if (op.flags & isDrop)
+      barrier.expected -= count;
+    if ((op.flags & isNoComplete) && barrier.pending == 0)
+      warp.machine().fault("mbarrier-no-complete", warp, op, bit,
+                           fmt::format("a noComplete arrival completes the "
+                                       "phase of the mbarrier at {}",
+                                       plain));
+    settlePhase(barrier, warp.cta().cluster());
+  });
+  return Step::next;
+}
+
+/// expect_tx (sign +1) and complete_tx (-1), by `imm2` in flags' sign.
+template <int Sign>
+static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    std::uint32_t plain;
+    MbarrierState &barrier = barrierOf(warp, op, lane, plain);
+    barrier.txCount += Sign * static_cast<std::int64_t>(
+                                  static_cast<std::uint32_t>(warp.read(op.src[1], lane)));
+    settlePhase(barrier, warp.cta().cluster());
+  });
+  return Step::next;
+}
+
+static Step wait(Warp &warp, const Op &op, LaneMask active) {
+  LaneMask complete = 0;
+  std::uint32_t first = 0, parity = 0;
+  forEachLane(active, [&](int lane) {
+    std::uint32_t plain;
+    MbarrierState &barrier = barrierOf(warp, op, lane, plain);
+    auto operand = static_cast<std::uint32_t>(warp.read(op.src[1], lane));
+    bool isDone = op.flags & isParity ? barrier.isComplete(operand)
+                                      : barrier.phase != operand;
+    if (isDone) {
+      complete |= LaneMask(1) << lane;
+    } else if (!first) {
+      first = plain;
+      parity = operand & 1;
+    }
+  });
+  Group &group = warp.group();
+  // A try_wait that would say no suspends until something has changed.
+  if (!complete && (op.flags & isBlocking) && !group.hasTimedOut) {
+    group.wait = {WaitReason::Kind::mbarrier, first, parity};
+    return Step::blocked;
+  }
+  group.wait = {};
+  group.hasTimedOut = false;
+  warp.setPred(op.pdst, active, complete);
+  warp.predPoison(op.pdst) &= ~active;
+  return Step::next;
+}
+
+static void decodeMbarrier(Decoder &decoder,
+                           const ptx::Instruction &instruction, Op &op) {
+  op.flags = spaceOf(instruction) == Space::generic ? isGeneric : 0;
+  const auto &operands = instruction.operands;
+  auto is = [&](const char *word) { return instruction.has(word); };
+  if (is("init") || is("inval")) {
+    op.src[0] = decoder.address(operands.at(0), op.imm);
+    if (is("init"))
+      op.src[1] = decoder.reg(operands.at(1), 4);
+    op.handler = is("init") ? init : invalidate;
+    return;
+  }
+  if (is("test_wait") || is("try_wait")) {
+    op.pdst = decoder.pred(operands.at(0));
+    op.src[0] = decoder.address(operands.at(1), op.imm);
+    op.src[1] = decoder.reg(operands.at(2), is("parity") ? 4 : 8);
+    op.flags |= (is("parity") ? isParity : 0) | (is("try_wait") ? isBlocking : 0);
+    op.handler = wait;
+    return;
+  }
+  if (is("arrive") || is("arrive_drop")) {
+    std::size_t next = 0;
+    if (operands.at(0).kind != ptx::Operand::Kind::address)
+      op.dst = decoder.reg(operands[next++], 8);
+    op.src[0] = decoder.address(operands.at(next++), op.imm);
+    if (next < operands.size())
+      op.src[1] = decoder.reg(operands[next], 4);
+    op.flags |= (is("arrive_drop") ? isDrop : 0) |
+                (is("expect_tx") ? hasExpectTx : 0) |
+                (is("noComplete") ? isNoComplete : 0);
+    op.handler = arrive;
+    return;
+  }
+  if (is("expect_tx") || is("complete_tx")) {
+    op.src[0] = decoder.address(operands.at(0), op.imm);
+    op.src[1] = decoder.reg(operands.at(1), 4);
+    op.handler = is("expect_tx") ? changeTx<1> : changeTx<-1>;
+    return;
+  }
+  decoder.refuse(instruction, "this operation on an mbarrier");
+}
+
+std::vector<Instruction> mbarrierInstructions() {
+  return {{"mbarrier", decodeMbarrier, "mbarrier",
+           "init inval arrive arrive_drop expect_tx complete_tx test_wait "
+           "try_wait, local and remote"}};
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,80 @@
+// Memory: buffers in global memory and their validity.
+#include "sim/Memory.h"
+#include "support/Error.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+void ValidBits::set(std::size_t offset, std::size_t bytes) {
+  while (bytes) {
+    std::size_t word = offset / 64, bit = offset % 64;
+    std::size_t count = std::min<std::size_t>(64 - bit, bytes);
+    std::uint64_t mask =
+        (count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1)
+        << bit;
+    std::atomic_ref<std::uint64_t> target(words_[word]);
+    if ((target.load(std::memory_order_relaxed) & mask) != mask)
+      target.fetch_or(mask, std::memory_order_relaxed);
+    offset += count;
+    bytes -= count;
+  }
+}
+
+bool ValidBits::all(std::size_t offset, std::size_t bytes) const {
+  while (bytes) {
+    std::size_t word = offset / 64, bit = offset % 64;
+    std::size_t count = std::min<std::size_t>(64 - bit, bytes);
+    std::uint64_t mask =
+        (count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1)
+        << bit;
+    if ((words_[word] & mask) != mask)
+      return false;
+    offset += count;
+    bytes -= count;
+  }
+  return true;
+}
+
+Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
+  std::lock_guard lock(mutex_);
+  auto region = std::make_unique<Region>();
+  region->name =
+      name.empty() ? fmt::format("buffer {}", count_) : name;
+  ++count_;
+  region->base = next_;
+  region->bytes = bytes;
+  region->data = std::make_unique<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
+  region->valid = ValidBits(bytes);
+  // A gap behind each buffer, so that a small overrun hits nobody.
+  next_ += (bytes + 4096 + 255) / 256 * 256;
+  Region &result = *region;
+  regions_[result.base] = std::move(region);
+  return result;
+}
+
+void GlobalMemory::free(std::uint64_t base) {
+  std::lock_guard lock(mutex_);
+  regions_.erase(base);
+}
+
+Region *GlobalMemory::find(std::uint64_t address) {
+  auto above = regions_.upper_bound(address);
+  if (above == regions_.begin())
+    return nullptr;
+  return std::prev(above)->second.get();
+}
+
+std::string GlobalMemory::describe(std::uint64_t address) {
+  Region *region = find(address);
+  if (!region)
+    return "no buffer lies below that address";
+  std::uint64_t offset = address - region->base;
+  if (offset < region->bytes)
+    return fmt::format("byte {} of {} ({} bytes)", offset, region->name,
+                       region->bytes);
+  return fmt::format("{} bytes past the end of {} ({} bytes)",
+                     offset - region->bytes, region->name, region->bytes);
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,78 @@
+// Memory: the address spaces of the machine, with bounds and validity.
+//
+// Every byte is known to be written or not: one bit per byte beside the data.
+// Reading an unwritten byte is no finding by itself; it poisons the register
+// that receives it (Warp::poison), and what a poisoned value reaches is.
+//
+// Generic addresses, by the bits above 40:
+//
+//     1  shared memory    [15:0 CTA of the cluster + 1 | 0: this CTA][24 bits]
+//     2  kernel parameters
+//     3  local memory of the thread
+//     112 and up: global buffers
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace kiln::sim {
+
+inline constexpr int kWindowShift = 40;
+inline constexpr std::uint64_t kSharedWindow = std::uint64_t(1) << kWindowShift;
+inline constexpr std::uint64_t kParamWindow = std::uint64_t(2) << kWindowShift;
+inline constexpr std::uint64_t kLocalWindow = std::uint64_t(3) << kWindowShift;
+inline constexpr std::uint64_t kGlobalBase = std::uint64_t(112) << kWindowShift;
+/// The CTA's number in a shared::cluster address, plus one.
+inline constexpr int kRankShift = 24;
+/// The first KiB belongs to the system on sm_90.
+inline constexpr std::uint32_t kFirstSharedAddress = 1024;
+
+/// One bit per byte: has it been written?
+class ValidBits {
+public:
+  explicit ValidBits(std::size_t bytes = 0) : words_((bytes + 63) / 64, 0) {}
+
+  /// Mark bytes as written; safe from many threads.
+  void set(std::size_t offset, std::size_t bytes);
+  bool all(std::size_t offset, std::size_t bytes) const;
+
+private:
+  std::vector<std::uint64_t> words_;
+};
+
+/// A buffer in global memory.
+struct Region {
+  std::string name;
+  std::uint64_t base = 0;
+  std::size_t bytes = 0;
+  std::unique_ptr<std::uint8_t[]> data;
+  ValidBits valid;
+  bool isReadOnly = false; ///< a constant variable
+
+  std::uint8_t *at(std::uint64_t address) { return data.get() + (address - base); }
+};
+
+/// All buffers of a device. Allocation takes a lock; finding one does not, and
+/// must not run while another thread allocates or frees: launches do neither.
+class GlobalMemory {
+public:
+  Region &allocate(std::size_t bytes, const std::string &name);
+  void free(std::uint64_t base);
+  /// The region that holds `address`, or the nearest below it; null: none.
+  Region *find(std::uint64_t address);
+  /// "buffer 2 (4096 bytes at 0x7000...)", for messages about an address.
+  std::string describe(std::uint64_t address);
+
+private:
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::unique_ptr<Region>> regions_;
+  std::uint64_t next_ = kGlobalBase;
+  int count_ = 0;
+};
+
+} // namespace kiln::sim

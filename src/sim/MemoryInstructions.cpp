@@ -1,0 +1,381 @@
+// MemoryInstructions: ld, st, atom, red, and arithmetic on addresses.
+#include "sim/Access.h"
+#include "support/Error.h"
+
+#include <cstring>
+
+namespace kiln::sim {
+
+namespace {
+/// What `flags` of a memory instruction holds.
+struct MemoryFlags {
+  Space space;
+  std::uint8_t bytes;
+  bool isSigned;
+
+  static std::uint32_t pack(Space space, int bytes, bool isSigned) {
+    return static_cast<std::uint32_t>(space) | std::uint32_t(bytes) << 8 |
+           std::uint32_t(isSigned) << 16;
+  }
+  static MemoryFlags unpack(std::uint32_t flags) {
+    return {static_cast<Space>(flags & 0xff),
+            static_cast<std::uint8_t>(flags >> 8 & 0xff),
+            (flags >> 16 & 1) != 0};
+  }
+};
+} // namespace
+
+/// The type of an instruction: its last modifier that is one.
+static ptx::ScalarType typeOf(Decoder &decoder,
+                              const ptx::Instruction &instruction) {
+  ptx::ScalarType type;
+  for (auto modifier = instruction.modifiers.rbegin();
+       modifier != instruction.modifiers.rend(); ++modifier)
+    if (ptx::parseScalarType(*modifier, type))
+      return type;
+  decoder.refuse(instruction, "it has no type");
+}
+
+static bool isSigned(ptx::ScalarType type) {
+  return type == ptx::ScalarType::s8 || type == ptx::ScalarType::s16 ||
+         type == ptx::ScalarType::s32 || type == ptx::ScalarType::s64;
+}
+
+/// Complain about addresses computed from bytes that nobody wrote.
+static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
+  LaneMask bad = warp.poison(op.src[0]) & active;
+  if (bad && warp.machine().config().hasChecks)
+    warp.machine().fault("uninitialized-address", warp, op, bad,
+                         "the address depends on bytes that nobody wrote");
+}
+
+static std::uint64_t addressOf(const Warp &warp, const Op &op, int lane) {
+  return warp.read(op.src[0], lane) + static_cast<std::uint64_t>(op.imm);
+}
+
+static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
+                            const Reg &reg) {
+  if (!flags.isSigned || flags.bytes == 8)
+    return bits;
+  int shift = 64 - 8 * flags.bytes;
+  auto wide = static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << shift) >> shift);
+  if (reg.bytes < 8)
+    wide &= (std::uint64_t(1) << (8 * reg.bytes)) - 1;
+  return wide;
+}
+
+static Step load(Warp &warp, const Op &op, LaneMask active) {
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  checkAddress(warp, op, active);
+  Accessor accessor(warp, op, "a load");
+  bool hasChecks = warp.machine().config().hasChecks;
+  std::size_t total = flags.bytes * op.list.size();
+  forEachLane(active, [&](int lane) {
+    Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
+                                  total, lane, false);
+    for (std::size_t i = 0; i < op.list.size(); ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
+      warp.write(op.list[i], lane, extend(bits, flags, op.list[i]));
+    }
+    LaneMask bit = LaneMask(1) << lane;
+    bool isWhole = place.isWritten(total);
+    for (std::size_t i = 0; i < op.list.size(); ++i) {
+      Place part{place.data, place.valid, place.offset + i * flags.bytes};
+      LaneMask &poison = warp.poison(op.list[i]);
+      if (isWhole || !hasChecks || part.isWritten(flags.bytes))
+        poison &= ~bit;
+      else
+        poison |= bit;
+    }
+  });
+  return Step::next;
+}
+
+static Step store(Warp &warp, const Op &op, LaneMask active) {
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  checkAddress(warp, op, active);
+  Accessor accessor(warp, op, "a store");
+  std::size_t total = flags.bytes * op.list.size();
+  bool hasChecks = warp.machine().config().hasChecks;
+  forEachLane(active, [&](int lane) {
+    std::uint64_t address = addressOf(warp, op, lane);
+    Place place =
+        accessor.locate(flags.space, address, total, total, lane, true);
+    for (std::size_t i = 0; i < op.list.size(); ++i) {
+      std::uint64_t bits = warp.read(op.list[i], lane);
+      std::memcpy(place.data + i * flags.bytes, &bits, flags.bytes);
+      bool isPoison = warp.poison(op.list[i]) >> lane & 1;
+      if (!isPoison) {
+        Place part{place.data, place.valid, place.offset + i * flags.bytes};
+        part.markWritten(flags.bytes);
+        continue;
+      }
+      bool isGlobal = address >= kGlobalBase;
+      if (hasChecks && isGlobal)
+        warp.machine().fault(
+            "uninitialized-store", warp, op, LaneMask(1) << lane,
+            "a value that depends on bytes nobody wrote goes to global memory");
+    }
+  });
+  return Step::next;
+}
+
+static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op) {
+  ptx::ScalarType type = typeOf(decoder, instruction);
+  int bytes = ptx::sizeBytes(type);
+  if (bytes > 8)
+    decoder.refuse(instruction, "128-bit elements");
+  op.handler = load;
+  op.list = decoder.vector(instruction.operands.at(0), bytes);
+  op.isListWritten = true;
+  op.src[0] = decoder.address(instruction.operands.at(1), op.imm);
+  op.flags = MemoryFlags::pack(
+      decoder.spaceOfAddress(instruction.operands[1], spaceOf(instruction)),
+      bytes, isSigned(type));
+}
+
+static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
+                        Op &op) {
+  int bytes = ptx::sizeBytes(typeOf(decoder, instruction));
+  if (bytes > 8)
+    decoder.refuse(instruction, "128-bit elements");
+  op.handler = store;
+  op.src[0] = decoder.address(instruction.operands.at(0), op.imm);
+  op.list = decoder.vector(instruction.operands.at(1), bytes);
+  op.flags = MemoryFlags::pack(
+      decoder.spaceOfAddress(instruction.operands[0], spaceOf(instruction)),
+      bytes, false);
+}
+
+// Atomics: one lane after another, as the hardware serialises them.
+
+namespace {
+enum class AtomicKind : std::uint8_t {
+  add, min, max, inc, dec, bitAnd, bitOr, bitXor, exchange, compareAndSwap,
+};
+struct Atomic {
+  AtomicKind kind;
+  ptx::ScalarType type;
+  Space space;
+};
+} // namespace
+
+template <typename T>
+static T applyNumber(AtomicKind kind, T old, T value) {
+  switch (kind) {
+  case AtomicKind::add:
+    return static_cast<T>(old + value);
+  case AtomicKind::min:
+    return std::min(old, value);
+  case AtomicKind::max:
+    return std::max(old, value);
+  default:
+    return value;
+  }
+}
+
+template <typename T>
+static std::uint64_t viaType(AtomicKind kind, std::uint64_t old,
+                             std::uint64_t value) {
+  T a, b;
+  std::memcpy(&a, &old, sizeof(T));
+  std::memcpy(&b, &value, sizeof(T));
+  T result = applyNumber(kind, a, b);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &result, sizeof(T));
+  return bits;
+}
+
+static std::uint64_t applyAtomic(const Atomic &atomic, std::uint64_t old,
+                                 std::uint64_t value, std::uint64_t extra) {
+  switch (atomic.kind) {
+  case AtomicKind::bitAnd:
+    return old & value;
+  case AtomicKind::bitOr:
+    return old | value;
+  case AtomicKind::bitXor:
+    return old ^ value;
+  case AtomicKind::exchange:
+    return value;
+  case AtomicKind::compareAndSwap:
+    return old == value ? extra : old;
+  case AtomicKind::inc:
+    return old >= value ? 0 : old + 1;
+  case AtomicKind::dec:
+    return old == 0 || old > value ? value : old - 1;
+  default:
+    break;
+  }
+  switch (atomic.type) {
+  case ptx::ScalarType::s32:
+    return viaType<std::int32_t>(atomic.kind, old, value);
+  case ptx::ScalarType::s64:
+    return viaType<std::int64_t>(atomic.kind, old, value);
+  case ptx::ScalarType::f32:
+    return viaType<float>(atomic.kind, old, value);
+  case ptx::ScalarType::f64:
+    return viaType<double>(atomic.kind, old, value);
+  default:
+    return ptx::sizeBytes(atomic.type) == 4
+               ? viaType<std::uint32_t>(atomic.kind, old, value)
+               : viaType<std::uint64_t>(atomic.kind, old, value);
+  }
+}
+
+static Step atomic(Warp &warp, const Op &op, LaneMask active) {
+  const Atomic &what = *static_cast<const Atomic *>(op.extra.get());
+  checkAddress(warp, op, active);
+  Accessor accessor(warp, op, "an atomic");
+  std::size_t bytes = ptx::sizeBytes(what.type);
+  forEachLane(active, [&](int lane) {
+    Place place = accessor.locate(what.space, addressOf(warp, op, lane), bytes,
+                                  bytes, lane, true);
+    std::uint64_t old = 0;
+    std::memcpy(&old, place.data, bytes);
+    std::uint64_t extra = op.src[2].isValid() ? warp.read(op.src[2], lane) : 0;
+    std::uint64_t fresh =
+        applyAtomic(what, old, warp.read(op.src[1], lane), extra);
+    std::memcpy(place.data, &fresh, bytes);
+    if (!op.dst.isValid())
+      return;
+    warp.write(op.dst, lane, old);
+    LaneMask bit = LaneMask(1) << lane;
+    if (place.isWritten(bytes) || !warp.machine().config().hasChecks)
+      warp.poison(op.dst) &= ~bit;
+    else
+      warp.poison(op.dst) |= bit;
+  });
+  warp.cta().cluster().notify();
+  return Step::next;
+}
+
+static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
+                         Op &op) {
+  static constexpr std::pair<const char *, AtomicKind> kKinds[] = {
+      {"add", AtomicKind::add},      {"min", AtomicKind::min},
+      {"max", AtomicKind::max},      {"inc", AtomicKind::inc},
+      {"dec", AtomicKind::dec},      {"and", AtomicKind::bitAnd},
+      {"or", AtomicKind::bitOr},     {"xor", AtomicKind::bitXor},
+      {"exch", AtomicKind::exchange}, {"cas", AtomicKind::compareAndSwap}};
+  const std::pair<const char *, AtomicKind> *kind = nullptr;
+  for (const auto &candidate : kKinds)
+    if (instruction.has(candidate.first))
+      kind = &candidate;
+  if (!kind)
+    decoder.refuse(instruction, "this operation");
+  ptx::ScalarType type = typeOf(decoder, instruction);
+  int bytes = ptx::sizeBytes(type);
+  if (bytes != 4 && bytes != 8)
+    decoder.refuse(instruction, "atomics of 32 and 64 bits only");
+  if (type == ptx::ScalarType::f16x2 || type == ptx::ScalarType::bf16x2 ||
+      instruction.has("v2") || instruction.has("v4"))
+    decoder.refuse(instruction, "packed and vector atomics");
+  std::size_t first = 0;
+  if (instruction.opcode == "atom")
+    op.dst = decoder.reg(instruction.operands.at(first++), bytes);
+  op.src[0] = decoder.address(instruction.operands.at(first), op.imm);
+  op.src[1] = decoder.reg(instruction.operands.at(first + 1), bytes);
+  if (kind->second == AtomicKind::compareAndSwap)
+    op.src[2] = decoder.reg(instruction.operands.at(first + 2), bytes);
+  op.extra = std::make_shared<Atomic>(
+      Atomic{kind->second, type, spaceOf(instruction)});
+  op.handler = atomic;
+}
+
+// Addresses.
+
+/// dst = src + imm: into or out of a window.
+static Step shiftAddress(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    warp.write(op.dst, lane, warp.read(op.src[0], lane) + op.imm);
+  });
+  return Step::next;
+}
+
+static void decodeCvta(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op) {
+  std::int64_t window = 0;
+  switch (spaceOf(instruction)) {
+  case Space::shared:
+    window = kSharedWindow;
+    break;
+  case Space::local:
+    window = kLocalWindow;
+    break;
+  case Space::param:
+    window = kParamWindow;
+    break;
+  default:
+    break;
+  }
+  op.imm = instruction.has("to") ? -window : window;
+  op.dst = decoder.reg(instruction.operands.at(0), 8);
+  op.src[0] = decoder.reg(instruction.operands.at(1), 8);
+  op.handler = shiftAddress;
+}
+
+static Step isInSpace(Warp &warp, const Op &op, LaneMask active) {
+  LaneMask yes = 0;
+  auto space = static_cast<Space>(op.flags);
+  forEachLane(active, [&](int lane) {
+    std::uint64_t window = warp.read(op.src[0], lane) >> kWindowShift;
+    Space actual = window == 1   ? Space::shared
+                   : window == 2 ? Space::param
+                   : window == 3 ? Space::local
+                                 : Space::global;
+    if (actual == space)
+      yes |= LaneMask(1) << lane;
+  });
+  warp.setPred(op.pdst, active, yes);
+  return Step::next;
+}
+
+static void decodeIsspacep(Decoder &decoder,
+                           const ptx::Instruction &instruction, Op &op) {
+  op.pdst = decoder.pred(instruction.operands.at(0));
+  op.src[0] = decoder.reg(instruction.operands.at(1), 8);
+  op.flags = static_cast<std::uint32_t>(spaceOf(instruction));
+  op.handler = isInSpace;
+}
+
+/// mapa: the same shared address in another CTA of the cluster.
+static Step mapAddress(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    std::uint64_t address = warp.read(op.src[0], lane);
+    std::uint64_t window = op.flags ? 0 : kSharedWindow;
+    std::uint64_t plain = (address - window) & ((1u << kRankShift) - 1);
+    std::uint64_t rank = warp.read(op.src[1], lane);
+    warp.write(op.dst, lane, window + plain + ((rank + 1) << kRankShift));
+  });
+  return Step::next;
+}
+
+static void decodeMapa(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op) {
+  int bytes = instruction.has("u32") ? 4 : 8;
+  op.dst = decoder.reg(instruction.operands.at(0), bytes);
+  op.src[0] = decoder.reg(instruction.operands.at(1), bytes);
+  op.src[1] = decoder.reg(instruction.operands.at(2), 4);
+  op.flags = spaceOf(instruction) == Space::shared;
+  op.handler = mapAddress;
+}
+
+std::vector<Instruction> memoryInstructions() {
+  return {
+      {"ld", decodeLoad, "memory",
+       "all spaces, 8 to 64 bits, vectors; cache and order modifiers accepted"},
+      {"ldu", decodeLoad, "memory", "as ld"},
+      {"st", decodeStore, "memory", "all spaces, 8 to 64 bits, vectors"},
+      {"atom", decodeAtomic, "memory",
+       "add min max inc dec and or xor exch cas of 32 and 64 bits"},
+      {"red", decodeAtomic, "memory",
+       "add min max inc dec and or xor of 32 and 64 bits"},
+      {"cvta", decodeCvta, "address", "to and from every space"},
+      {"isspacep", decodeIsspacep, "memory", "every space"},
+      {"mapa", decodeMapa, "address", "u32 and u64, shared::cluster and generic"},
+  };
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,199 @@
+// Program: a PTX function decoded for execution, 32 lanes at a time.
+//
+// Decoding turns every operand into a register: immediates, addresses of
+// variables and special registers that do not change become registers that are
+// filled once per warp. An instruction is then a handler and register numbers,
+// and the handler's loop over 32 lanes is all that is left at run time.
+//
+// Registers hold 32 lanes of 4 or of 8 bytes; 8- and 16-bit values live in
+// 4-byte lanes, zero-extended. Predicates are lane masks.
+#pragma once
+
+#include "ptx/Ast.h"
+#include "sim/Lanes.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kiln::sim {
+
+class Warp;
+struct Op;
+
+/// A register of the decoded program: lanes at `offset` in the warp's file.
+struct Reg {
+  std::uint32_t offset = 0; ///< in bytes
+  std::uint16_t width = 0;  ///< bytes of a lane: 4 or 8; 0: none
+  std::uint16_t bytes = 0;  ///< bytes of the value: 1, 2, 4, 8
+  std::uint32_t index = 0;  ///< for the poison mask
+
+  bool isValid() const { return width != 0; }
+};
+
+/// A predicate of the decoded program.
+struct Pred {
+  std::int32_t index = -1;
+  bool isNegated = false;
+
+  bool isValid() const { return index >= 0; }
+};
+
+/// State spaces as instructions name them; generic is decided per lane.
+enum class Space : std::uint8_t { generic, global, shared, local, param };
+
+/// What a handler did with its instruction.
+enum class Step : std::uint8_t {
+  next,     ///< go on with the next one
+  jumped,   ///< the handler has set where the group goes
+  blocked,  ///< try this instruction again when something has changed
+};
+
+/// Execute `op` for the lanes of `active` (never empty, predicate applied).
+using Handler = Step (*)(Warp &warp, const Op &op, LaneMask active);
+
+/// A decoded instruction.
+struct Op {
+  Handler handler = nullptr;
+  Pred guard; ///< @p
+  Reg dst, dst2;
+  Pred pdst, pdst2, psrc;
+  Reg src[4];
+  std::vector<Reg> list;  ///< vector operands: destinations or sources
+  bool isListWritten = false; ///< `list` holds destinations
+  std::int64_t imm = 0;   ///< a static offset, count or mode
+  std::uint32_t flags = 0; ///< meaning is the handler's own
+  int target = -1;        ///< of a branch
+  int reconverge = -1;    ///< its immediate post-dominator; -1: none
+  bool isArithmetic = false; ///< poison of the sources goes to the results
+  std::shared_ptr<const void> extra; ///< decoded state of a rich instruction
+  const ptx::Instruction *origin = nullptr;
+};
+
+/// A register whose 32 lanes are filled when a warp starts.
+struct InitialValue {
+  Reg reg;
+  /// lane -> bits
+  std::function<std::uint64_t(const Warp &, int lane)> value;
+};
+
+/// One function, decoded.
+struct Code {
+  const ptx::Function *function = nullptr;
+  const ptx::Module *module = nullptr;
+  std::vector<Op> ops;
+  std::uint32_t registerBytes = 0;
+  std::uint32_t registerCount = 0;
+  int predicateCount = 0;
+  std::vector<InitialValue> initialValues;
+  /// Bytes of .param space and of .local memory of the function, and where its
+  /// variables lie in them.
+  std::uint32_t paramBytes = 0, localBytes = 0;
+};
+
+/// Where module variables and parameters live, decided before decoding.
+struct Symbol {
+  ptx::StateSpace space;
+  std::uint64_t address; ///< in its space (shared: from the CTA's base)
+  std::uint64_t bytes;
+};
+
+/// Decodes one function. Units ask it for registers; it owns their numbering.
+class Decoder {
+public:
+  Decoder(const ptx::Module &module, const ptx::Function &function,
+          const std::function<const Symbol *(const std::string &)> &symbols);
+
+  /// Decode everything. Throws UserError listing every instruction that no unit
+  /// knows, with its line.
+  Code decode();
+
+  // For the units.
+
+  /// A value operand of `bytes` (1, 2, 4, 8): a register as declared (its value
+  /// is read or written in `bytes`), an immediate, a special register, or the
+  /// address of a symbol.
+  Reg reg(const ptx::Operand &operand, int bytes);
+  /// A register's own size.
+  Reg reg(const ptx::Operand &operand);
+  /// A predicate operand, `!%p` included.
+  Pred pred(const ptx::Operand &operand);
+  /// A constant in a register.
+  Reg constant(std::uint64_t bits, int bytes);
+  /// The base of an address operand as an 8-byte register; its static offset
+  /// is put into `offset`.
+  Reg address(const ptx::Operand &operand, std::int64_t &offset);
+  /// Registers of {a, b, ...}, or of a single operand.
+  std::vector<Reg> vector(const ptx::Operand &operand, int bytes);
+  /// A fresh register or predicate no PTX name stands for.
+  Reg scratch(int bytes);
+  Pred scratchPred();
+  /// The carry flag CC.CF of the function: add.cc sets it, addc reads it.
+  Pred carry();
+  /// The predicate of a register number of the AST; -1: none.
+  Pred predOfRegister(int reg) const;
+  const Symbol *symbol(const std::string &name) const;
+  /// The space an address lies in: what the instruction says, except that the
+  /// parameters of a call are private to the thread.
+  Space spaceOfAddress(const ptx::Operand &operand, Space declared) const;
+
+  const ptx::Module &module() const { return module_; }
+  const ptx::Function &function() const { return function_; }
+  /// Refuse the instruction at hand: "unsupported: WHY".
+  [[noreturn]] void refuse(const ptx::Instruction &instruction,
+                           const std::string &why) const;
+
+private:
+  Reg allocate(int bytes);
+
+  Pred carry_;
+
+  const ptx::Module &module_;
+  const ptx::Function &function_;
+  std::function<const Symbol *(const std::string &)> symbols_;
+  Code code_;
+  std::vector<Reg> registers_;   ///< per ptx register
+  std::vector<int> predicates_;  ///< per ptx register; -1: not a predicate
+  std::map<std::pair<std::uint64_t, int>, Reg> constants_;
+  std::map<std::string, Reg> specials_;
+};
+
+/// Decodes an instruction into `op`: sets its handler and operands. Throws
+/// UserError (Decoder::refuse) for a form it does not support.
+using DecodeFunction = void (*)(Decoder &decoder,
+                                const ptx::Instruction &instruction, Op &op);
+
+/// One opcode of the registry. docs/simulator.md's table is made from these.
+struct Instruction {
+  const char *opcode;   ///< "add", "mbarrier": the word before the first dot
+  DecodeFunction decode;
+  const char *unit;     ///< "scalar", "memory", "mbarrier", "tma", ...
+  const char *forms;    ///< what is supported, in words
+
+  /// A pure function of its sources, lane by lane.
+  bool isArithmetic() const;
+};
+
+/// Every unit offers its table.
+std::vector<Instruction> scalarInstructions();
+std::vector<Instruction> floatInstructions();
+std::vector<Instruction> conversionInstructions();
+std::vector<Instruction> memoryInstructions();
+std::vector<Instruction> controlInstructions();
+std::vector<Instruction> warpInstructions();    ///< shfl, vote, elect, ...
+std::vector<Instruction> barrierInstructions(); ///< bar, barrier, fence, membar
+std::vector<Instruction> mbarrierInstructions();
+std::vector<Instruction> tmaInstructions();     ///< cp.async.bulk..., prefetch
+std::vector<Instruction> wgmmaInstructions();   ///< and setmaxnreg
+
+/// bar.warp.sync, which shares its opcode with the barriers of a CTA.
+void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op);
+
+/// The table of all of them by opcode.
+const Instruction *findInstruction(const std::string &opcode);
+std::vector<const Instruction *> allInstructions();
+
+} // namespace kiln::sim

@@ -1,0 +1,305 @@
+// SimDevice: the simulator behind the device interface.
+#include "kiln/sim.h"
+#include "sim/Machine.h"
+#include "sim/TensorMapImage.h"
+#include "support/Error.h"
+#include "support/Hash.h"
+
+#include <chrono>
+#include <cstring>
+
+namespace kiln {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Buffers live as long as the memory they are in.
+struct Allocation {
+  std::shared_ptr<sim::GlobalMemory> memory;
+  std::uint64_t base;
+  ~Allocation() { memory->free(base); }
+};
+
+class SimDevice : public Device {
+public:
+  explicit SimDevice(const SimOptions &options)
+      : options_(options), memory_(std::make_shared<sim::GlobalMemory>()) {}
+
+  std::string name() const override {
+    return fmt::format("sim ({})", options_.device.name);
+  }
+  const DeviceDescription &description() const override {
+    return options_.device;
+  }
+
+  Buffer allocate(std::size_t bytes) override {
+    sim::Region &region = memory_->allocate(bytes, "");
+    // NaN in every float type: what nobody writes cannot pass for a zero.
+    std::memset(region.data.get(), 0xff, bytes);
+    return Buffer(region.base, bytes,
+                  std::make_shared<Allocation>(memory_, region.base));
+  }
+  void copy_in(const Buffer &to, const void *from, std::size_t bytes,
+               const Stream &) override {
+    sim::Region &region = locate(to, bytes, "copy_in");
+    std::memcpy(region.at(to.address()), from, bytes);
+    region.valid.set(to.address() - region.base, bytes);
+  }
+  void copy_out(void *to, const Buffer &from, std::size_t bytes,
+                const Stream &) override {
+    sim::Region &region = locate(from, bytes, "copy_out");
+    std::memcpy(to, region.at(from.address()), bytes);
+  }
+  void fill(const Buffer &buffer, std::uint8_t byte, const Stream &) override {
+    sim::Region &region = locate(buffer, buffer.bytes(), "fill");
+    std::memset(region.at(buffer.address()), byte, buffer.bytes());
+    region.valid.set(buffer.address() - region.base, buffer.bytes());
+  }
+
+  // Everything is done when it is asked for: streams have nothing to order.
+  Stream create_stream() override { return Stream(); }
+  Event create_event() override {
+    auto time = std::make_shared<Clock::time_point>();
+    return Event(time.get(), time);
+  }
+  void record(const Event &event, const Stream &) override {
+    *static_cast<Clock::time_point *>(event.native()) = Clock::now();
+  }
+  double elapsed_us(const Event &from, const Event &to) override {
+    auto at = [](const Event &event) {
+      return *static_cast<Clock::time_point *>(event.native());
+    };
+    return std::chrono::duration<double, std::micro>(at(to) - at(from)).count();
+  }
+  void synchronize(const Stream &) override {}
+
+  using Device::enqueue;
+  using Device::launch;
+  void enqueue(const LaunchDescription &description,
+               const Stream &stream) override {
+    LaunchResult result = launch(description, stream);
+    for (const Finding &finding : result.findings)
+      if (finding.grade == Finding::Grade::error)
+        throw UserError(finding.where, finding.message);
+  }
+  LaunchResult launch(const LaunchDescription &description,
+                      const Stream &) override;
+
+private:
+  sim::Region &locate(const Buffer &buffer, std::size_t bytes,
+                      const char *what) {
+    sim::Region *region = memory_->find(buffer.address());
+    if (!region ||
+        buffer.address() - region->base + bytes > region->bytes)
+      userError("{} of {} bytes at {:#x}: {}", what, bytes, buffer.address(),
+                memory_->describe(buffer.address()));
+    return *region;
+  }
+  const ptx::Module &parse(std::string_view text);
+
+  SimOptions options_;
+  std::shared_ptr<sim::GlobalMemory> memory_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<ptx::Module>> modules_; ///< by hash
+};
+
+} // namespace
+
+const ptx::Module &SimDevice::parse(std::string_view text) {
+  std::string key = hashHex(text);
+  std::lock_guard lock(mutex_);
+  auto &module = modules_[key];
+  if (!module)
+    module = std::make_unique<ptx::Module>(ptx::parse(std::string(text)));
+  return *module;
+}
+
+/// The entry that is meant, or why none is.
+static const ptx::Function &findEntry(const ptx::Module &module,
+                                      const std::string &name) {
+  auto entries = module.entries();
+  std::string known;
+  for (const ptx::Function *entry : entries) {
+    if (entry->name == name || (name.empty() && entries.size() == 1))
+      return *entry;
+    known += (known.empty() ? "" : ", ") + entry->name;
+  }
+  if (name.empty())
+    userError("the PTX has {} entries ({}); name one", entries.size(), known);
+  userError("the PTX has no entry '{}'; it has {}", name,
+            known.empty() ? "none" : known);
+}
+
+/// Lay the parameters out as the entry declares them.
+static std::vector<std::uint8_t>
+packParameters(const ptx::Function &entry,
+               const std::vector<LaunchParameter> &parameters) {
+  if (parameters.size() != entry.parameters.size())
+    userError("{} takes {} parameters and was given {}", entry.name,
+              entry.parameters.size(), parameters.size());
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ptx::Variable &declared = entry.parameters[i];
+    std::vector<std::uint8_t> value;
+    auto take = [&](const void *from, std::size_t size) {
+      auto *first = static_cast<const std::uint8_t *>(from);
+      value.assign(first, first + size);
+    };
+    const auto &given = parameters[i].value;
+    if (auto *buffer = std::get_if<Buffer>(&given)) {
+      std::uint64_t address = buffer->address();
+      take(&address, 8);
+    } else if (auto *scalar = std::get_if<Scalar>(&given)) {
+      take(&scalar->bits, size_bytes(scalar->type));
+    } else if (auto *map = std::get_if<TensorMap>(&given)) {
+      check(*map, fmt::format("tensor map of parameter {}", i));
+      auto image = sim::encode(*map);
+      take(image.data(), image.size());
+    } else {
+      const auto &raw = std::get<std::vector<std::byte>>(given);
+      take(raw.data(), raw.size());
+    }
+    if (value.size() != declared.bytes)
+      userError("parameter {} of {} has {} bytes and was given {}", i,
+                entry.name, declared.bytes, value.size());
+    std::size_t align = std::max(declared.align, 1);
+    bytes.resize((bytes.size() + align - 1) / align * align);
+    bytes.insert(bytes.end(), value.begin(), value.end());
+  }
+  return bytes;
+}
+
+/// Registers per thread that setmaxnreg starts from, as ptxas would give them;
+/// 0 where it would ignore setmaxnreg.
+static int registersAtEntry(const ptx::Function &entry,
+                            const DeviceDescription &device) {
+  auto find = [&](const char *name) -> int {
+    auto found = entry.directives.find(name);
+    return found == entry.directives.end() || found->second.empty()
+               ? 0
+               : found->second[0];
+  };
+  if (int most = find("maxnreg"))
+    return most;
+  int threads = 1;
+  for (const char *name : {"reqntid", "maxntid"}) {
+    auto found = entry.directives.find(name);
+    if (found == entry.directives.end())
+      continue;
+    for (int axis : found->second)
+      threads *= axis;
+    int ctas = std::max(find("minnctapersm"), 1);
+    int registers = device.registers_per_sm / ctas / threads / 8 * 8;
+    return std::min(registers, device.max_registers_per_thread / 8 * 8);
+  }
+  return 0;
+}
+
+/// Refuse a grid whose CTAs wait for each other and cannot all be there.
+static void checkCoResident(const ptx::Function &entry,
+                            const sim::LaunchConfig &config,
+                            std::uint32_t staticSmemBytes) {
+  const DeviceDescription &device = config.device;
+  auto count = [](const sim::Dim3 &size) {
+    return std::uint64_t(size[0]) * size[1] * size[2];
+  };
+  auto smemBytes = static_cast<int>(staticSmemBytes + config.dynamicSmemBytes) +
+                   device.reserved_smem_per_cta_bytes;
+  int perSm = std::min({device.max_ctas_per_sm,
+                        device.max_threads_per_sm /
+                            static_cast<int>(count(config.block)),
+                        device.smem_per_sm_bytes / smemBytes});
+  std::uint64_t slots = std::uint64_t(device.sms) * std::max(perSm, 0);
+  if (count(config.grid) > slots)
+    userError("the {} CTAs of {} wait for one another, and {} holds {} at once: "
+              "{} on each of {} SMs, with {} threads and {} bytes of shared "
+              "memory each; launch at most so many",
+              count(config.grid), entry.name, device.name, slots, perSm,
+              device.sms, count(config.block), smemBytes);
+}
+
+LaunchResult SimDevice::launch(const LaunchDescription &description,
+                               const Stream &) {
+  const ptx::Module &module = parse(description.ptx);
+  const ptx::Function &entry = findEntry(module, description.name);
+  sim::LaunchConfig config;
+  config.grid = description.grid;
+  config.block = description.block;
+  config.cluster = description.cluster;
+  auto required = entry.directives.find("reqnctapercluster");
+  if (required != entry.directives.end())
+    for (std::size_t i = 0; i < required->second.size() && i < 3; ++i)
+      config.cluster[i] = static_cast<std::uint32_t>(required->second[i]);
+  for (int axis = 0; axis < 3; ++axis)
+    if (config.grid[axis] == 0 || config.block[axis] == 0 ||
+        config.cluster[axis] == 0 ||
+        config.grid[axis] % config.cluster[axis] != 0)
+      userError("{} is launched with a grid of {}x{}x{}, blocks of {}x{}x{} and "
+                "clusters of {}x{}x{}; none may be 0 and the grid must be a "
+                "multiple of the cluster",
+                entry.name, config.grid[0], config.grid[1], config.grid[2],
+                config.block[0], config.block[1], config.block[2],
+                config.cluster[0], config.cluster[1], config.cluster[2]);
+  std::uint64_t threads = std::uint64_t(config.block[0]) * config.block[1] *
+                          config.block[2];
+  if (threads > std::uint64_t(options_.device.max_threads_per_cta))
+    userError("{} is launched with {} threads per CTA; {} takes {}", entry.name,
+              threads, options_.device.name,
+              options_.device.max_threads_per_cta);
+  if (description.dynamic_smem_bytes >
+      std::uint32_t(options_.device.max_smem_per_cta_bytes))
+    userError("{} is launched with {} bytes of shared memory; a CTA of {} has "
+              "{}",
+              entry.name, description.dynamic_smem_bytes, options_.device.name,
+              options_.device.max_smem_per_cta_bytes);
+  config.dynamicSmemBytes = description.dynamic_smem_bytes;
+  config.params = packParameters(entry, description.parameters);
+  config.device = options_.device;
+  config.order = static_cast<sim::Order>(options_.order);
+  config.seed = options_.seed;
+  config.hasChecks = options_.checks;
+  config.threads = options_.threads;
+  config.maxInstructions = options_.max_instructions;
+  config.registersAtEntry = options_.registers_at_entry
+                                ? options_.registers_at_entry
+                                : registersAtEntry(entry, options_.device);
+  config.print = options_.print;
+  sim::Machine machine(*memory_, module, entry, config);
+  if (options_.co_resident)
+    checkCoResident(entry, config, machine.staticSharedBytes());
+  if (options_.check_only)
+    return {};
+  return machine.run();
+}
+
+std::shared_ptr<Device> open_sim(const SimOptions &options) {
+  return std::make_shared<SimDevice>(options);
+}
+
+std::shared_ptr<Device> open_device(std::string_view id,
+                                    const SimOptions &options) {
+  if (id == "auto")
+    id = list_devices().devices.empty() ? "sim" : "cuda";
+  if (id == "sim")
+    return open_sim(options);
+  if (id == "cuda")
+    return open_cuda();
+  int ordinal = -1;
+  if (std::sscanf(std::string(id).c_str(), "cuda:%d", &ordinal) == 1 &&
+      ordinal >= 0)
+    return open_cuda(ordinal);
+  userError("'{}' is no device; use auto, sim, cuda or cuda:N", id);
+}
+
+SimOrder parse_sim_order(std::string_view text) {
+  if (text == "eager")
+    return SimOrder::eager;
+  if (text == "lazy")
+    return SimOrder::lazy;
+  if (text == "random")
+    return SimOrder::random;
+  userError("'{}' is no order; use eager, lazy or random", text);
+}
+
+} // namespace kiln

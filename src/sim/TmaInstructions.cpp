@@ -1,0 +1,408 @@
+// TmaInstructions: bulk copies, tiled by a tensor map or plain.
+//
+// A copy is work of its own (Cluster::enqueue): it reads and writes when the
+// order says, and then signals its mbarrier or its group.
+#include "sim/Access.h"
+#include "sim/TensorMapImage.h"
+#include "support/Error.h"
+
+#include <cstring>
+
+namespace kiln::sim {
+
+namespace {
+/// A decoded tensor copy.
+struct TensorCopy {
+  int rank = 0;
+  bool isStore = false;
+  bool isMulticast = false;
+  Reg destination, map, barrier, mask, source;
+  std::int64_t destinationOffset = 0, mapOffset = 0, barrierOffset = 0,
+               sourceOffset = 0;
+  std::vector<Reg> coordinates;
+};
+
+/// One box, with everything known.
+struct Box {
+  TensorMap map;
+  std::array<std::int64_t, 5> start{};
+  int elementBytes = 1;
+  std::uint32_t bytes = 0;
+};
+} // namespace
+
+/// The 16-byte chunk of a shared address after the swizzle.
+static std::uint32_t swizzled(std::uint32_t address, Swizzle swizzle) {
+  if (swizzle == Swizzle::none)
+    return address;
+  std::uint32_t chunks = static_cast<std::uint32_t>(swizzle) / 16;
+  return address ^ (((address >> 7) & (chunks - 1)) << 4);
+}
+
+/// Call `row(tile offset, coordinates of its first element)` for each innermost
+/// row of a box.
+template <typename Row> static void forEachRow(const Box &box, Row &&row) {
+  std::size_t rank = box.map.box.size();
+  std::array<std::uint32_t, 5> index{};
+  std::uint32_t offset = 0;
+  std::uint32_t rowBytes = box.map.box[0] * box.elementBytes;
+  for (;;) {
+    std::array<std::int64_t, 5> at = box.start;
+    for (std::size_t i = 1; i < rank; ++i)
+      at[i] += std::int64_t(index[i]) * box.map.element_strides[i];
+    row(offset, at);
+    offset += rowBytes;
+    std::size_t axis = 1;
+    for (; axis < rank; ++axis) {
+      if (++index[axis] < box.map.box[axis])
+        break;
+      index[axis] = 0;
+    }
+    if (axis >= rank)
+      return;
+  }
+}
+
+/// Whether the outer coordinates of a row lie in the tensor, and its address.
+static bool isRowInside(const Box &box, const std::array<std::int64_t, 5> &at,
+                        std::uint64_t &address) {
+  address = box.map.address;
+  for (std::size_t i = 1; i < box.map.dims.size(); ++i) {
+    if (at[i] < 0 || at[i] >= static_cast<std::int64_t>(box.map.dims[i]))
+      return false;
+    address += static_cast<std::uint64_t>(at[i]) * box.map.strides_bytes[i - 1];
+  }
+  return true;
+}
+
+/// What an element outside the tensor reads as.
+static void fillOutside(const Box &box, std::uint8_t *row, std::size_t bytes) {
+  if (box.map.oob == OobFill::zeros) {
+    std::memset(row, 0, bytes);
+    return;
+  }
+  // The driver's "NaN, request zero FMA" pattern, per 16 bits.
+  for (std::size_t i = 0; i + 1 < bytes; i += 2) {
+    row[i] = 0xf7;
+    row[i + 1] = 0x7f;
+  }
+}
+
+/// Read one row of a box; false where some byte of it was never written.
+static bool gatherRow(Machine &machine, const Box &box,
+                      const std::array<std::int64_t, 5> &at,
+                      std::vector<std::uint8_t> &row) {
+  std::uint64_t address;
+  fillOutside(box, row.data(), row.size());
+  if (!isRowInside(box, at, address))
+    return true;
+  auto width = static_cast<std::int64_t>(box.map.box[0]);
+  auto limit = static_cast<std::int64_t>(box.map.dims[0]);
+  std::int64_t stride = box.map.element_strides[0];
+  int size = box.elementBytes;
+  Region *region = machine.memory().find(address);
+  bool isWritten = true;
+  if (stride == 1) {
+    std::int64_t first = std::max<std::int64_t>(0, -at[0]);
+    std::int64_t last = std::min(width, limit - at[0]);
+    if (first >= last)
+      return true;
+    std::uint64_t begin = address + (at[0] + first) * size;
+    std::size_t bytes = static_cast<std::size_t>((last - first) * size);
+    std::memcpy(row.data() + first * size, region->at(begin), bytes);
+    return region->valid.all(begin - region->base, bytes);
+  }
+  for (std::int64_t i = 0; i < width; ++i) {
+    std::int64_t x = at[0] + i * stride;
+    if (x < 0 || x >= limit)
+      continue;
+    std::uint64_t begin = address + x * size;
+    std::memcpy(row.data() + i * size, region->at(begin), size);
+    isWritten &= region->valid.all(begin - region->base, size);
+  }
+  return isWritten;
+}
+
+/// Write one row of a box to the tensor, leaving out what lies outside.
+static void scatterRow(Machine &machine, const Box &box,
+                       const std::array<std::int64_t, 5> &at,
+                       const std::vector<std::uint8_t> &row) {
+  std::uint64_t address;
+  if (!isRowInside(box, at, address))
+    return;
+  Region *region = machine.memory().find(address);
+  for (std::uint32_t i = 0; i < box.map.box[0]; ++i) {
+    std::int64_t x = at[0] + std::int64_t(i) * box.map.element_strides[0];
+    if (x < 0 || x >= static_cast<std::int64_t>(box.map.dims[0]))
+      continue;
+    std::uint64_t begin = address + x * box.elementBytes;
+    std::memcpy(region->at(begin), row.data() + i * box.elementBytes,
+                box.elementBytes);
+    region->valid.set(begin - region->base, box.elementBytes);
+  }
+}
+
+/// Copy a row to or from shared memory, 16 bytes at a time.
+template <typename Chunk>
+static void forEachChunk(std::uint32_t address, std::size_t bytes,
+                         Swizzle swizzle, Chunk &&chunk) {
+  for (std::size_t i = 0; i < bytes; i += 16)
+    chunk(swizzled(address + static_cast<std::uint32_t>(i), swizzle) -
+              kFirstSharedAddress,
+          i, std::min<std::size_t>(16, bytes - i));
+}
+
+static void loadBox(Machine &machine, const Box &box, Cta &cta,
+                    std::uint32_t destination) {
+  std::vector<std::uint8_t> row(box.map.box[0] * box.elementBytes);
+  forEachRow(box, [&](std::uint32_t offset,
+                      const std::array<std::int64_t, 5> &at) {
+    bool isWritten = gatherRow(machine, box, at, row);
+    forEachChunk(destination + offset, row.size(), box.map.swizzle,
+                 [&](std::uint32_t to, std::size_t from, std::size_t bytes) {
+                   std::memcpy(cta.shared.data() + to, row.data() + from, bytes);
+                   if (isWritten)
+                     cta.sharedValid.set(to, bytes);
+                 });
+  });
+}
+
+static void storeBox(Machine &machine, const Box &box, Cta &cta,
+                     std::uint32_t source) {
+  std::vector<std::uint8_t> row(box.map.box[0] * box.elementBytes);
+  forEachRow(box, [&](std::uint32_t offset,
+                      const std::array<std::int64_t, 5> &at) {
+    forEachChunk(source + offset, row.size(), box.map.swizzle,
+                 [&](std::uint32_t from, std::size_t to, std::size_t bytes) {
+                   std::memcpy(row.data() + to, cta.shared.data() + from, bytes);
+                 });
+    scatterRow(machine, box, at, row);
+  });
+}
+
+/// Read the map and the coordinates of one lane, with the hardware's rules.
+static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
+  LaneMask bit = LaneMask(1) << lane;
+  Machine &machine = warp.machine();
+  Accessor accessor(warp, op, "reading a tensor map");
+  Place place = accessor.locate(
+      Space::generic, warp.read(copy.map, lane) + copy.mapOffset,
+      kTensorMapBytes, 64, lane, false);
+  std::optional<TensorMap> map = decode(place.data);
+  if (!map)
+    machine.fault("tensor-map", warp, op, bit,
+                  "the bytes at the tensor map's address are no tensor map");
+  Box box{*map};
+  if (static_cast<int>(map->dims.size()) != copy.rank)
+    machine.fault("tensor-map", warp, op, bit,
+                  fmt::format("the tensor map has {} dimensions, the "
+                              "instruction {}",
+                              map->dims.size(), copy.rank));
+  box.elementBytes = size_bytes(map->type);
+  box.bytes = static_cast<std::uint32_t>(box.elementBytes);
+  for (int i = 0; i < copy.rank; ++i) {
+    box.start[i] = static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
+    box.bytes *= map->box[i];
+    if (warp.poison(copy.coordinates[i]) & bit)
+      machine.fault("uninitialized-address", warp, op, bit,
+                    "a coordinate depends on bytes that nobody wrote");
+    if (copy.isStore && box.start[i] < 0)
+      machine.fault("tma-coordinate", warp, op, bit,
+                    fmt::format("a store starts at coordinate {} in dimension "
+                                "{}; the hardware traps on negative ones",
+                                box.start[i], i));
+  }
+  if (box.start[0] * box.elementBytes % 16 != 0)
+    machine.fault("tma-coordinate", warp, op, bit,
+                  fmt::format("the innermost coordinate {} is {} bytes into a "
+                              "row; the hardware traps unless it is a multiple "
+                              "of 16",
+                              box.start[0], box.start[0] * box.elementBytes));
+  // The whole tensor must be there; then so is every box of it.
+  std::uint64_t last = map->address;
+  for (std::size_t i = 1; i < map->dims.size(); ++i)
+    last += (map->dims[i] - 1) * map->strides_bytes[i - 1];
+  accessor.locateGlobal(map->address, 1, 16, lane, copy.isStore);
+  accessor.locateGlobal(last, map->dims[0] * box.elementBytes, 1, lane,
+                        copy.isStore);
+  return box;
+}
+
+/// A shared address of a copy, checked for its whole length.
+static std::uint32_t sharedAddress(Warp &warp, const Op &op, const Reg &reg,
+                                   std::int64_t offset, std::uint32_t bytes,
+                                   std::size_t alignment, int lane,
+                                   Cta **owner) {
+  std::uint64_t address = warp.read(reg, lane) + offset;
+  if (address >> kWindowShift == kSharedWindow >> kWindowShift)
+    address -= kSharedWindow;
+  Accessor(warp, op, "a bulk copy")
+      .locateShared(address, bytes, alignment, lane, owner);
+  return static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
+}
+
+/// Tell an mbarrier that bytes have arrived.
+static void signal(Machine &machine, Warp &warp, const Op &op, int lane,
+                   Cta &cta, std::uint32_t address, std::uint32_t bytes) {
+  auto found = cta.mbarriers.find(address);
+  if (found == cta.mbarriers.end())
+    machine.fault("mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
+                  fmt::format("a copy completes on shared address {}, where "
+                              "there is no initialised mbarrier",
+                              address));
+  found->second.txCount -= bytes;
+  settlePhase(found->second, cta.cluster());
+}
+
+static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
+  const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
+  Cluster &cluster = warp.cta().cluster();
+  forEachLane(active, [&](int lane) {
+    Box box = readBox(warp, op, copy, lane);
+    Cta *owner = nullptr, *barrierOwner = nullptr;
+    std::uint32_t destination =
+        sharedAddress(warp, op, copy.destination, copy.destinationOffset,
+                      box.bytes, 128, lane, &owner);
+    std::uint32_t barrier = sharedAddress(
+        warp, op, copy.barrier, copy.barrierOffset, 8, 8, lane, &barrierOwner);
+    std::uint32_t mask = 1u << owner->rankInCluster();
+    if (copy.isMulticast)
+      mask = static_cast<std::uint32_t>(warp.read(copy.mask, lane)) & 0xffff;
+    if (mask >> cluster.size())
+      warp.machine().fault("tma-multicast", warp, op, LaneMask(1) << lane,
+                           fmt::format("the mask {:#x} names CTAs outside a "
+                                       "cluster of {}",
+                                       mask, cluster.size()));
+    for (; mask; mask &= mask - 1) {
+      int rank = std::countr_zero(mask);
+      Cta &target = cluster.cta(rank);
+      Cta &signalled = copy.isMulticast ? target : *barrierOwner;
+      cluster.enqueue([&warp, &op, lane, box, &target, &signalled, destination,
+                       barrier] {
+        Machine &machine = warp.machine();
+        loadBox(machine, box, target, destination);
+        signal(machine, warp, op, lane, signalled, barrier, box.bytes);
+      });
+    }
+  });
+  return Step::next;
+}
+
+static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
+  const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
+  forEachLane(active, [&](int lane) {
+    Box box = readBox(warp, op, copy, lane);
+    Cta *owner = nullptr;
+    std::uint32_t source =
+        sharedAddress(warp, op, copy.source, copy.sourceOffset, box.bytes, 128,
+                      lane, &owner);
+    warp.bulk[lane].open.push_back(
+        warp.cta().cluster().enqueue([&warp, box, owner, source] {
+          storeBox(warp.machine(), box, *owner, source);
+        }));
+  });
+  return Step::next;
+}
+
+static Step commitBulk(Warp &warp, const Op &, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    BulkGroups &groups = warp.bulk[lane];
+    groups.committed.push_back(std::move(groups.open));
+    groups.open.clear();
+  });
+  return Step::next;
+}
+
+/// Wait until at most `imm` groups are in flight: what must be done is done now.
+static Step waitBulk(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    auto &committed = warp.bulk[lane].committed;
+    while (committed.size() > static_cast<std::size_t>(op.imm)) {
+      for (const auto &work : committed.front())
+        warp.cta().cluster().complete(work);
+      committed.pop_front();
+    }
+  });
+  return Step::next;
+}
+
+static Step nothing(Warp &, const Op &, LaneMask) { return Step::next; }
+
+/// [map, {coordinates}]
+static void decodeMapOperand(Decoder &decoder, const ptx::Operand &operand,
+                             TensorCopy &copy) {
+  copy.map = decoder.address(operand, copy.mapOffset);
+  copy.coordinates = decoder.vector(operand.elements.at(1), 4);
+}
+
+static void decodeTensorCopy(Decoder &decoder,
+                             const ptx::Instruction &instruction, Op &op) {
+  TensorCopy copy;
+  for (int rank = 1; rank <= 5; ++rank)
+    if (instruction.has(fmt::format("{}d", rank).c_str()))
+      copy.rank = rank;
+  for (const char *form : {"im2col", "tile::gather4", "tile::scatter4",
+                           "cta_group::2", "im2col_no_offs"})
+    if (instruction.has(form))
+      decoder.refuse(instruction, fmt::format("the form .{}", form));
+  const auto &operands = instruction.operands;
+  if (instruction.has("prefetch")) {
+    op.handler = nothing;
+    return;
+  }
+  copy.isStore = instruction.modifiers.size() > 3 &&
+                 instruction.has("bulk_group");
+  if (copy.isStore) {
+    decodeMapOperand(decoder, operands.at(0), copy);
+    copy.source = decoder.address(operands.at(1), copy.sourceOffset);
+    op.handler = storeTensor;
+  } else {
+    copy.destination = decoder.address(operands.at(0), copy.destinationOffset);
+    decodeMapOperand(decoder, operands.at(1), copy);
+    copy.barrier = decoder.address(operands.at(2), copy.barrierOffset);
+    copy.isMulticast = instruction.has("multicast::cluster");
+    if (copy.isMulticast)
+      copy.mask = decoder.reg(operands.at(3), 2);
+    op.handler = loadTensor;
+  }
+  if (static_cast<int>(copy.coordinates.size()) != copy.rank)
+    decoder.refuse(instruction, fmt::format("{} coordinates for rank {}",
+                                            copy.coordinates.size(), copy.rank));
+  op.extra = std::make_shared<TensorCopy>(std::move(copy));
+}
+
+static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op) {
+  if (!instruction.has("bulk"))
+    decoder.refuse(instruction, "cp.async without .bulk");
+  if (instruction.has("commit_group")) {
+    op.handler = commitBulk;
+    return;
+  }
+  if (instruction.has("wait_group")) {
+    op.imm = static_cast<std::int64_t>(instruction.operands.at(0).bits);
+    op.handler = waitBulk;
+    return;
+  }
+  if (!instruction.has("tensor"))
+    decoder.refuse(instruction, "bulk copies without a tensor map");
+  if (instruction.opcode == "cp" && instruction.has("reduce"))
+    decoder.refuse(instruction, "bulk reductions");
+  decodeTensorCopy(decoder, instruction, op);
+}
+
+static void decodePrefetch(Decoder &, const ptx::Instruction &, Op &op) {
+  op.handler = nothing;
+}
+
+std::vector<Instruction> tmaInstructions() {
+  return {
+      {"cp", decodeCopy, "tma",
+       "async.bulk.tensor tiled loads (multicast too) and stores, groups"},
+      {"prefetch", decodePrefetch, "tma", "every form; no effect"},
+      {"prefetchu", decodePrefetch, "tma", "no effect"},
+      {"createpolicy", decodePrefetch, "tma", "no effect"},
+  };
+}
+
+} // namespace kiln::sim

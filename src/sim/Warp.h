@@ -1,0 +1,163 @@
+// Warp: 32 lanes, their registers, and where each of them is.
+//
+// Lanes that are at one place run together as a group. A branch that splits a
+// group makes two, which meet again at the branch's immediate post-dominator:
+// the first to arrive is parked there until the other comes. Where nothing else
+// can run, a parked group is let go, so that a lane that spins for another
+// lane's work ends as it does on hardware (independent thread scheduling).
+#pragma once
+
+#include "sim/Program.h"
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace kiln::sim {
+
+class Cta;
+class Machine;
+
+/// What a group waits for; for the scheduler and for the deadlock report.
+struct WaitReason {
+  enum class Kind : std::uint8_t {
+    none,
+    mbarrier,      ///< address, phase parity
+    ctaBarrier,    ///< bar.sync id
+    clusterBarrier,
+    wgmma,         ///< wait_group
+    bulkGroup,     ///< cp.async.bulk.wait_group
+    asyncGroup,    ///< cp.async.wait_group
+    registers,     ///< setmaxnreg.inc
+    lanes,         ///< a warp-wide instruction waits for other lanes
+  };
+  Kind kind = Kind::none;
+  std::uint64_t object = 0; ///< address or barrier number
+  std::uint32_t detail = 0; ///< parity, or how many
+};
+
+struct Pending;
+
+/// What a warp has issued to the tensor core, counted in order.
+struct WgmmaQueue {
+  std::uint64_t issued = 0;              ///< multiplications
+  std::deque<std::uint64_t> groups;      ///< per open group: issued at commit
+};
+
+/// Groups of asynchronous bulk copies of one thread, oldest first.
+struct BulkGroups {
+  std::vector<std::shared_ptr<Pending>> open; ///< not committed
+  std::deque<std::vector<std::shared_ptr<Pending>>> committed;
+};
+
+/// Two paths that will meet: at `pc`, all lanes of `expected`.
+struct Meeting {
+  int pc;
+  LaneMask expected;
+  LaneMask arrived = 0;
+  std::shared_ptr<Meeting> outer;
+};
+
+/// Lanes that run together.
+struct Group {
+  int pc = 0;
+  LaneMask lanes = 0;
+  std::shared_ptr<Meeting> meeting; ///< innermost; null: none until exit
+  WaitReason wait;                  ///< kind none: runnable
+  bool isParked = false;            ///< arrived at its meeting
+  std::uint64_t blockedEpoch = 0;   ///< nothing has changed since it blocked
+  bool hasTimedOut = false;         ///< its try_wait may say no now
+};
+
+class Warp {
+public:
+  Warp(Cta &cta, int index, const Code &code);
+
+  // Registers. Handlers see lanes as arrays of their type.
+  template <typename T> T *lanes(Reg reg) {
+    return reinterpret_cast<T *>(file_.data() + reg.offset);
+  }
+  template <typename T> const T *lanes(Reg reg) const {
+    return reinterpret_cast<const T *>(file_.data() + reg.offset);
+  }
+  /// One lane's value, zero-extended.
+  std::uint64_t read(Reg reg, int lane) const {
+    return reg.width == 8 ? lanes<std::uint64_t>(reg)[lane]
+                          : lanes<std::uint32_t>(reg)[lane];
+  }
+  /// Write one lane; the bits above the register's size become zero.
+  void write(Reg reg, int lane, std::uint64_t bits) {
+    if (reg.width == 8)
+      lanes<std::uint64_t>(reg)[lane] = bits;
+    else
+      lanes<std::uint32_t>(reg)[lane] = static_cast<std::uint32_t>(bits);
+  }
+  LaneMask pred(Pred p) const {
+    LaneMask mask = predicates_[p.index];
+    return p.isNegated ? ~mask : mask;
+  }
+  /// Set the lanes of `active` to those of `value`.
+  void setPred(Pred p, LaneMask active, LaneMask value) {
+    LaneMask &mask = predicates_[p.index];
+    mask = (mask & ~active) | (value & active);
+  }
+  /// Lanes whose value was never written by anybody. Handlers of arithmetic
+  /// need not care: the interpreter joins the masks of their sources.
+  LaneMask &poison(Reg reg) { return poison_[reg.index]; }
+  LaneMask &predPoison(Pred p) { return predPoison_[p.index]; }
+
+  Cta &cta() { return cta_; }
+  const Cta &cta() const { return cta_; }
+  Machine &machine();
+  int index() const { return index_; }
+  /// The group that is executing; handlers of control instructions change it.
+  Group &group() { return *current_; }
+  LaneMask live() const { return live_; }
+  const Code &code() const { return code_; }
+  /// This lane's thread number in the CTA.
+  int thread(int lane) const { return index_ * kLanes + lane; }
+
+  /// Run one group for at most `limit` instructions; false where none can run.
+  bool run(int limit);
+  /// Make blocked groups look again.
+  void wake();
+  /// Let one parked group go on without its partners; false where none is.
+  bool breakMeeting();
+  bool isDone() const { return live_ == 0; }
+  std::vector<Group> &groups() { return groups_; }
+
+  // For control handlers.
+  /// Split the current group: lanes of `taken` go to `target`, the others to
+  /// the next instruction; they meet at `reconverge` (-1: nowhere).
+  void branch(LaneMask taken, int target, int reconverge);
+  /// Lanes of the current group leave the kernel.
+  void exit(LaneMask lanes);
+
+  std::uint64_t instructions = 0; ///< executed so far
+  int registers = 0;              ///< per thread, as setmaxnreg counts
+  std::vector<std::uint8_t> local; ///< lanes' local memory, one after another
+  /// State that units keep per warp or per lane (committed groups and the like).
+  std::uint32_t clusterGeneration = 0; ///< of the cluster barrier, at arrival
+  WgmmaQueue wgmma;
+  std::array<BulkGroups, kLanes> bulk; ///< bulk copies, per thread
+
+private:
+  void settle();
+  /// Results of an instruction are unwritten where a source is.
+  void joinPoison(const Op &op, LaneMask active);
+
+  Cta &cta_;
+  int index_;
+  const Code &code_;
+  std::vector<std::uint8_t> file_;
+  std::vector<LaneMask> predicates_, poison_, predPoison_;
+  std::vector<Group> groups_;
+  Group *current_ = nullptr;
+  LaneMask live_ = 0;
+  std::size_t next_ = 0; ///< round robin
+};
+
+} // namespace kiln::sim

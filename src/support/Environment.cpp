@@ -1,0 +1,39 @@
+// Environment: the knobs and the cache as the public header shows them.
+#include "kiln/environment.h"
+
+#include "support/Cache.h"
+#include "support/Knobs.h"
+
+namespace kiln {
+
+std::vector<Setting> settings() {
+  std::vector<Setting> result;
+  for (const KnobInfo &knob : allKnobs()) {
+    std::optional<std::string> set = value(knob.knob);
+    result.push_back({.variable = knob.variable,
+                      .meaning = knob.meaning,
+                      .value = set.value_or(knob.fallback),
+                      .is_default = !set});
+  }
+  return result;
+}
+
+static CacheInfo describe(const Cache &cache, const Cache::Stats &stats) {
+  return {.is_on = cache.isOn(),
+          .folder = cache.folder().string(),
+          .entries = stats.entries,
+          .bytes = stats.bytes,
+          .limit_bytes = cache.limitBytes()};
+}
+
+CacheInfo cache_info() {
+  const Cache &cache = Cache::ofProcess();
+  return describe(cache, cache.stats());
+}
+
+CacheInfo clear_cache() {
+  Cache &cache = Cache::ofProcess();
+  return describe(cache, cache.clear());
+}
+
+} // namespace kiln

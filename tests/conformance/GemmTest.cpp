@@ -1,0 +1,196 @@
+// Gemm: every schedule, layout, type and kind of shape against float64.
+#include "Conformance.h"
+
+#include <kiln/reference.h>
+
+using namespace conformance;
+
+class Gemm : public OnDevice {};
+INSTANTIATE_ON_DEVICES(Gemm);
+
+static constexpr GemmKind kKinds[] = {GemmKind::multistage,
+                                      GemmKind::warp_specialized};
+static constexpr GemmLayout kLayouts[] = {GemmLayout::tn, GemmLayout::nn,
+                                          GemmLayout::nt, GemmLayout::tt};
+
+namespace {
+/// The sizes of one launch.
+struct Size {
+  int m, n, k;
+};
+
+/// D against the product in float64, within the tolerance of its types.
+testing::AssertionResult matches(const GemmProblem &problem, Size size,
+                                 const std::vector<std::uint8_t> &a,
+                                 const std::vector<std::uint8_t> &b,
+                                 const std::vector<std::uint8_t> &d) {
+  Comparison result = compare_gemm({.m = size.m,
+                                    .n = size.n,
+                                    .k = size.k,
+                                    .type = problem.type,
+                                    .a_row_major = problem.a_is_k_major(),
+                                    .b_row_major = !problem.b_is_k_major(),
+                                    .a = a.data(),
+                                    .b = b.data()},
+                                   problem.out, d.data());
+  if (result.ok)
+    return testing::AssertionSuccess();
+  const Mismatch &first = result.first.front();
+  return testing::AssertionFailure()
+         << result.wrong << " of " << result.compared << " elements of "
+         << size.m << "x" << size.n << "x" << size.k << " are wrong; d["
+         << first.row << "," << first.col << "] is " << first.got
+         << " and should be " << first.want << " within " << first.tolerance;
+}
+
+/// Launch with random data and a poisoned output.
+void expect_product(Device &device, const Kernel &kernel,
+                    const GemmProblem &problem, Size size, unsigned seed) {
+  auto a = random_elements(problem.type, std::size_t(size.m) * size.k, seed);
+  auto b =
+      random_elements(problem.type, std::size_t(size.k) * size.n, seed + 100);
+  auto d = poisoned(problem.out, std::size_t(size.m) * size.n);
+  std::vector<HostArgument> arguments = {a, b, d};
+  for (const auto &[dim, value] :
+       {std::pair{problem.m, size.m}, {problem.n, size.n}, {problem.k, size.k}})
+    if (!dim.is_constant())
+      arguments.push_back(value);
+  LaunchResult result =
+      run(device, kernel, std::span<const HostArgument>(arguments));
+  EXPECT_TRUE(result.ok());
+  EXPECT_TRUE(matches(problem, size, a, b, d)) << kernel.name;
+}
+
+GemmProblem constant_problem(Size size) {
+  return {.m = size.m, .n = size.n, .k = size.k, .layout = GemmLayout::tt};
+}
+} // namespace
+
+/// Compile each case on any machine; then run those that a device can.
+#define EXPECT_GEMM(problem, size, schedule)                                   \
+  do {                                                                         \
+    Kernel kernel = compile_checked(build_gemm(problem, schedule));            \
+    if (conformance::open(GetParam()).device)                                  \
+      for (unsigned seed : {1u, 2u})                                           \
+        expect_product(*conformance::open(GetParam()).device, kernel, problem, \
+                       size, seed);                                            \
+  } while (false)
+
+TEST_P(Gemm, IssuesEachMultiplicationTwice) {
+  // 128x128x64 is 2 x 4 instructions, once peeled and once in the loop.
+  for (GemmKind kind : kKinds) {
+    Kernel kernel = compile_checked(build_gemm(
+        constant_problem({128, 128, 4096}), {.kind = kind, .stages = 3}));
+    EXPECT_EQ(count(kernel.ptx, "wgmma.mma_async"), 16) << name(kind);
+  }
+}
+
+TEST_P(Gemm, SeedShapes) {
+  for (GemmKind kind : kKinds)
+    for (Size size : {Size{128, 128, 4096}, Size{256, 1024, 512}})
+      EXPECT_GEMM(constant_problem(size), size,
+                  (GemmSchedule{.kind = kind, .stages = 3}));
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, OneStageAndTheMost) {
+  Size size{128, 256, 1024};
+  GemmProblem problem = constant_problem(size);
+  for (GemmKind kind : kKinds)
+    for (int stages : {1, 2, max_gemm_stages(problem, {})})
+      EXPECT_GEMM(problem, size,
+                  (GemmSchedule{.kind = kind, .stages = stages}));
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, Layouts) {
+  Size size{256, 128, 320};
+  for (GemmKind kind : kKinds)
+    for (GemmLayout layout : kLayouts) {
+      GemmProblem problem = constant_problem(size);
+      problem.layout = layout;
+      EXPECT_GEMM(problem, size, (GemmSchedule{.kind = kind, .stages = 3}));
+    }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, Types) {
+  Size size{128, 128, 256};
+  for (Type type : {f16, bf16})
+    for (Type out : {f32, f16, bf16}) {
+      GemmProblem problem = constant_problem(size);
+      problem.type = type;
+      problem.out = out;
+      EXPECT_GEMM(problem, size, (GemmSchedule{.stages = 3}));
+    }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, Tiles) {
+  Size size{192, 256, 256};
+  for (auto [m, n, k] : {std::array{64, 64, 64}, std::array{192, 128, 64},
+                         std::array{128, 192, 64}, std::array{128, 64, 128}}) {
+    GemmSchedule schedule{.tile_m = m, .tile_n = n, .tile_k = k, .stages = 2};
+    EXPECT_GEMM(constant_problem(size), size, schedule);
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, WidestTile) {
+  // One instruction of 256 columns holds 128 registers at once, more than the
+  // producer and the consumer have on average.
+  Size size{64, 256, 256};
+  for (GemmKind kind : kKinds) {
+    GemmSchedule schedule{
+        .kind = kind, .tile_m = 64, .tile_n = 256, .stages = 2};
+    EXPECT_GEMM(constant_problem(size), size, schedule);
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, RaggedShapes) {
+  for (Size size : {Size{200, 136, 264}, Size{1, 8, 8}, Size{129, 264, 72}})
+    for (GemmKind kind : kKinds)
+      EXPECT_GEMM(constant_problem(size), size,
+                  (GemmSchedule{.kind = kind, .stages = 3}));
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, OddWidth) {
+  // B's rows are K long, so N may be anything; D is written one by one.
+  for (Size size : {Size{129, 257, 72}, Size{5, 1, 8}})
+    for (GemmKind kind : kKinds) {
+      GemmProblem problem = constant_problem(size);
+      problem.layout = GemmLayout::tn;
+      EXPECT_GEMM(problem, size, (GemmSchedule{.kind = kind, .stages = 3}));
+    }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, RuntimeM) {
+  GemmProblem problem{.m = Dim::argument("m"), .n = 128, .k = 192};
+  for (GemmKind kind : kKinds) {
+    Kernel kernel = compile_checked(build_gemm(problem, {.kind = kind}));
+    if (Device *device = conformance::open(GetParam()).device.get())
+      for (int m : {1, 128, 129, 300})
+        expect_product(*device, kernel, problem, {m, 128, 192}, m);
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, RuntimeEverything) {
+  GemmProblem problem{.m = Dim::argument("m"),
+                      .n = Dim::argument("n"),
+                      .k = Dim::argument("k")};
+  for (GemmLayout layout : kLayouts)
+    for (GemmKind kind : kKinds) {
+      problem.layout = layout;
+      Kernel kernel = compile_checked(build_gemm(problem, {.kind = kind}));
+      // Fewer K tiles than stages, as many, and more.
+      if (Device *device = conformance::open(GetParam()).device.get())
+        for (Size size : {Size{128, 128, 64}, Size{200, 136, 256},
+                          Size{8, 8, 8}, Size{128, 264, 1000}})
+          expect_product(*device, kernel, problem, size, size.k);
+    }
+  SKIP_WITHOUT_DEVICE();
+}

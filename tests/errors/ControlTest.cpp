@@ -1,0 +1,127 @@
+// Control: what is refused of loops, roles, barriers and prints.
+#include "Refused.h"
+
+using namespace errors;
+
+TEST(ControlErrors, ForRange) {
+  KernelBuilder kb("k", {.threads = 32});
+  Value real = kb.scalar("real", f32), wide = kb.scalar("wide", i64);
+  refused(
+      __LINE__, [&] { for_range(0, real, [](Value) {}); },
+      "for_range counts in integers, not in f32");
+  refused(
+      __LINE__, [&] { for_range(0, wide == 1, [](Value) {}); },
+      "for_range counts in integers, not in i1");
+  refused(
+      __LINE__, [&] { for_range(0, 8, 0, [](Value) {}); },
+      "for_range has a step of 0; it must be at least 1");
+  refused(
+      __LINE__, [&] { for_range(thread_id(), wide, [](Value) {}); },
+      "expected a value of type i32, found i64; `cast` converts");
+}
+
+TEST(ControlErrors, Roles) {
+  KernelBuilder kb("k", {.warpgroups = 2});
+  refused(
+      __LINE__, [] { warpgroup(2, [] {}); },
+      "kernel k has 2 warpgroups; there is no warpgroup 2");
+  refused(
+      __LINE__, [] { warpgroup(-1, [] {}); },
+      "kernel k has 2 warpgroups; there is no warpgroup -1");
+  unsigned first = __LINE__ + 1;
+  warpgroup(0, [] {});
+  refused(
+      __LINE__, [] { warpgroup(0, [] {}); },
+      fmt::format("warpgroup 0 has a role already, at {}", at(first)));
+  unsigned line = __LINE__ + 1;
+  std::function<void()> nested = [] { warpgroup(1, [] {}); };
+  refused(
+      line, [&] { if_(thread_id() == 0, nested); },
+      "the role of warpgroup 1 begins inside another body; roles stand at "
+      "the top level of a kernel");
+}
+
+TEST(ControlErrors, RoleRegisters) {
+  KernelBuilder kb("k", {.warpgroups = 1});
+  for (int registers : {16, 41, 264})
+    refused(
+        __LINE__, [&] { warpgroup(0, {.registers = registers}, [] {}); },
+        fmt::format("warpgroup 0 asks for {} registers; setmaxnreg takes "
+                    "multiples of 8 from 24 to 256",
+                    registers));
+}
+
+TEST(ControlErrors, RegisterPlanThatWouldHang) {
+  KernelBuilder kb("k", {.warpgroups = 3});
+  unsigned line = __LINE__ + 1;
+  warpgroup(0, {.registers = 40}, [] {});
+  warpgroup(1, {.registers = 240}, [] {});
+  warpgroup(2, {.registers = 240}, [] {});
+  refused(
+      line, [&] { kb.module(); },
+      "the warpgroups of kernel k ask for 67584 registers (warpgroup 0: "
+      "40, warpgroup 1: 240, warpgroup 2: 240 per thread), and a CTA of "
+      "384 threads can own 64512 (1 CTA per SM); setmaxnreg would wait "
+      "forever: lower the budgets by 16 in sum");
+}
+
+TEST(ControlErrors, RegisterPlanLoweredAsToldIsTaken) {
+  KernelBuilder kb("k", {.warpgroups = 3});
+  warpgroup(0, {.registers = 24}, [] {});
+  warpgroup(1, {.registers = 240}, [] {});
+  warpgroup(2, {.registers = 240}, [] {});
+  EXPECT_EQ(kb.module().contract().registers_at_entry, 168);
+}
+
+TEST(ControlErrors, SyncThreads) {
+  KernelBuilder kb("k", {.warpgroups = 2});
+  refused(
+      __LINE__, [] { sync_threads(0, 128); },
+      "there is no named barrier 0; 1 to 15 are free");
+  refused(
+      __LINE__, [] { sync_threads(16, 128); },
+      "there is no named barrier 16; 1 to 15 are free");
+  refused(
+      __LINE__, [] { sync_threads(1, 40); },
+      "barrier 1 waits for 40 threads; it takes whole warps: a multiple of "
+      "32 up to 256");
+  refused(
+      __LINE__, [] { sync_threads(1, 288); },
+      "barrier 1 waits for 288 threads; it takes whole warps: a multiple "
+      "of 32 up to 256");
+  unsigned line = __LINE__ + 1;
+  std::function<void()> inside = [] { sync_threads(); };
+  refused(
+      line, [&] { warpgroup(1, inside); },
+      "sync_threads() waits for all 256 threads of the CTA and stands "
+      "inside the role of warpgroup 1; use a named barrier, "
+      "sync_threads(id, threads)");
+}
+
+TEST(ControlErrors, Print) {
+  KernelBuilder kb("k", {.threads = 32});
+  Tensor bytes = kb.tensor("bytes", e5m2, {32});
+  refused(
+      __LINE__, [] { print("{} {}", {thread_id()}); },
+      "print(\"{} {}\") has more {} than its 1 values");
+  refused(
+      __LINE__, [] { print("none", {thread_id()}); },
+      "print(\"none\") has fewer {} than its 1 values");
+  refused(
+      __LINE__, [&] { print("{}", {bytes(0)}); },
+      "print has no format for e5m2; cast it to f32");
+}
+
+TEST(ControlErrors, Mbarriers) {
+  KernelBuilder kb("k", {.threads = 32});
+  MbarrierArray barriers = kb.mbarriers(2);
+  refused(
+      __LINE__, [&] { barriers[2]; },
+      "there is no mbarrier 2 in an array of 2");
+  refused(
+      __LINE__, [&] { barriers[-1]; },
+      "there is no mbarrier -1 in an array of 2");
+  refused(
+      __LINE__, [&] { barriers[0].init(0); },
+      "an mbarrier counts 1 to 1048575 arrivals, not 0");
+}

@@ -1,0 +1,225 @@
+// Tiles: what is refused of tiles, TMA loads, multiplications and pipelines.
+#include "Refused.h"
+
+using namespace errors;
+
+TEST(TileErrors, Shapes) {
+  KernelBuilder kb("k", {.threads = 32});
+  refused(
+      __LINE__, [&] { kb.shared({f16, 0, 8}); },
+      "a tile of 0x8 has no elements; both sides must be at least 1");
+  refused(
+      __LINE__, [&] { kb.shared({f16, 257, 8}); },
+      "a tile of 257 rows is higher than a TMA box, which has at most 256; "
+      "split it");
+  refused(
+      __LINE__, [&] { kb.shared({i8, 8, 272}); },
+      "a tile of 272 columns without a swizzle is wider than a TMA box, "
+      "which has at most 256; use a swizzle or split it");
+  refused(
+      __LINE__, [&] { kb.shared({f16, 8, 4}); },
+      "the rows of a 8x4 tile of f16 are 8 bytes; TMA needs a multiple of "
+      "16");
+}
+
+TEST(TileErrors, SwizzleAgainstTile) {
+  KernelBuilder kb("k", {.threads = 32});
+  refused(
+      __LINE__, [&] { kb.shared({f16, 8, 72, Swizzle::b128}); },
+      "the rows of a 8x72 tile of f16 are 144 bytes, not a multiple of its "
+      "swizzle of 128; use columns in multiples of 64 or another swizzle");
+  TmaOptions narrow{.tile = {8, 32}, .swizzle = Swizzle::b128};
+  refused(
+      __LINE__, [&] { kb.tensor_map("a", f16, {8, 64}, narrow); },
+      "the rows of a 8x32 tile of f16 are 64 bytes, not a multiple of its "
+      "swizzle of 128; use columns in multiples of 64 or another swizzle");
+}
+
+TEST(TileErrors, Indices) {
+  KernelBuilder kb("k", {.threads = 32});
+  Tensor x = kb.tensor("x", f32, {8, 8});
+  refused(
+      __LINE__, [&] { x(1); }, "a tensor of 2 dimensions was given 1 indices");
+  Value one = constant(f32, 1);
+  refused(
+      __LINE__, [&] { x.store_vector({0, 0}, {one, one, one}); },
+      "store_vector writes 1, 2 or 4 values, not 3");
+}
+
+TEST(TileErrors, TmaLoad) {
+  KernelBuilder kb("k", {.threads = 32});
+  TmaTensor a = kb.tensor_map("a", f16, {64, 64}, {.tile = {8, 64}});
+  SharedTile other = kb.shared({f16, 8, 64, Swizzle::b128});
+  SharedTile tile = kb.shared(a.tile());
+  Mbarrier full = kb.mbarriers(1)[0];
+  refused(
+      __LINE__, [&] { tma_load(other, a, {0, 0}, full); },
+      "tensor map 'a' loads tiles 8x64 f16 and the shared tile is 8x64 "
+      "f16, swizzle 128; they must be the same");
+  refused(
+      __LINE__, [&] { tma_load(tile, a, {0}, full); },
+      "tensor map 'a' has 2 dimensions; the origin has 1");
+}
+
+TEST(TileErrors, AccumulatorShapes) {
+  KernelBuilder kb("k", {.warpgroups = 1});
+  refused(
+      __LINE__, [] { Accumulator(f16, 64, 64); },
+      "an accumulator holds f32 or i32, not f16");
+  refused(
+      __LINE__, [] { Accumulator(f32, 96, 64); },
+      "an accumulator of 96 rows is not a multiple of the instruction's "
+      "64");
+  for (int columns : {0, 12, 264})
+    refused(
+        __LINE__, [&] { Accumulator(f32, 64, columns); },
+        fmt::format("an accumulator of {} columns; wgmma takes multiples "
+                    "of 8 from 8 to 256",
+                    columns));
+  refused(
+      __LINE__, [] { Accumulator(f32, 128, 256); },
+      "an accumulator of 128x256 takes 256 registers of each thread, and a "
+      "thread has 255; split it among warpgroups");
+}
+
+namespace {
+/// Tiles that go together, and an accumulator for them.
+struct MmaErrors : testing::Test {
+  KernelBuilder kb{"k", {.warpgroups = 1}};
+  SharedTile a = tile(f16, 64, 64), b = tile(f16, 8, 64).transpose();
+  Accumulator acc{f32, 64, 8};
+
+  SharedTile tile(Type type, int rows, int columns) {
+    return kb.shared({type, rows, columns, Swizzle::b128});
+  }
+};
+} // namespace
+
+TEST_F(MmaErrors, Types) {
+  SharedTile words = tile(f32, 64, 32), brains = tile(bf16, 8, 64).transpose();
+  refused(
+      __LINE__, [&] { acc.mma(words, words); },
+      "wgmma has no operands of type f32; it takes f16, bf16, tf32, e4m3, "
+      "e5m2, i8 and u8");
+  refused(
+      __LINE__, [&] { acc.mma(a, brains); },
+      "wgmma cannot multiply f16 by bf16");
+  Accumulator whole(i32, 64, 8);
+  refused(
+      __LINE__, [&] { whole.mma(a, b); },
+      "wgmma of f16 accumulates in f32, not in i32");
+}
+
+TEST_F(MmaErrors, Shapes) {
+  SharedTile wide = tile(f16, 16, 64).transpose();
+  refused(
+      __LINE__, [&] { acc.mma(a, wide); },
+      "64x64 times 64x16 does not give 64x8");
+}
+
+TEST_F(MmaErrors, DepthOfTheInstruction) {
+  SharedTile rows = tile(f16, 8, 64).transpose(), columns = tile(f16, 8, 64);
+  Accumulator wide(f32, 64, 64);
+  refused(
+      __LINE__, [&] { wide.mma(rows, columns); },
+      "a K of 8 is not a multiple of the instruction's 16 for f16");
+}
+
+TEST_F(MmaErrors, Majors) {
+  SharedTile eight = tile(e4m3, 64, 128), rows = tile(e4m3, 128, 128);
+  Accumulator wide(f32, 64, 128);
+  refused(
+      __LINE__, [&] { wide.mma(eight, rows); },
+      "operand b of type e4m3 is not K-major; on sm_90 only f16 and bf16 "
+      "can be: store it with K contiguous");
+}
+
+TEST_F(MmaErrors, Swizzle) {
+  SharedTile plain = kb.shared({f16, 64, 64});
+  refused(
+      __LINE__, [&] { acc.mma(plain, b); },
+      "operand a lies in shared memory without a swizzle (64x64 f16); give "
+      "its tile swizzle 32, 64 or 128");
+}
+
+TEST_F(MmaErrors, OneThread) {
+  unsigned line = __LINE__ + 1;
+  std::function<void()> alone = [&] { acc.mma(a, b); };
+  refused(
+      line, [&] { one_thread(alone); },
+      "mma stands inside one_thread; all 128 threads of a warpgroup issue "
+      "it together");
+}
+
+TEST_F(MmaErrors, WaitAndStore) {
+  Tensor line = kb.tensor("line", f32, {64});
+  refused(
+      __LINE__, [&] { acc.wait(8); },
+      "wgmma.wait_group takes 0 to 7 groups, not 8");
+  refused(
+      __LINE__, [&] { acc.store(line, {0, 0}); },
+      "an accumulator is stored to a tensor of 2 dimensions at an origin "
+      "of 2; found 1 and 2");
+}
+
+namespace {
+/// A pipeline of two tensors.
+struct PipelineErrors : testing::Test {
+  KernelBuilder kb{"k", {.warpgroups = 1}};
+  TmaOptions options{.tile = {64, 64}, .swizzle = Swizzle::b128};
+  TmaTensor a = kb.tensor_map("a", f16, {64, 64}, options);
+  TmaTensor b = kb.tensor_map("b", f16, {64, 64}, options);
+  TmaTensor c = kb.tensor_map("c", f16, {64, 64}, options);
+  Pipeline pipe{kb, 2, {a, b}};
+};
+} // namespace
+
+TEST_F(PipelineErrors, Counts) {
+  refused(
+      __LINE__, [&] { Pipeline(kb, 0, {a}); },
+      "a pipeline of 0 stages; at least 1 is needed");
+  refused(
+      __LINE__, [&] { Pipeline(kb, 1, {}); },
+      "a pipeline without tensors moves nothing; give it one or more");
+  refused(
+      __LINE__, [&] { Pipeline(kb, 1, {a}, 0); },
+      "a pipeline with 0 consumers; at least 1 is needed");
+}
+
+TEST_F(PipelineErrors, LoadsOfASlot) {
+  auto half = [&](const Slot &slot) { slot.load(a, {0, 0}); };
+  refused(
+      __LINE__, [&] { pipe.produce(half); },
+      "produce loaded 1 tiles into a slot of 2; each tensor of the "
+      "pipeline is loaded once");
+}
+
+TEST_F(PipelineErrors, ForeignTensor) {
+  unsigned line = __LINE__ + 1;
+  auto load = [&](const Slot &slot) { slot.load(c, {0, 0}); };
+  refused(
+      line, [&] { pipe.produce(load); },
+      "tensor map 'c' is not one of this pipeline's");
+  Accumulator acc(f32, 64, 64);
+  line = __LINE__ + 1;
+  auto use = [&](const Slot &slot) { acc.mma(slot[c], slot[b]); };
+  refused(
+      line, [&] { pipe.consume(acc, use); },
+      "tensor map 'c' is not one of this pipeline's");
+}
+
+TEST_F(PipelineErrors, NobodyProduces) {
+  KernelBuilder other("other", {.warpgroups = 1});
+  TmaTensor in = other.tensor_map("in", f16, {64, 64}, options);
+  unsigned declared = __LINE__ + 1;
+  Pipeline lonely(other, 2, {in});
+  Accumulator acc(f32, 64, 64);
+  auto use = [&](const Slot &slot) { acc.mma(slot[in], slot[in].transpose()); };
+  unsigned consumed = __LINE__ + 1;
+  lonely.consume(acc, use);
+  refused(
+      consumed, [&] { other.module(); },
+      fmt::format("nobody arrives at the mbarrier declared at {}; this "
+                  "wait would never end",
+                  at(declared)));
+}

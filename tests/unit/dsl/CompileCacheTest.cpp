@@ -1,0 +1,63 @@
+// CompileCache: a kernel built again comes from the cache, and is the same.
+#include "kiln/kiln.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+using namespace kiln;
+
+namespace {
+/// A cache folder of this process alone, chosen before anything opens it.
+class PrivateCache : public testing::Environment {
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "kiln-cache-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    setenv("KILN_CACHE_DIR", folder_.c_str(), 1);
+    setenv("KILN_CACHE", "on", 1);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string folder_;
+};
+
+const auto *const kPrivateCache =
+    testing::AddGlobalTestEnvironment(new PrivateCache);
+
+Module scale(double factor) {
+  KernelBuilder kb("scale", {.threads = 32});
+  Tensor x = kb.tensor("x", f32, {32});
+  x(thread_id()) = x(thread_id()) * factor;
+  return kb.module();
+}
+
+/// Compile, and say whether the cache had it.
+std::pair<Kernel, bool> compile_timed(const Module &module, int opt_level = 3) {
+  CompileOptions::Timing timing;
+  Kernel kernel = compile(module, {.opt_level = opt_level, .timing = &timing});
+  EXPECT_EQ(timing.from_cache, timing.ptx_us == 0);
+  return {kernel, timing.from_cache};
+}
+} // namespace
+
+TEST(CompileCache, HitIsTheSameKernel) {
+  auto [first, was_cached] = compile_timed(scale(2));
+  EXPECT_FALSE(was_cached);
+  auto [second, is_cached] = compile_timed(scale(2));
+  EXPECT_TRUE(is_cached);
+  EXPECT_EQ(first, second);
+}
+
+TEST(CompileCache, AnotherKernelOrLevelMisses) {
+  compile_timed(scale(3));
+  EXPECT_FALSE(compile_timed(scale(4)).second);
+  EXPECT_FALSE(compile_timed(scale(3), 1).second);
+}
+
+TEST(CompileCache, IsLeftAloneWhereNotWanted) {
+  compile_timed(scale(5));
+  CompileOptions::Timing timing;
+  compile(scale(5), {.use_cache = false, .timing = &timing});
+  EXPECT_FALSE(timing.from_cache);
+}

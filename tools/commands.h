@@ -1,0 +1,23 @@
+// commands.h: the commands of `kiln`, one function and one file each.
+//
+// Adding a command declares its options; what it does is an Action that runs
+// after everything was parsed, so that no option is looked at twice.
+#pragma once
+
+#include <kiln/error.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace kiln::cli {
+
+/// What the command line asks for; set while it is parsed.
+using Action = std::function<ExitStatus()>;
+
+void add_gemm_command(CLI::App &app, Action &action);
+void add_emit_command(CLI::App &app, Action &action);
+void add_sim_command(CLI::App &app, Action &action);
+/// env, devices, cache
+void add_info_commands(CLI::App &app, Action &action);
+
+} // namespace kiln::cli

@@ -1,0 +1,135 @@
+// emit_command: a kernel at any stage on its way to machine code.
+#include "commands.h"
+#include "gemm_options.h"
+
+#include <kiln/assemble.h>
+#include <kiln/compile.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <unistd.h>
+
+namespace kiln::cli {
+
+namespace {
+
+struct EmitOptions {
+  GemmOptions gemm;
+  std::vector<std::string> source; ///< gemm M N K, or a file
+  std::string form = "ptx";
+  std::string output;
+  std::string target = "sm_90a";
+  CompileOptions compile;
+  AssembleOptions assemble;
+  bool is_without_cache = false;
+};
+
+} // namespace
+
+static std::string read_text(const std::string &path) {
+  if (std::filesystem::is_directory(path))
+    throw UserError(fmt::format("{} is a folder; emit takes a file", path));
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file)
+    throw UserError(fmt::format("{} cannot be read: {}", path,
+                                std::strerror(errno ? errno : EIO)));
+  return text;
+}
+
+static Module module_of(const EmitOptions &options) {
+  if (options.source.front() == "gemm")
+    return build_gemm(options.gemm.problem(), options.gemm.fitted_schedule());
+  if (options.source.size() != 1)
+    throw UserError(fmt::format(
+        "'{}' is not expected after {}; emit takes gemm M N K, or one file",
+        options.source[1], options.source[0]));
+  return parse_module(read_text(options.source.front()), options.source.front(),
+                      options.target);
+}
+
+static std::optional<Stage> parse_stage(const std::string &form) {
+  for (auto [word, stage] :
+       {std::pair{"mlir", Stage::mlir}, std::pair{"nvvm", Stage::nvvm},
+        std::pair{"llvm", Stage::llvm}, std::pair{"ptx", Stage::ptx}})
+    if (form == word)
+      return stage;
+  return std::nullopt;
+}
+
+/// The kernel in the form asked for.
+static std::string text_of(const EmitOptions &options) {
+  std::optional<Stage> stage = parse_stage(options.form);
+  if (!stage && options.form != "cubin" && options.form != "sass")
+    throw UserError(fmt::format(
+        "'{}' is no form of a kernel; --ir takes mlir, nvvm, llvm, ptx, cubin "
+        "or sass",
+        options.form));
+  if (options.form == "cubin" && options.output.empty() &&
+      isatty(STDOUT_FILENO))
+    throw UserError("a cubin is binary and stdout is a terminal; name a file "
+                    "with -o");
+  Module module = module_of(options);
+  if (stage)
+    return emit(module, *stage, options.compile);
+  Kernel kernel = compile(module, options.compile);
+  AssembleOptions assemble_options = options.assemble;
+  assemble_options.target = kernel.target;
+  Assembly assembly = assemble(kernel.ptx, kernel.name, assemble_options);
+  if (options.form == "sass")
+    return disassemble(assembly);
+  return {reinterpret_cast<const char *>(assembly.cubin.data()),
+          assembly.cubin.size()};
+}
+
+/// To the file, or to stdout where none is named.
+static void write_output(const std::string &path, const std::string &text) {
+  if (path.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (!file)
+    throw UserError(fmt::format("{} cannot be written: {}; give a path in a "
+                                "folder that exists and can be written",
+                                path, std::strerror(errno ? errno : EIO)));
+}
+
+void add_emit_command(CLI::App &app, Action &action) {
+  CLI::App *command =
+      app.add_subcommand("emit", "show a kernel at any stage of compilation");
+  auto options = std::make_shared<EmitOptions>();
+  command
+      ->add_option("source", options->source,
+                   "gemm M N K, or a file of MLIR with one gpu.module")
+      ->required()
+      ->expected(1, 4);
+  options->gemm.add_to(*command);
+  command
+      ->add_option("--ir", options->form, "mlir, nvvm, llvm, ptx, cubin, sass")
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output,
+                      "write there and not to stdout");
+  command->add_option("--target", options->target, "of a file of MLIR")
+      ->capture_default_str();
+  add_to(*command, options->assemble);
+  command->add_flag("--no-cache", options->is_without_cache,
+                    "compile again, keep nothing");
+  command->callback([&action, options] {
+    options->compile.use_cache = !options->is_without_cache;
+    options->assemble.use_cache = !options->is_without_cache;
+    options->gemm.sizes.assign(options->source.begin() + 1,
+                               options->source.end());
+    action = [options] {
+      write_output(options->output, text_of(*options));
+      return ExitStatus::ok;
+    };
+  });
+}
+
+} // namespace kiln::cli

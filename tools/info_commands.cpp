@@ -1,0 +1,75 @@
+// info_commands: env, devices and cache: what Kiln finds where it runs.
+#include "commands.h"
+
+#include <kiln/sim.h>
+#include <kiln/environment.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::cli {
+
+static ExitStatus show_environment() {
+  std::vector<Setting> all = settings();
+  std::size_t width = 0;
+  for (const Setting &setting : all)
+    width = std::max(width, setting.variable.size());
+  for (const Setting &setting : all)
+    fmt::print("{:<{}}  {} ({})\n{:<{}}  {}\n", setting.variable, width,
+               setting.value, setting.origin(), "", width, setting.meaning);
+  return ExitStatus::ok;
+}
+
+static ExitStatus show_devices() {
+  DeviceListing listing = list_devices();
+  for (const DeviceListing::Entry &entry : listing.devices) {
+    const DeviceDescription &device = entry.description;
+    fmt::print("{}  {}: {}, {} SMs, {} KiB shared memory per CTA, {:.0f} GiB, "
+               "{} MiB L2, {} MHz\n",
+               entry.id, entry.name, device.target(), device.sms,
+               device.max_smem_per_cta_bytes / 1024,
+               static_cast<double>(device.memory_bytes) / (1ull << 30),
+               device.l2_bytes >> 20, device.sm_clock_mhz);
+  }
+  fmt::print("sim     the simulator, as {}\n", SimOptions().device.name);
+  for (const std::string &reason : listing.missing)
+    fmt::print("none  {}\n", reason);
+  return ExitStatus::ok;
+}
+
+static std::string mebibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+static ExitStatus show_cache(bool is_clearing) {
+  CacheInfo cache = is_clearing ? clear_cache() : cache_info();
+  if (!cache.is_on) {
+    fmt::print("the cache is off\n");
+    return ExitStatus::ok;
+  }
+  const char *plural = cache.entries == 1 ? "entry" : "entries";
+  if (is_clearing)
+    fmt::print("removed {} {}, {}, from {}\n", cache.entries, plural,
+               mebibytes(cache.bytes), cache.folder);
+  else
+    fmt::print("folder   {}\nentries  {}\nsize     {}\nlimit    {}\n",
+               cache.folder, cache.entries, mebibytes(cache.bytes),
+               mebibytes(cache.limit_bytes));
+  return ExitStatus::ok;
+}
+
+void add_info_commands(CLI::App &app, Action &action) {
+  app.add_subcommand("env", "the environment variables Kiln reads")
+      ->callback([&action] { action = show_environment; });
+  app.add_subcommand("devices", "what kernels can run on here, and what not")
+      ->callback([&action] { action = show_devices; });
+  CLI::App *cache =
+      app.add_subcommand("cache", "where compiled kernels are kept");
+  auto is_clearing = std::make_shared<bool>(false);
+  cache->add_flag("--clear", *is_clearing, "remove every entry");
+  cache->callback([&action, is_clearing] {
+    action = [is_clearing] { return show_cache(*is_clearing); };
+  });
+}
+
+} // namespace kiln::cli

@@ -1,0 +1,643 @@
+// launch_file: read the JSON, with the place of everything that is refused.
+#include "launch_file.h"
+
+#include "npy.h"
+
+#include <kiln/device_description.h>
+#include <kiln/error.h>
+#include <kiln/reference.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace kiln::cli {
+
+using nlohmann::json;
+
+/// Types of buffers and scalars.
+static constexpr Type kTypes[] = {f16, bf16, f32, f64, i8,  u8,   i16,
+                                  u16, i32,  u32, i64, u64, e4m3, e5m2};
+static constexpr std::size_t kAddressBytes = 8;
+static constexpr std::uint64_t kMaxGrid = 0x7fffffff;
+static constexpr std::uint64_t kMaxParameterBytes = 32764;
+/// The alignment every buffer has.
+static constexpr std::uint64_t kBufferAlign = 256;
+static constexpr std::string_view kInits =
+    "zeros, iota, random:SEED, random:SEED:LO:HI, poison or file:NAME.npy";
+
+namespace {
+
+/// A value of the file and where it stands.
+class Node {
+public:
+  Node(const json &value, std::string file, std::string path = "")
+      : value_(value), file_(std::move(file)), path_(std::move(path)) {}
+
+  const json &value() const { return value_; }
+  /// "launch.json: args[2].tensor_map.box"
+  std::string place() const {
+    return path_.empty() ? file_ : file_ + ": " + path_;
+  }
+  /// "launch.json: args[1] is 3; it must be ..."
+  [[noreturn]] void refuse(const std::string &accepted) const {
+    std::string text =
+        value_.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (text.size() > 60)
+      text = text.substr(0, 60) + "...";
+    throw UserError(
+        fmt::format("{} is {}; it must be {}", place(), text, accepted));
+  }
+
+  /// Refuse what is no object and keys that are none of these.
+  void check_keys(std::initializer_list<std::string_view> known) const;
+  bool has(const char *key) const { return value_.contains(key); }
+  Node at(const char *key) const {
+    if (!has(key))
+      throw UserError(fmt::format("{} has no '{}'", place(), key));
+    return member(key);
+  }
+  std::optional<Node> find(const char *key) const {
+    return has(key) ? std::optional(member(key)) : std::nullopt;
+  }
+  Node member(const std::string &key) const {
+    return {value_.at(key), file_, path_.empty() ? key : path_ + "." + key};
+  }
+  std::vector<Node> list(const std::string &of) const;
+
+  std::string text(const std::string &accepted) const {
+    if (!value_.is_string())
+      refuse(accepted);
+    return value_.get<std::string>();
+  }
+  bool boolean() const {
+    if (!value_.is_boolean())
+      refuse("true or false");
+    return value_.get<bool>();
+  }
+  double number(double least) const {
+    if (!value_.is_number() || !(value_.get<double>() >= least))
+      refuse(least == 0 ? "a number that is not negative" : "a number");
+    return value_.get<double>();
+  }
+  std::uint64_t whole(std::uint64_t least, std::uint64_t most) const {
+    bool fits = value_.is_number_unsigned() &&
+                value_.get<std::uint64_t>() >= least &&
+                value_.get<std::uint64_t>() <= most;
+    if (!fits)
+      refuse(fmt::format("a whole number from {} to {}", least, most));
+    return value_.get<std::uint64_t>();
+  }
+  std::vector<std::uint64_t> wholes(std::uint64_t least,
+                                    std::uint64_t most) const {
+    std::vector<std::uint64_t> result;
+    for (const Node &entry : list("whole numbers"))
+      result.push_back(entry.whole(least, most));
+    return result;
+  }
+  /// One of these numbers.
+  std::uint64_t choice(std::initializer_list<std::uint64_t> known) const {
+    for (std::uint64_t one : known)
+      if (value_.is_number_unsigned() && value_.get<std::uint64_t>() == one)
+        return one;
+    refuse(fmt::format("one of {}", fmt::join(known, ", ")));
+  }
+
+private:
+  const json &value_;
+  std::string file_;
+  std::string path_;
+};
+
+/// The launch file while it is read. Buffers are declared first, so that an
+/// argument may name one that is declared behind it.
+class Reader {
+public:
+  Reader(const Node &root, std::filesystem::path folder)
+      : root_(root), folder_(std::move(folder)) {}
+  LaunchFile read();
+
+private:
+  void declare_all(const Node &launch);
+  void declare_in(const Node &argument);
+  void declare(const Node &entry, const std::string &name);
+  BufferInit read_init(const Node &node) const;
+  std::string read_file_name(const Node &node, const std::string &text) const;
+  std::size_t find_buffer(const Node &name) const;
+  LaunchSpec read_launch(const Node &node) const;
+  ArgumentValue read_argument(const Node &node) const;
+  TensorMapArgument read_tensor_map(const Node &node) const;
+  StructArgument read_struct(const Node &node) const;
+
+  Node root_;
+  std::filesystem::path folder_;
+  LaunchFile result_;
+  std::map<std::string, std::size_t> index_;
+};
+
+} // namespace
+
+void Node::check_keys(std::initializer_list<std::string_view> known) const {
+  if (!value_.is_object())
+    refuse("an object");
+  for (const auto &[key, value] : value_.items())
+    if (!key.starts_with("x-") &&
+        std::find(known.begin(), known.end(), key) == known.end())
+      throw UserError(fmt::format(
+          "{} has the key '{}'; known are {}, and what begins with x- is "
+          "ignored",
+          place(), key, fmt::join(known, ", ")));
+}
+
+std::vector<Node> Node::list(const std::string &of) const {
+  if (!value_.is_array())
+    refuse("a list of " + of);
+  std::vector<Node> result;
+  for (std::size_t i = 0; i < value_.size(); ++i)
+    result.emplace_back(value_[i], file_, fmt::format("{}[{}]", path_, i));
+  return result;
+}
+
+static Type read_type(const Node &node, bool can_be_tf32 = false) {
+  std::vector<std::string_view> names;
+  for (Type type : kTypes)
+    names.push_back(name(type));
+  if (can_be_tf32)
+    names.push_back(name(tf32));
+  std::string accepted = fmt::format("one of {}", fmt::join(names, ", "));
+  std::string text = node.text(accepted);
+  if (std::find(names.begin(), names.end(), text) == names.end())
+    node.refuse(accepted);
+  return parse_type(text);
+}
+
+/// A buffer's name is a file's name too, where it is saved.
+static std::string read_name(const Node &node) {
+  static const std::string accepted =
+      "a name of letters, digits, '_', '-' and '.' that begins with no '.'";
+  std::string text = node.text(accepted);
+  bool is_good = !text.empty() && text[0] != '.' &&
+                 std::all_of(text.begin(), text.end(), [](unsigned char c) {
+                   return std::isalnum(c) || std::strchr("_-.", c);
+                 });
+  if (!is_good)
+    node.refuse(accepted);
+  return text;
+}
+
+static std::array<std::uint32_t, 3> read_dim3(const Node &node,
+                                              std::uint64_t most) {
+  std::array<std::uint32_t, 3> result;
+  std::vector<Node> axes = node.list("three whole numbers, [x, y, z]");
+  if (axes.size() != 3)
+    node.refuse("a list of three whole numbers, [x, y, z]");
+  for (std::size_t i = 0; i < 3; ++i)
+    result[i] = static_cast<std::uint32_t>(axes[i].whole(1, most));
+  return result;
+}
+
+template <typename T> static bool parse_number(std::string_view text, T &out) {
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// The words of "a:b:c".
+static std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    std::size_t colon = text.find(':');
+    parts.push_back(text.substr(0, colon));
+    if (colon == std::string_view::npos)
+      return parts;
+    text.remove_prefix(colon + 1);
+  }
+}
+
+std::string Reader::read_file_name(const Node &node,
+                                   const std::string &text) const {
+  std::string file = text.substr(std::strlen("file:"));
+  if (!file.ends_with(".npy"))
+    node.refuse("file:NAME.npy");
+  return (folder_ / file).string();
+}
+
+BufferInit Reader::read_init(const Node &node) const {
+  using Kind = BufferInit::Kind;
+  std::string accepted(kInits);
+  std::string text = node.text(accepted);
+  if (text == "zeros")
+    return {.kind = Kind::zeros};
+  if (text == "iota")
+    return {.kind = Kind::iota};
+  if (text == "poison")
+    return {.kind = Kind::poison};
+  if (text.starts_with("file:"))
+    return {.kind = Kind::file, .path = read_file_name(node, text)};
+  std::vector<std::string_view> parts = split(text);
+  BufferInit init{.kind = Kind::random};
+  if (parts[0] != "random" || (parts.size() != 2 && parts.size() != 4) ||
+      !parse_number(parts[1], init.seed))
+    node.refuse(accepted);
+  if (parts.size() == 4 && (!parse_number(parts[2], init.lo) ||
+                            !parse_number(parts[3], init.hi) ||
+                            !(init.lo <= init.hi) || !std::isfinite(init.lo) ||
+                            !std::isfinite(init.hi)))
+    node.refuse("random:SEED:LO:HI with two numbers, LO not above HI");
+  return init;
+}
+
+/// Elements of a shape whose bytes a GPU could hold.
+static std::uint64_t count_elements(const Node &node, const BufferSpec &spec) {
+  auto most =
+      static_cast<std::uint64_t>(DeviceDescription::h200().memory_bytes);
+  std::uint64_t count = 1;
+  for (std::uint64_t size : spec.shape)
+    if (__builtin_mul_overflow(count, size, &count))
+      count = most;
+  if (count > most / static_cast<std::uint64_t>(size_bytes(spec.type)))
+    node.refuse(fmt::format("a shape of at most {} bytes", most));
+  return count;
+}
+
+void Reader::declare(const Node &entry, const std::string &name) {
+  entry.check_keys({"buffer", "type", "shape", "init", "output", "expected",
+                    "rtol", "atol", "exact", "align"});
+  BufferSpec spec;
+  spec.name = name;
+  spec.where = entry.place();
+  spec.type = read_type(entry.at("type"));
+  Node shape = entry.at("shape");
+  spec.shape = shape.wholes(0, std::uint64_t{1} << 48);
+  spec.count = count_elements(shape, spec);
+  if (auto output = entry.find("output"))
+    spec.is_output = output->boolean();
+  if (auto expected = entry.find("expected")) {
+    std::string text = expected->text("file:NAME.npy");
+    if (!text.starts_with("file:"))
+      expected->refuse("file:NAME.npy");
+    spec.expected_path = read_file_name(*expected, text);
+  }
+  bool is_written = spec.is_output || !spec.expected_path.empty();
+  spec.init.kind =
+      is_written ? BufferInit::Kind::poison : BufferInit::Kind::zeros;
+  spec.init_text = is_written ? "poison" : "zeros";
+  if (auto init = entry.find("init")) {
+    spec.init = read_init(*init);
+    spec.init_text = init->value().get<std::string>();
+  }
+  Tolerance &tolerance = spec.tolerance;
+  if (auto rtol = entry.find("rtol"))
+    tolerance.rtol = rtol->number(0);
+  if (auto atol = entry.find("atol"))
+    tolerance.atol = atol->number(0);
+  if (auto exact = entry.find("exact"))
+    tolerance.is_exact = exact->boolean();
+  bool has_bounds = entry.has("rtol") || entry.has("atol");
+  if (tolerance.is_exact && has_bounds)
+    throw UserError(fmt::format("{} has 'exact' and 'rtol' or 'atol'; it takes "
+                                "the one or the others",
+                                entry.place()));
+  tolerance.is_given = tolerance.is_exact || has_bounds;
+  if (auto align = entry.find("align"))
+    if (!std::has_single_bit(align->whole(1, kBufferAlign)))
+      align->refuse(fmt::format("a power of two up to {}", kBufferAlign));
+  if (!index_.emplace(name, result_.buffers.size()).second)
+    throw UserError(fmt::format(
+        "{} declares the buffer '{}' again; {{\"buffer\": \"{}\"}} alone "
+        "refers to it",
+        entry.place(), name, name));
+  result_.buffers.push_back(std::move(spec));
+}
+
+/// An entry with nothing but a name refers to a buffer declared elsewhere.
+static bool is_reference(const Node &argument) {
+  return std::all_of(argument.value().items().begin(),
+                     argument.value().items().end(), [](const auto &item) {
+                       return item.key() == "buffer" ||
+                              item.key().starts_with("x-");
+                     });
+}
+
+void Reader::declare_in(const Node &argument) {
+  if (!argument.value().is_object())
+    return;
+  if (argument.has("buffer") && !is_reference(argument))
+    declare(argument, read_name(argument.member("buffer")));
+  if (!argument.has("struct"))
+    return;
+  Node record = argument.member("struct");
+  if (!record.value().is_object() || !record.has("fields"))
+    return;
+  for (const Node &field : record.member("fields").list("fields"))
+    if (field.value().is_object() && field.has("arg"))
+      declare_in(field.member("arg"));
+}
+
+void Reader::declare_all(const Node &launch) {
+  if (launch.value().is_object() && launch.has("args"))
+    for (const Node &argument : launch.member("args").list("arguments"))
+      declare_in(argument);
+}
+
+std::size_t Reader::find_buffer(const Node &name) const {
+  std::string text = name.text("the name of a buffer");
+  auto found = index_.find(text);
+  if (found != index_.end())
+    return found->second;
+  std::vector<std::string> known;
+  for (const BufferSpec &buffer : result_.buffers)
+    known.push_back(buffer.name);
+  name.refuse(known.empty()
+                  ? "the name of a buffer, and the file declares none"
+                  : fmt::format("the name of a buffer: {}",
+                                fmt::join(known, ", ")));
+}
+
+/// An integer that fits into its type.
+static std::uint64_t read_integer(const Node &value, Type type) {
+  int bits = size_bits(type);
+  std::string accepted;
+  if (is_signed_integer(type)) {
+    std::int64_t most = std::numeric_limits<std::int64_t>::max() >> (64 - bits);
+    const json &given = value.value();
+    bool fits = given.is_number_integer() &&
+                (given.is_number_unsigned()
+                     ? given.get<std::uint64_t>() <= std::uint64_t(most)
+                     : given.get<std::int64_t>() >= -most - 1);
+    if (!fits)
+      value.refuse(
+          fmt::format("a whole number from {} to {}", -most - 1, most));
+    return static_cast<std::uint64_t>(given.get<std::int64_t>());
+  }
+  return value.whole(0, ~std::uint64_t{0} >> (64 - bits));
+}
+
+static Scalar read_scalar(const Node &node) {
+  node.check_keys({"scalar", "value"});
+  Type type = read_type(node.at("scalar"));
+  Node value = node.at("value");
+  if (is_float(type))
+    return Scalar(type, to_bits(type, value.number(-INFINITY)));
+  return Scalar(type, read_integer(value, type));
+}
+
+TensorMapArgument Reader::read_tensor_map(const Node &node) const {
+  node.check_keys({"of", "type", "dims", "strides_bytes", "box",
+                   "element_strides", "swizzle", "interleave", "l2", "oob"});
+  TensorMapArgument argument;
+  TensorMap &map = argument.map;
+  argument.index = find_buffer(node.at("of"));
+  const BufferSpec &buffer = result_.buffers[argument.index];
+  map.type = buffer.type;
+  if (auto type = node.find("type")) {
+    map.type = read_type(*type, /*can_be_tf32=*/true);
+    if (size_bytes(map.type) != size_bytes(buffer.type))
+      type->refuse(fmt::format("a type of {} bytes, as the {} of '{}'",
+                               size_bytes(buffer.type), name(buffer.type),
+                               buffer.name));
+  }
+  std::uint64_t most32 = std::numeric_limits<std::uint32_t>::max();
+  map.dims = node.at("dims").wholes(1, most32 + 1);
+  if (auto strides = node.find("strides_bytes"))
+    map.strides_bytes = strides->wholes(0, std::uint64_t{1} << 40);
+  for (std::uint64_t size : node.at("box").wholes(1, most32))
+    map.box.push_back(static_cast<std::uint32_t>(size));
+  map.element_strides.assign(map.dims.size(), 1);
+  if (auto strides = node.find("element_strides")) {
+    map.element_strides.clear();
+    for (std::uint64_t stride : strides->wholes(1, most32))
+      map.element_strides.push_back(static_cast<std::uint32_t>(stride));
+  }
+  if (auto swizzle = node.find("swizzle"))
+    map.swizzle = static_cast<Swizzle>(swizzle->choice({0, 32, 64, 128}));
+  if (auto interleave = node.find("interleave"))
+    map.interleave = static_cast<Interleave>(interleave->choice({0, 16, 32}));
+  if (auto l2 = node.find("l2"))
+    map.l2 = static_cast<L2Promotion>(l2->choice({0, 64, 128, 256}));
+  if (auto oob = node.find("oob")) {
+    std::string text = oob->text("zeros or nan");
+    if (text != "zeros" && text != "nan")
+      oob->refuse("zeros or nan");
+    map.oob = text == "nan" ? OobFill::nan : OobFill::zeros;
+  }
+  check(map, node.place());
+  return argument;
+}
+
+StructArgument Reader::read_struct(const Node &node) const {
+  node.check_keys({"size", "align", "fields"});
+  StructArgument result;
+  result.bytes.resize(node.at("size").whole(1, kMaxParameterBytes));
+  if (auto align = node.find("align"))
+    if (!std::has_single_bit(align->whole(1, kBufferAlign)))
+      align->refuse(fmt::format("a power of two up to {}", kBufferAlign));
+  std::vector<bool> is_taken(result.bytes.size());
+  for (const Node &field : node.at("fields").list("fields")) {
+    field.check_keys({"offset", "arg"});
+    Node given = field.at("arg");
+    ArgumentValue value = read_argument(given);
+    StructArgument part;
+    if (auto *buffer = std::get_if<BufferArgument>(&value)) {
+      part.bytes.resize(kAddressBytes);
+      part.addresses = {{0, buffer->index}};
+    } else if (auto *scalar = std::get_if<Scalar>(&value)) {
+      part.bytes.resize(size_bytes(scalar->type));
+      std::memcpy(part.bytes.data(), &scalar->bits, part.bytes.size());
+    } else if (auto *record = std::get_if<StructArgument>(&value)) {
+      part = std::move(*record);
+    } else {
+      throw UserError(fmt::format(
+          "{} is a tensor map inside a struct, which is not supported yet; a "
+          "parameter of its own is",
+          given.place()));
+    }
+    Node place = field.at("offset");
+    std::uint64_t offset = place.whole(0, result.bytes.size() - 1);
+    if (part.bytes.size() > result.bytes.size() - offset)
+      place.refuse(fmt::format("at most {} for a field of {} bytes in a struct "
+                               "of {}",
+                               static_cast<std::int64_t>(result.bytes.size()) -
+                                   static_cast<std::int64_t>(part.bytes.size()),
+                               part.bytes.size(), result.bytes.size()));
+    for (std::size_t i = 0; i < part.bytes.size(); ++i) {
+      if (is_taken[offset + i])
+        place.refuse(fmt::format("behind the field that holds byte {} already",
+                                 offset + i));
+      is_taken[offset + i] = true;
+      result.bytes[offset + i] = part.bytes[i];
+    }
+    for (const StructArgument::Address &address : part.addresses)
+      result.addresses.push_back({offset + address.offset, address.index});
+  }
+  return result;
+}
+
+ArgumentValue Reader::read_argument(const Node &node) const {
+  if (!node.value().is_object())
+    node.refuse("an object");
+  if (node.has("buffer"))
+    return BufferArgument{find_buffer(node.at("buffer"))};
+  if (node.has("scalar"))
+    return read_scalar(node);
+  if (node.has("tensor_map")) {
+    node.check_keys({"tensor_map"});
+    return read_tensor_map(node.at("tensor_map"));
+  }
+  if (node.has("struct")) {
+    node.check_keys({"struct"});
+    return read_struct(node.at("struct"));
+  }
+  node.refuse("an object with one of buffer, scalar, tensor_map, struct");
+}
+
+LaunchSpec Reader::read_launch(const Node &node) const {
+  LaunchSpec launch;
+  launch.where = node.place();
+  if (auto kernel = node.find("kernel"))
+    launch.kernel = kernel->text("the name of an entry");
+  launch.grid = read_dim3(node.at("grid"), kMaxGrid);
+  launch.block = read_dim3(node.at("block"), kMaxGrid);
+  if (auto cluster = node.find("cluster"))
+    launch.cluster = read_dim3(*cluster, kMaxGrid);
+  if (auto smem = node.find("dynamic_smem"))
+    launch.dynamic_smem_bytes =
+        static_cast<std::uint32_t>(smem->whole(0, kMaxGrid));
+  for (const Node &argument : node.at("args").list("arguments"))
+    launch.arguments.push_back(read_argument(argument));
+  return launch;
+}
+
+LaunchFile Reader::read() {
+  bool is_list = root_.value().is_object() && root_.has("launches");
+  if (is_list)
+    root_.check_keys({"buffers", "printf", "registers", "deterministic",
+                      "launches", "co_resident"});
+  else
+    root_.check_keys({"kernel", "grid", "block", "cluster", "dynamic_smem",
+                      "args", "buffers", "printf", "registers", "deterministic",
+                      "launches", "co_resident"});
+  if (auto buffers = root_.find("buffers"))
+    for (const Node &entry : buffers->list("buffers")) {
+      if (!entry.value().is_object())
+        entry.refuse("an object");
+      declare(entry, read_name(entry.at("buffer")));
+    }
+  if (is_list) {
+    std::vector<Node> launches = root_.at("launches").list("launches");
+    if (launches.empty())
+      root_.at("launches").refuse("a list of at least one launch");
+    for (const Node &launch : launches) {
+      launch.check_keys(
+          {"kernel", "grid", "block", "cluster", "dynamic_smem", "args"});
+      declare_all(launch);
+    }
+    for (const Node &launch : launches)
+      result_.launches.push_back(read_launch(launch));
+  } else {
+    declare_all(root_);
+    result_.launches.push_back(read_launch(root_));
+  }
+  if (auto printed = root_.find("printf")) {
+    result_.printed.emplace();
+    for (const Node &line : printed->list("lines"))
+      result_.printed->push_back(line.text("a line of text"));
+    std::sort(result_.printed->begin(), result_.printed->end());
+  }
+  if (auto registers = root_.find("registers"))
+    result_.registers_at_entry = static_cast<int>(registers->whole(1, 255));
+  if (auto flag = root_.find("deterministic"))
+    result_.is_deterministic = flag->boolean();
+  if (auto flag = root_.find("co_resident"))
+    result_.is_co_resident = flag->boolean();
+  return std::move(result_);
+}
+
+LaunchFile LaunchFile::load(const std::string &path) {
+  std::ifstream file(path);
+  if (!file || std::filesystem::is_directory(path))
+    throw UserError(fmt::format("{} cannot be read: {}", path,
+                                std::strerror(file ? EISDIR : errno)));
+  json value;
+  try {
+    value = json::parse(file);
+  } catch (const json::exception &error) {
+    throw UserError(fmt::format("{} is no JSON: {}", path, error.what()));
+  }
+  return Reader(Node(value, path),
+                std::filesystem::path(path).parent_path())
+      .read();
+}
+
+/// 0, 1, 2, ...; integers wrap around.
+static std::vector<std::byte> iota_bytes(const BufferSpec &buffer) {
+  std::vector<std::byte> bytes(buffer.bytes());
+  auto size = static_cast<std::size_t>(size_bytes(buffer.type));
+  for (std::uint64_t i = 0; i < buffer.count; ++i) {
+    std::uint64_t bits = is_float(buffer.type)
+                             ? to_bits(buffer.type, static_cast<double>(i))
+                             : i;
+    std::memcpy(bytes.data() + i * size, &bits, size);
+  }
+  return bytes;
+}
+
+std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer) {
+  const BufferInit &init = buffer.init;
+  switch (init.kind) {
+  case BufferInit::Kind::poison:
+    return std::nullopt;
+  case BufferInit::Kind::zeros:
+    return std::vector<std::byte>(buffer.bytes());
+  case BufferInit::Kind::iota:
+    return iota_bytes(buffer);
+  case BufferInit::Kind::file:
+    return read_npy(init.path, buffer.type, buffer.shape,
+                    buffer.where + ".init");
+  case BufferInit::Kind::random:
+    break;
+  }
+  std::vector<std::byte> bytes(buffer.bytes());
+  fill_random(buffer.type, bytes.data(), buffer.count, init.seed, init.lo,
+              init.hi);
+  return bytes;
+}
+
+std::vector<LaunchParameter> bind(const LaunchSpec &launch,
+                                  const std::vector<Buffer> &memory) {
+  std::vector<LaunchParameter> parameters;
+  for (const ArgumentValue &argument : launch.arguments) {
+    LaunchParameter parameter;
+    if (auto *buffer = std::get_if<BufferArgument>(&argument)) {
+      parameter.value = memory[buffer->index];
+    } else if (auto *scalar = std::get_if<Scalar>(&argument)) {
+      parameter.value = *scalar;
+    } else if (auto *of = std::get_if<TensorMapArgument>(&argument)) {
+      TensorMap map = of->map;
+      map.address = memory[of->index].address();
+      parameter.value = map;
+    } else {
+      const auto &record = std::get<StructArgument>(argument);
+      std::vector<std::byte> bytes = record.bytes;
+      for (const StructArgument::Address &at : record.addresses) {
+        std::uint64_t address = memory[at.index].address();
+        std::memcpy(bytes.data() + at.offset, &address, kAddressBytes);
+      }
+      parameter.value = std::move(bytes);
+    }
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+} // namespace kiln::cli
