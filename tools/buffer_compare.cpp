@@ -50,9 +50,9 @@ static std::string describe(const BufferSpec &buffer, std::uint64_t i,
                               digits, want, digits);
   if (std::isnan(number(type, want)))
     return text + ", and no NaN is within a tolerance; \"exact\" compares bits";
-  double allowed = tolerance.atol +
-                   tolerance.rtol *
-                       static_cast<double>(std::fabs(number(type, want)));
+  double allowed =
+      tolerance.atol +
+      tolerance.rtol * static_cast<double>(std::fabs(number(type, want)));
   return allowed > 0 ? text + fmt::format(" within {:.3g}", allowed) : text;
 }
 

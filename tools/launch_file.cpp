@@ -1,25 +1,21 @@
 // launch_file: read the JSON, with the place of everything that is refused.
 #include "launch_file.h"
 
-#include "npy.h"
+#include "json_node.h"
 
 #include <kiln/device_description.h>
 #include <kiln/error.h>
-#include <kiln/reference.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
 namespace kiln::cli {
 
@@ -37,87 +33,6 @@ static constexpr std::string_view kInits =
     "zeros, iota, random:SEED, random:SEED:LO:HI, poison or file:NAME.npy";
 
 namespace {
-
-/// A value of the file and where it stands.
-class Node {
-public:
-  Node(const json &value, std::string file, std::string path = "")
-      : value_(value), file_(std::move(file)), path_(std::move(path)) {}
-
-  const json &value() const { return value_; }
-  /// "launch.json: args[2].tensor_map.box"
-  std::string place() const {
-    return path_.empty() ? file_ : file_ + ": " + path_;
-  }
-  /// "launch.json: args[1] is 3; it must be ..."
-  [[noreturn]] void refuse(const std::string &accepted) const {
-    std::string text =
-        value_.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (text.size() > 60)
-      text = text.substr(0, 60) + "...";
-    throw UserError(
-        fmt::format("{} is {}; it must be {}", place(), text, accepted));
-  }
-
-  /// Refuse what is no object and keys that are none of these.
-  void check_keys(std::initializer_list<std::string_view> known) const;
-  bool has(const char *key) const { return value_.contains(key); }
-  Node at(const char *key) const {
-    if (!has(key))
-      throw UserError(fmt::format("{} has no '{}'", place(), key));
-    return member(key);
-  }
-  std::optional<Node> find(const char *key) const {
-    return has(key) ? std::optional(member(key)) : std::nullopt;
-  }
-  Node member(const std::string &key) const {
-    return {value_.at(key), file_, path_.empty() ? key : path_ + "." + key};
-  }
-  std::vector<Node> list(const std::string &of) const;
-
-  std::string text(const std::string &accepted) const {
-    if (!value_.is_string())
-      refuse(accepted);
-    return value_.get<std::string>();
-  }
-  bool boolean() const {
-    if (!value_.is_boolean())
-      refuse("true or false");
-    return value_.get<bool>();
-  }
-  double number(double least) const {
-    if (!value_.is_number() || !(value_.get<double>() >= least))
-      refuse(least == 0 ? "a number that is not negative" : "a number");
-    return value_.get<double>();
-  }
-  std::uint64_t whole(std::uint64_t least, std::uint64_t most) const {
-    bool fits = value_.is_number_unsigned() &&
-                value_.get<std::uint64_t>() >= least &&
-                value_.get<std::uint64_t>() <= most;
-    if (!fits)
-      refuse(fmt::format("a whole number from {} to {}", least, most));
-    return value_.get<std::uint64_t>();
-  }
-  std::vector<std::uint64_t> wholes(std::uint64_t least,
-                                    std::uint64_t most) const {
-    std::vector<std::uint64_t> result;
-    for (const Node &entry : list("whole numbers"))
-      result.push_back(entry.whole(least, most));
-    return result;
-  }
-  /// One of these numbers.
-  std::uint64_t choice(std::initializer_list<std::uint64_t> known) const {
-    for (std::uint64_t one : known)
-      if (value_.is_number_unsigned() && value_.get<std::uint64_t>() == one)
-        return one;
-    refuse(fmt::format("one of {}", fmt::join(known, ", ")));
-  }
-
-private:
-  const json &value_;
-  std::string file_;
-  std::string path_;
-};
 
 /// The launch file while it is read. Buffers are declared first, so that an
 /// argument may name one that is declared behind it.
@@ -146,27 +61,6 @@ private:
 };
 
 } // namespace
-
-void Node::check_keys(std::initializer_list<std::string_view> known) const {
-  if (!value_.is_object())
-    refuse("an object");
-  for (const auto &[key, value] : value_.items())
-    if (!key.starts_with("x-") &&
-        std::find(known.begin(), known.end(), key) == known.end())
-      throw UserError(fmt::format(
-          "{} has the key '{}'; known are {}, and what begins with x- is "
-          "ignored",
-          place(), key, fmt::join(known, ", ")));
-}
-
-std::vector<Node> Node::list(const std::string &of) const {
-  if (!value_.is_array())
-    refuse("a list of " + of);
-  std::vector<Node> result;
-  for (std::size_t i = 0; i < value_.size(); ++i)
-    result.emplace_back(value_[i], file_, fmt::format("{}[{}]", path_, i));
-  return result;
-}
 
 static Type read_type(const Node &node, bool can_be_tf32 = false) {
   std::vector<std::string_view> names;
@@ -204,6 +98,11 @@ static std::array<std::uint32_t, 3> read_dim3(const Node &node,
   for (std::size_t i = 0; i < 3; ++i)
     result[i] = static_cast<std::uint32_t>(axes[i].whole(1, most));
   return result;
+}
+
+static void check_align(const Node &node) {
+  if (!std::has_single_bit(node.whole(1, kBufferAlign)))
+    node.refuse(fmt::format("a power of two up to {}", kBufferAlign));
 }
 
 template <typename T> static bool parse_number(std::string_view text, T &out) {
@@ -249,10 +148,10 @@ BufferInit Reader::read_init(const Node &node) const {
   if (parts[0] != "random" || (parts.size() != 2 && parts.size() != 4) ||
       !parse_number(parts[1], init.seed))
     node.refuse(accepted);
-  if (parts.size() == 4 && (!parse_number(parts[2], init.lo) ||
-                            !parse_number(parts[3], init.hi) ||
-                            !(init.lo <= init.hi) || !std::isfinite(init.lo) ||
-                            !std::isfinite(init.hi)))
+  if (parts.size() == 4 &&
+      (!parse_number(parts[2], init.lo) || !parse_number(parts[3], init.hi) ||
+       !(init.lo <= init.hi) || !std::isfinite(init.lo) ||
+       !std::isfinite(init.hi)))
     node.refuse("random:SEED:LO:HI with two numbers, LO not above HI");
   return init;
 }
@@ -298,9 +197,9 @@ void Reader::declare(const Node &entry, const std::string &name) {
   }
   Tolerance &tolerance = spec.tolerance;
   if (auto rtol = entry.find("rtol"))
-    tolerance.rtol = rtol->number(0);
+    tolerance.rtol = rtol->not_negative();
   if (auto atol = entry.find("atol"))
-    tolerance.atol = atol->number(0);
+    tolerance.atol = atol->not_negative();
   if (auto exact = entry.find("exact"))
     tolerance.is_exact = exact->boolean();
   bool has_bounds = entry.has("rtol") || entry.has("atol");
@@ -310,8 +209,7 @@ void Reader::declare(const Node &entry, const std::string &name) {
                                 entry.place()));
   tolerance.is_given = tolerance.is_exact || has_bounds;
   if (auto align = entry.find("align"))
-    if (!std::has_single_bit(align->whole(1, kBufferAlign)))
-      align->refuse(fmt::format("a power of two up to {}", kBufferAlign));
+    check_align(*align);
   if (!index_.emplace(name, result_.buffers.size()).second)
     throw UserError(fmt::format(
         "{} declares the buffer '{}' again; {{\"buffer\": \"{}\"}} alone "
@@ -333,20 +231,20 @@ void Reader::declare_in(const Node &argument) {
   if (!argument.value().is_object())
     return;
   if (argument.has("buffer") && !is_reference(argument))
-    declare(argument, read_name(argument.member("buffer")));
+    declare(argument, read_name(argument.at("buffer")));
   if (!argument.has("struct"))
     return;
-  Node record = argument.member("struct");
+  Node record = argument.at("struct");
   if (!record.value().is_object() || !record.has("fields"))
     return;
-  for (const Node &field : record.member("fields").list("fields"))
+  for (const Node &field : record.at("fields").list("fields"))
     if (field.value().is_object() && field.has("arg"))
-      declare_in(field.member("arg"));
+      declare_in(field.at("arg"));
 }
 
 void Reader::declare_all(const Node &launch) {
   if (launch.value().is_object() && launch.has("args"))
-    for (const Node &argument : launch.member("args").list("arguments"))
+    for (const Node &argument : launch.at("args").list("arguments"))
       declare_in(argument);
 }
 
@@ -358,16 +256,14 @@ std::size_t Reader::find_buffer(const Node &name) const {
   std::vector<std::string> known;
   for (const BufferSpec &buffer : result_.buffers)
     known.push_back(buffer.name);
-  name.refuse(known.empty()
-                  ? "the name of a buffer, and the file declares none"
-                  : fmt::format("the name of a buffer: {}",
-                                fmt::join(known, ", ")));
+  name.refuse(known.empty() ? "the name of a buffer, and the file declares none"
+                            : fmt::format("the name of a buffer: {}",
+                                          fmt::join(known, ", ")));
 }
 
 /// An integer that fits into its type.
 static std::uint64_t read_integer(const Node &value, Type type) {
   int bits = size_bits(type);
-  std::string accepted;
   if (is_signed_integer(type)) {
     std::int64_t most = std::numeric_limits<std::int64_t>::max() >> (64 - bits);
     const json &given = value.value();
@@ -388,7 +284,7 @@ static Scalar read_scalar(const Node &node) {
   Type type = read_type(node.at("scalar"));
   Node value = node.at("value");
   if (is_float(type))
-    return Scalar(type, to_bits(type, value.number(-INFINITY)));
+    return Scalar(type, to_bits(type, value.number()));
   return Scalar(type, read_integer(value, type));
 }
 
@@ -435,50 +331,63 @@ TensorMapArgument Reader::read_tensor_map(const Node &node) const {
   return argument;
 }
 
+/// An argument as bytes.
+static StructArgument to_bytes(ArgumentValue value, const Node &node) {
+  StructArgument result;
+  if (auto *buffer = std::get_if<BufferArgument>(&value)) {
+    result.bytes.resize(kAddressBytes);
+    result.addresses = {{0, buffer->index}};
+    return result;
+  }
+  if (auto *scalar = std::get_if<Scalar>(&value)) {
+    result.bytes.resize(size_bytes(scalar->type));
+    std::memcpy(result.bytes.data(), &scalar->bits, result.bytes.size());
+    return result;
+  }
+  if (auto *record = std::get_if<StructArgument>(&value))
+    return std::move(*record);
+  throw UserError(fmt::format("{} is a tensor map inside a struct, which is "
+                              "not supported yet; a parameter of its own is",
+                              node.place()));
+}
+
+/// Put a field into its place, which no other may have taken.
+static void place_field(StructArgument &result, std::vector<bool> &is_taken,
+                        const Node &node, const StructArgument &field) {
+  std::size_t size = result.bytes.size(), bytes = field.bytes.size();
+  std::uint64_t offset = node.whole(0, size - 1);
+  if (bytes > size - offset)
+    node.refuse(bytes > size
+                    ? fmt::format("in a larger struct: the field has {} bytes, "
+                                  "the struct {}",
+                                  bytes, size)
+                    : fmt::format("at most {} for a field of {} bytes in a "
+                                  "struct of {}",
+                                  size - bytes, bytes, size));
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (is_taken[offset + i])
+      node.refuse(fmt::format("an offset where no other field lies; byte {} "
+                              "belongs to one",
+                              offset + i));
+    is_taken[offset + i] = true;
+    result.bytes[offset + i] = field.bytes[i];
+  }
+  for (const StructArgument::Address &address : field.addresses)
+    result.addresses.push_back({offset + address.offset, address.index});
+}
+
 StructArgument Reader::read_struct(const Node &node) const {
   node.check_keys({"size", "align", "fields"});
   StructArgument result;
   result.bytes.resize(node.at("size").whole(1, kMaxParameterBytes));
   if (auto align = node.find("align"))
-    if (!std::has_single_bit(align->whole(1, kBufferAlign)))
-      align->refuse(fmt::format("a power of two up to {}", kBufferAlign));
+    check_align(*align);
   std::vector<bool> is_taken(result.bytes.size());
   for (const Node &field : node.at("fields").list("fields")) {
     field.check_keys({"offset", "arg"});
-    Node given = field.at("arg");
-    ArgumentValue value = read_argument(given);
-    StructArgument part;
-    if (auto *buffer = std::get_if<BufferArgument>(&value)) {
-      part.bytes.resize(kAddressBytes);
-      part.addresses = {{0, buffer->index}};
-    } else if (auto *scalar = std::get_if<Scalar>(&value)) {
-      part.bytes.resize(size_bytes(scalar->type));
-      std::memcpy(part.bytes.data(), &scalar->bits, part.bytes.size());
-    } else if (auto *record = std::get_if<StructArgument>(&value)) {
-      part = std::move(*record);
-    } else {
-      throw UserError(fmt::format(
-          "{} is a tensor map inside a struct, which is not supported yet; a "
-          "parameter of its own is",
-          given.place()));
-    }
-    Node place = field.at("offset");
-    std::uint64_t offset = place.whole(0, result.bytes.size() - 1);
-    if (part.bytes.size() > result.bytes.size() - offset)
-      place.refuse(fmt::format("at most {} for a field of {} bytes in a struct "
-                               "of {}",
-                               static_cast<std::int64_t>(result.bytes.size()) -
-                                   static_cast<std::int64_t>(part.bytes.size()),
-                               part.bytes.size(), result.bytes.size()));
-    for (std::size_t i = 0; i < part.bytes.size(); ++i) {
-      if (is_taken[offset + i])
-        place.refuse(fmt::format("behind the field that holds byte {} already",
-                                 offset + i));
-      is_taken[offset + i] = true;
-      result.bytes[offset + i] = part.bytes[i];
-    }
-    for (const StructArgument::Address &address : part.addresses)
-      result.addresses.push_back({offset + address.offset, address.index});
+    Node argument = field.at("arg");
+    place_field(result, is_taken, field.at("offset"),
+                to_bytes(read_argument(argument), argument));
   }
   return result;
 }
@@ -528,11 +437,8 @@ LaunchFile Reader::read() {
                       "args", "buffers", "printf", "registers", "deterministic",
                       "launches", "co_resident"});
   if (auto buffers = root_.find("buffers"))
-    for (const Node &entry : buffers->list("buffers")) {
-      if (!entry.value().is_object())
-        entry.refuse("an object");
+    for (const Node &entry : buffers->list("buffers"))
       declare(entry, read_name(entry.at("buffer")));
-    }
   if (is_list) {
     std::vector<Node> launches = root_.at("launches").list("launches");
     if (launches.empty())
@@ -564,80 +470,9 @@ LaunchFile Reader::read() {
 }
 
 LaunchFile LaunchFile::load(const std::string &path) {
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path))
-    throw UserError(fmt::format("{} cannot be read: {}", path,
-                                std::strerror(file ? EISDIR : errno)));
-  json value;
-  try {
-    value = json::parse(file);
-  } catch (const json::exception &error) {
-    throw UserError(fmt::format("{} is no JSON: {}", path, error.what()));
-  }
-  return Reader(Node(value, path),
-                std::filesystem::path(path).parent_path())
+  json value = read_json(path);
+  return Reader(Node(value, path), std::filesystem::path(path).parent_path())
       .read();
-}
-
-/// 0, 1, 2, ...; integers wrap around.
-static std::vector<std::byte> iota_bytes(const BufferSpec &buffer) {
-  std::vector<std::byte> bytes(buffer.bytes());
-  auto size = static_cast<std::size_t>(size_bytes(buffer.type));
-  for (std::uint64_t i = 0; i < buffer.count; ++i) {
-    std::uint64_t bits = is_float(buffer.type)
-                             ? to_bits(buffer.type, static_cast<double>(i))
-                             : i;
-    std::memcpy(bytes.data() + i * size, &bits, size);
-  }
-  return bytes;
-}
-
-std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer) {
-  const BufferInit &init = buffer.init;
-  switch (init.kind) {
-  case BufferInit::Kind::poison:
-    return std::nullopt;
-  case BufferInit::Kind::zeros:
-    return std::vector<std::byte>(buffer.bytes());
-  case BufferInit::Kind::iota:
-    return iota_bytes(buffer);
-  case BufferInit::Kind::file:
-    return read_npy(init.path, buffer.type, buffer.shape,
-                    buffer.where + ".init");
-  case BufferInit::Kind::random:
-    break;
-  }
-  std::vector<std::byte> bytes(buffer.bytes());
-  fill_random(buffer.type, bytes.data(), buffer.count, init.seed, init.lo,
-              init.hi);
-  return bytes;
-}
-
-std::vector<LaunchParameter> bind(const LaunchSpec &launch,
-                                  const std::vector<Buffer> &memory) {
-  std::vector<LaunchParameter> parameters;
-  for (const ArgumentValue &argument : launch.arguments) {
-    LaunchParameter parameter;
-    if (auto *buffer = std::get_if<BufferArgument>(&argument)) {
-      parameter.value = memory[buffer->index];
-    } else if (auto *scalar = std::get_if<Scalar>(&argument)) {
-      parameter.value = *scalar;
-    } else if (auto *of = std::get_if<TensorMapArgument>(&argument)) {
-      TensorMap map = of->map;
-      map.address = memory[of->index].address();
-      parameter.value = map;
-    } else {
-      const auto &record = std::get<StructArgument>(argument);
-      std::vector<std::byte> bytes = record.bytes;
-      for (const StructArgument::Address &at : record.addresses) {
-        std::uint64_t address = memory[at.index].address();
-        std::memcpy(bytes.data() + at.offset, &address, kAddressBytes);
-      }
-      parameter.value = std::move(bytes);
-    }
-    parameters.push_back(std::move(parameter));
-  }
-  return parameters;
 }
 
 } // namespace kiln::cli

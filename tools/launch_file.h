@@ -95,11 +95,4 @@ struct LaunchFile {
   static LaunchFile load(const std::string &path);
 };
 
-/// The bytes a buffer begins with; nothing where it is poison.
-std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer);
-
-/// The parameters of a launch whose buffers are at `memory`.
-std::vector<LaunchParameter> bind(const LaunchSpec &launch,
-                                  const std::vector<Buffer> &memory);
-
 } // namespace kiln::cli

@@ -31,18 +31,25 @@
 
 namespace kiln {
 
+/// CTAs that run together, along each axis of the grid.
+struct ClusterShape {
+  int x = 1, y = 1, z = 1;
+};
+
 struct KernelOptions {
   int threads = 0;    ///< along x; 0: from warpgroups
   int warpgroups = 0; ///< of 128 threads
   int ctas_per_sm = 1;
+  ClusterShape cluster = {}; ///< the grid must be a multiple of it
   std::string target = "sm_90a";
+  bool debug_print =
+      false; ///< build the prints that are PrintOptions::is_debug
 };
 
 class KernelBuilder {
 public:
-  KernelBuilder(
-      std::string name, const KernelOptions &options,
-      std::source_location where = std::source_location::current());
+  KernelBuilder(std::string name, const KernelOptions &options,
+                std::source_location where = std::source_location::current());
   ~KernelBuilder();
   KernelBuilder(const KernelBuilder &) = delete;
 
@@ -58,12 +65,12 @@ public:
   Tensor tensor(const std::string &name, Type type, std::vector<Dim> shape,
                 std::vector<Dim> strides = {},
                 std::source_location where = std::source_location::current());
-  /// A tensor read by TMA, rank 1 or 2. `strides` as above.
+  /// A tensor copied by TMA, rank 1 to 5. `strides` as above.
   TmaTensor
   tensor_map(const std::string &name, Type type, std::vector<Dim> shape,
              const TmaOptions &options, std::vector<Dim> strides = {},
              std::source_location where = std::source_location::current());
-  /// The same memory as `tensor`, read by TMA too.
+  /// The same memory as `tensor`, copied by TMA too.
   TmaTensor
   tensor_map(const Tensor &tensor, const TmaOptions &options,
              std::source_location where = std::source_location::current());
@@ -73,8 +80,9 @@ public:
 
   // Shared memory: carved from one block whose size is part of the contract.
 
-  SharedTile shared(const TileLayout &layout,
-                    std::source_location where = std::source_location::current());
+  SharedTile
+  shared(const TileLayout &layout,
+         std::source_location where = std::source_location::current());
   /// `count` tiles one behind the other; `tile_at` picks one by a Value.
   SharedTile
   shared_array(const TileLayout &layout, int count,

@@ -10,11 +10,44 @@
 //
 // The last line is how a producer starts: its slots are empty before anyone
 // has released them.
+//
+// An arrival releases what its thread wrote before, a wait that returns
+// acquires it. Both do so for the threads of a scope: between two CTAs of a
+// cluster both sides must say Scope::cluster. The bytes of TMA need no scope.
 #pragma once
 
 #include <kiln/value.h>
 
 namespace kiln {
+
+/// Among whom an arrival and a wait order memory.
+enum class Scope : std::uint8_t { cta, cluster };
+
+/// The same barrier in another CTA of the cluster. One can arrive there; only
+/// its own CTA initialises it and waits. Arrivals order memory in the cluster.
+class RemoteMbarrier {
+public:
+  RemoteMbarrier(Value address, int array) : address_(address), array_(array) {}
+
+  /// mbarrier.arrive.release.cluster.shared::cluster
+  void
+  arrive(At count = 1,
+         std::source_location where = std::source_location::current()) const;
+  /// mbarrier.arrive.expect_tx.release.cluster.shared::cluster
+  void arrive_expect_tx(At bytes, std::source_location where =
+                                      std::source_location::current()) const;
+  /// mbarrier.expect_tx.relaxed.cluster.shared::cluster
+  void
+  expect_tx(At bytes,
+            std::source_location where = std::source_location::current()) const;
+
+  /// In shared::cluster.
+  Value address() const { return address_; }
+
+private:
+  Value address_;
+  int array_;
+};
 
 /// One barrier.
 class Mbarrier {
@@ -24,15 +57,44 @@ public:
   /// Before any other use, by one thread, then a CTA barrier.
   void init(int count,
             std::source_location where = std::source_location::current()) const;
-  /// One arrival.
+  /// End it (mbarrier.inval): its memory may hold something else, or be
+  /// initialised again.
   void
-  arrive(std::source_location where = std::source_location::current()) const;
-  /// Announce `bytes` that TMA will write, then one arrival.
+  inval(std::source_location where = std::source_location::current()) const;
+
+  /// `count` arrivals (mbarrier.arrive.release).
+  void
+  arrive(At count = 1, Scope scope = Scope::cta,
+         std::source_location where = std::source_location::current()) const;
+  /// Announce `bytes` that TMA will write, then one arrival
+  /// (mbarrier.arrive.expect_tx.release).
   void arrive_expect_tx(
-      At bytes, std::source_location where = std::source_location::current()) const;
-  /// Wait until the phase of that parity has completed.
-  void wait(At parity,
+      At bytes, Scope scope = Scope::cta,
+      std::source_location where = std::source_location::current()) const;
+  /// Announce `bytes` without arriving (mbarrier.expect_tx.relaxed).
+  void
+  expect_tx(At bytes, Scope scope = Scope::cta,
             std::source_location where = std::source_location::current()) const;
+
+  /// Wait until the phase of that parity has completed: a loop around
+  /// mbarrier.try_wait.parity.
+  void wait(At parity, Scope scope = Scope::cta,
+            std::source_location where = std::source_location::current()) const;
+  /// Whether that phase has completed, an i1 (mbarrier.try_wait.parity). It may
+  /// suspend the thread for `hint_ns` first, and may say no too early.
+  Value
+  try_wait(At parity, int hint_ns = 10000000, Scope scope = Scope::cta,
+           std::source_location where = std::source_location::current()) const;
+  /// The same without suspending (mbarrier.test_wait.parity).
+  Value
+  test_wait(At parity, Scope scope = Scope::cta,
+            std::source_location where = std::source_location::current()) const;
+
+  /// The barrier of CTA `rank` of this cluster at the same place (mapa). That
+  /// CTA must have initialised it: fence_mbarrier_init, then cluster_sync.
+  RemoteMbarrier
+  remote(At rank,
+         std::source_location where = std::source_location::current()) const;
 
   Value address() const { return address_; }
 

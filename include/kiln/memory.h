@@ -11,6 +11,18 @@
 
 namespace kiln {
 
+/// What the caches may do with the bytes of one access to global memory. A hint
+/// changes speed, never values, and holds for that access alone. In PTX it is a
+/// modifier of ld and st.
+enum class CacheHint : std::uint8_t {
+  none,
+  streaming,   ///< .cs: read or written once, evicted first from L1 and L2
+  last_use,    ///< .lu: loads only; the line is not needed again
+  no_allocate, ///< .L1::no_allocate: leave L1 to others
+  evict_first, ///< .L1::evict_first
+  evict_last,  ///< .L1::evict_last: keep it in L1 as long as possible
+};
+
 /// One element of a tensor or tile: reads where a Value is wanted, writes where
 /// it is assigned.
 class Element {
@@ -22,6 +34,19 @@ public:
   operator Value() const;
   void operator=(At value) const;
   void operator=(const Element &other) const { *this = At(Value(other)); }
+
+  /// The same with a cache hint, in global memory:
+  ///
+  ///     Value once = x(i).load(CacheHint::streaming);  // ld.global.cs.b32
+  ///     y(i).store(once, CacheHint::no_allocate);
+  Value load(CacheHint hint) const;
+  void store(At value, CacheHint hint) const;
+
+  Type type() const { return type_; }
+  /// For inline_ptx: 64 bits, in the state space the element lies in.
+  Value address() const { return address_; }
+  /// Which argument of the contract it belongs to; -1: shared memory.
+  int argument() const { return argument_; }
 
 private:
   Value address_;
@@ -49,10 +74,18 @@ public:
   Element operator()(At i, At j, At k) const;
   Element at(const std::vector<At> &indices) const;
 
-  /// Write `values` to consecutive elements of the innermost dimension, from
-  /// there on, in one instruction: 1, 2 or 4 values, aligned to their size.
+  /// Read `count` consecutive elements of the innermost dimension, from there
+  /// on, in one instruction (ld.global.v4.b32): 1, 2 or 4 elements of at most
+  /// 16 bytes together, aligned to their size. The contract asks for a buffer
+  /// aligned to them; rows must be a multiple of them apart.
+  ///
+  ///     std::vector<Value> four = x.load_vector({row, 4 * thread_id()}, 4);
+  std::vector<Value> load_vector(const std::vector<At> &indices, int count,
+                                 CacheHint hint = CacheHint::none) const;
+  /// Write `values` in the same way (st.global.v4.b32).
   void store_vector(const std::vector<At> &indices,
-                    const std::vector<Value> &values) const;
+                    const std::vector<Value> &values,
+                    CacheHint hint = CacheHint::none) const;
 
 private:
   Value base_;
@@ -111,32 +144,49 @@ public:
 
   Element operator()(At row, At column) const;
 
+  /// `count` neighbours in a row in one instruction (ld.shared.v4.b32): 1, 2 or
+  /// 4 elements of at most 16 bytes together; `column` is a multiple of
+  /// `count`. Swizzles move pieces of 16 bytes, so neighbours stay neighbours;
+  /// those of a transposed tile are not.
+  std::vector<Value> load_vector(At row, At column, int count) const;
+  void store_vector(At row, At column, const std::vector<Value> &values) const;
+
 private:
   Value address_; ///< in shared memory
   TileLayout layout_;
   bool is_transposed_ = false;
 };
 
-/// What a tensor map parameter loads: a tile, in as many boxes as its swizzle
+/// What a tensor map parameter copies: a tile, in as many boxes as its swizzle
 /// asks for.
 struct TmaOptions {
-  std::vector<int> tile; ///< rows, columns; a rank-1 tensor has one
+  /// Elements along each dimension of the tensor, outermost first. In shared
+  /// memory the last one are columns and all others rows, planes stacked, 256
+  /// at most: a tile {2, 8, 64} of a rank-3 tensor is a 16x64 TileLayout.
+  std::vector<int> tile;
   Swizzle swizzle = Swizzle::none;
   L2Promotion l2 = L2Promotion::b128;
   OobFill oob = OobFill::zeros;
+  Interleave interleave = Interleave::none; ///< of tensors of rank 3 to 5
+  /// The tile takes every n-th element, per dimension as in `tile`: 1 to 8, the
+  /// innermost 1. Empty: every element.
+  std::vector<int> element_strides = {};
 };
 
-/// A tensor the TMA unit reads: a tensor map among the kernel's parameters.
+/// A tensor the TMA unit copies: a tensor map among the kernel's parameters.
 class TmaTensor {
 public:
-  TmaTensor(Value map, TileLayout tile, int rank, std::string name)
-      : map_(map), tile_(tile), rank_(rank), name_(std::move(name)) {}
+  TmaTensor(Value map, TileLayout tile, int rank, std::string name,
+            int argument)
+      : map_(map), tile_(tile), rank_(rank), name_(std::move(name)),
+        argument_(argument) {}
 
   const TileLayout &tile() const { return tile_; }
   /// Bytes one load of the tile signals, whatever lies outside the tensor.
   int tile_bytes() const { return tile_.bytes(); }
   int rank() const { return rank_; }
   const std::string &name() const { return name_; }
+  int argument() const { return argument_; } ///< of the contract
   Value map() const { return map_; }
 
 private:
@@ -144,6 +194,7 @@ private:
   TileLayout tile_;
   int rank_;
   std::string name_;
+  int argument_;
 };
 
 } // namespace kiln

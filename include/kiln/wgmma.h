@@ -52,6 +52,23 @@ public:
              const StoreOptions &options = {},
              std::source_location where = std::source_location::current());
 
+  /// What the thread holds in register `index`, 0 .. registers() - 1. Waits for
+  /// what is in flight.
+  Value element(int index,
+                std::source_location where = std::source_location::current());
+  /// Where in the tile that element lies, for thread t of the warpgroup (PTX,
+  /// "Register Fragments and Shared Memory Matrix Layouts"): in 64 rows,
+  ///
+  ///     row    = 16 * (t / 32) + t % 32 / 4 + 8 * (index / 2 % 2)
+  ///     column = 8 * (index / 4) + 2 * (t % 4) + index % 2
+  ///
+  /// so that registers 2i and 2i + 1 are neighbours in a row; 64 rows further
+  /// down come columns() / 2 registers later.
+  Value fragment_row(int index, std::source_location where =
+                                    std::source_location::current()) const;
+  Value fragment_column(int index, std::source_location where =
+                                       std::source_location::current()) const;
+
   Type type() const { return type_; }
   int rows() const { return rows_; }
   int columns() const { return columns_; }

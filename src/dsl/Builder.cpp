@@ -38,8 +38,9 @@ static std::vector<Dim> stridesOf(const std::string &name,
                 name, shape.size());
   for (const Dim &dim : shape)
     if (dim.is_constant() && dim.constant() < 1)
-      userErrorAt(where, "tensor '{}' has a dimension of {}; every one must be "
-                         "at least 1",
+      userErrorAt(where,
+                  "tensor '{}' has a dimension of {}; every one must be "
+                  "at least 1",
                   name, dim.constant());
   if (strides.empty()) {
     strides.assign(shape.size(), Dim(1));
@@ -68,17 +69,77 @@ Tensor KernelBuilder::tensor(const std::string &name, Type type,
   state.checkOpen(where);
   bool isDense = strides.empty();
   strides = stridesOf(name, shape, std::move(strides), where);
-  int argument = state.addArgument({.name = name,
-                                    .kind = ArgumentSpec::Kind::buffer,
-                                    .type = type,
-                                    .shape = isDense ? shape
-                                                     : extent(shape, strides)},
-                                   where);
+  int argument =
+      state.addArgument({.name = name,
+                         .kind = ArgumentSpec::Kind::buffer,
+                         .type = type,
+                         .shape = isDense ? shape : extent(shape, strides)},
+                        where);
   mlir::Value base = state.addParameter(
       {.kind = ParameterSpec::Kind::buffer, .argument = argument},
       state.pointer(1), where);
   return Tensor(state.wrap(base, Type::u64), type, argument, std::move(shape),
                 std::move(strides));
+}
+
+/// What the options say per dimension must fit the tensor and the hardware.
+static void checkTmaOptions(const std::string &name, std::size_t rank,
+                            const TmaOptions &options,
+                            const std::source_location &where) {
+  if (options.tile.size() != rank)
+    userErrorAt(where, "tensor map '{}' has {} dimensions and a tile of {}",
+                name, rank, options.tile.size());
+  const std::vector<int> &strides = options.element_strides;
+  if (!strides.empty() && strides.size() != rank)
+    userErrorAt(where,
+                "tensor map '{}' has {} dimensions and {} element strides",
+                name, rank, strides.size());
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    bool isInnermost = i + 1 == rank;
+    if (strides[i] < 1 || strides[i] > (isInnermost ? 1 : 8))
+      userErrorAt(where,
+                  "tensor map '{}' has an element stride of {} in dimension "
+                  "{}; TMA takes 1 to 8, and 1 in the innermost",
+                  name, strides[i], i);
+    if (strides[i] * options.tile[i] > 256)
+      userErrorAt(where,
+                  "tensor map '{}' takes {} elements of dimension {}, every "
+                  "{}th: a box of {}, and a box has at most 256",
+                  name, options.tile[i], i, strides[i],
+                  strides[i] * options.tile[i]);
+  }
+  if (options.interleave == Interleave::none)
+    return;
+  int bytes = static_cast<int>(options.interleave);
+  if (rank < 3)
+    userErrorAt(where,
+                "tensor map '{}' is interleaved by {} bytes and has {} "
+                "dimensions; an interleaved tensor has 3 to 5",
+                name, bytes, rank);
+  if (options.interleave == Interleave::b32 && options.swizzle != Swizzle::b32)
+    userErrorAt(where,
+                "tensor map '{}' is interleaved by 32 bytes; TMA needs a "
+                "swizzle of 32 with it",
+                name);
+}
+
+/// The tile in shared memory: the innermost dimension is its columns, all
+/// others are rows.
+static TileLayout tileOf(const std::string &name, Type type,
+                         const TmaOptions &options,
+                         const std::source_location &where) {
+  TileLayout tile{type, 1, options.tile.back(), options.swizzle};
+  for (std::size_t i = 0; i + 1 < options.tile.size(); ++i) {
+    if (options.tile.size() > 2 &&
+        (options.tile[i] < 1 || options.tile[i] > 256))
+      userErrorAt(where,
+                  "tensor map '{}' has a tile of {} elements in dimension {}; "
+                  "1 to 256 are possible",
+                  name, options.tile[i], i);
+    tile.rows *= options.tile[i];
+  }
+  tile.check(where);
+  return tile;
 }
 
 /// A tensor map parameter for an argument that exists.
@@ -89,42 +150,43 @@ static TmaTensor addTensorMap(KernelBuilder::State &state,
                               const TmaOptions &options,
                               const std::source_location &where) {
   std::size_t rank = shape.size();
-  if (rank > 2)
-    userErrorAt(where, "tensor map '{}' has {} dimensions; 1 or 2 are "
-                       "supported",
-                name, rank);
-  if (options.tile.size() != rank)
-    userErrorAt(where, "tensor map '{}' has {} dimensions and a tile of {}",
-                name, rank, options.tile.size());
+  checkTmaOptions(name, rank, options, where);
   if (strides.back() != Dim(1))
-    userErrorAt(where, "tensor map '{}' has an innermost stride of {}; TMA "
-                       "reads rows whose elements are adjacent",
+    userErrorAt(where,
+                "tensor map '{}' has an innermost stride of {}; TMA "
+                "reads rows whose elements are adjacent",
                 name, strides.back().to_string());
-  TileLayout tile{type, rank == 2 ? options.tile[0] : 1, options.tile.back(),
-                  options.swizzle};
-  tile.check(where);
-  TensorMapSpec spec{.type = type, .swizzle = options.swizzle,
-                     .l2 = options.l2, .oob = options.oob};
+  TileLayout tile = tileOf(name, type, options, where);
+  TensorMapSpec spec{.type = type,
+                     .swizzle = options.swizzle,
+                     .interleave = options.interleave,
+                     .l2 = options.l2,
+                     .oob = options.oob};
   spec.dims = {shape.back()};
   spec.box = {tile.panel_columns()};
-  if (rank == 2) {
-    spec.dims.push_back(shape[0]);
-    spec.strides_bytes = {strides[0] * size_bytes(type)};
-    spec.box.push_back(tile.rows);
-    const Dim &stride = spec.strides_bytes[0];
+  // The hardware counts from the innermost dimension.
+  for (std::size_t i = rank - 1; i-- > 0;) {
+    // A box spans what its elements are taken from.
+    int step = options.element_strides.empty() ? 1 : options.element_strides[i];
+    Dim stride = strides[i] * size_bytes(type);
+    spec.dims.push_back(shape[i]);
+    spec.box.push_back(options.tile[i] * step);
     if (stride.is_constant() && stride.constant() % 16 != 0)
       userErrorAt(where,
-                  "the rows of tensor map '{}' are {} bytes apart; TMA needs a "
+                  "the {} of tensor map '{}' are {} bytes apart; TMA needs a "
                   "multiple of 16 (a multiple of {} elements of {})",
-                  name, stride.constant(), 16 / size_bytes(type),
-                  kiln::name(type));
+                  i + 2 == rank ? "rows" : "planes", name, stride.constant(),
+                  16 / size_bytes(type), kiln::name(type));
+    spec.strides_bytes.push_back(std::move(stride));
   }
-  mlir::Value map = state.addParameter(
-      {.kind = ParameterSpec::Kind::tensor_map, .argument = argument,
-       .tensor_map = std::move(spec)},
-      state.pointer(0), where);
+  spec.element_strides.assign(options.element_strides.rbegin(),
+                              options.element_strides.rend());
+  mlir::Value map = state.addParameter({.kind = ParameterSpec::Kind::tensor_map,
+                                        .argument = argument,
+                                        .tensor_map = std::move(spec)},
+                                       state.pointer(0), where);
   return TmaTensor(state.wrap(map, Type::u64), tile, static_cast<int>(rank),
-                   name);
+                   name, argument);
 }
 
 TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
@@ -136,12 +198,12 @@ TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
   state.checkOpen(where);
   bool isDense = strides.empty();
   strides = stridesOf(name, shape, std::move(strides), where);
-  int argument = state.addArgument({.name = name,
-                                    .kind = ArgumentSpec::Kind::buffer,
-                                    .type = type,
-                                    .shape = isDense ? shape
-                                                     : extent(shape, strides)},
-                                   where);
+  int argument =
+      state.addArgument({.name = name,
+                         .kind = ArgumentSpec::Kind::buffer,
+                         .type = type,
+                         .shape = isDense ? shape : extent(shape, strides)},
+                        where);
   return addTensorMap(state, name, type, argument, shape, strides, options,
                       where);
 }
@@ -177,8 +239,8 @@ SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
   std::string what =
       count == 1 ? fmt::format("tile {}", layout.to_string())
                  : fmt::format("{} tiles {}", count, layout.to_string());
-  mlir::Value address = state.allocateSmem(
-      what, layout.stride_bytes() * count, layout.alignment_bytes(), where);
+  mlir::Value address = state.allocateSmem(what, layout.stride_bytes() * count,
+                                           layout.alignment_bytes(), where);
   return SharedTile(state.wrap(address, Type::u32), layout);
 }
 
@@ -200,6 +262,7 @@ Module KernelBuilder::State::finish(const std::source_location &where_) {
   checkSharedMemory(*this);
   checkBarriers(*this);
   checkDims(*this);
+  checkCluster(*this);
   checkRegisterPlan(*this); // the last: it settles each role's instruction
   contract.dynamic_smem_bytes = smemBytes;
   isBuilt = true;
@@ -216,6 +279,9 @@ Module KernelBuilder::State::finish(const std::source_location &where_) {
   function->setAttr(mlir::NVVM::NVVMDialect::getReqntidAttrName(), threads);
   function->setAttr(mlir::NVVM::NVVMDialect::getMinctasmAttrName(),
                     builder.getI32IntegerAttr(contract.ctas_per_sm));
+  if (clusterCtas() > 1)
+    function->setAttr(mlir::NVVM::NVVMDialect::getClusterDimAttrName(),
+                      builder.getDenseI32ArrayAttr(contract.cluster));
   if (contract.registers_at_entry)
     function->setAttr(mlir::NVVM::NVVMDialect::getMaxnregAttrName(),
                       builder.getI32IntegerAttr(contract.registers_at_entry));
@@ -225,8 +291,7 @@ Module KernelBuilder::State::finish(const std::source_location &where_) {
       continue;
     function.setArgAttr(i, "llvm.byval", mlir::TypeAttr::get(mapType));
     function.setArgAttr(i, "llvm.align", builder.getI64IntegerAttr(64));
-    function.setArgAttr(i,
-                        mlir::NVVM::NVVMDialect::getGridConstantAttrName(),
+    function.setArgAttr(i, mlir::NVVM::NVVMDialect::getGridConstantAttrName(),
                         builder.getUnitAttr());
   }
   DiagnosticCollector diagnostics(*context);

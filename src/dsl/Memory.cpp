@@ -5,6 +5,128 @@
 
 namespace kiln {
 
+// Accesses with a cache hint: LLVM has no way to say it, so they are PTX.
+
+/// The modifier of ld and st.
+static const char *modifierOf(CacheHint hint) {
+  switch (hint) {
+  case CacheHint::none:
+    break;
+  case CacheHint::streaming:
+    return ".cs";
+  case CacheHint::last_use:
+    return ".lu";
+  case CacheHint::no_allocate:
+    return ".L1::no_allocate";
+  case CacheHint::evict_first:
+    return ".L1::evict_first";
+  case CacheHint::evict_last:
+    return ".L1::evict_last";
+  }
+  return "";
+}
+
+static void checkHint(CacheHint hint, int argument, bool isStore,
+                      const std::source_location &where) {
+  if (argument < 0)
+    userErrorAt(where, "shared memory has no cache; hints ({}) are for tensors",
+                modifierOf(hint));
+  if (isStore && hint == CacheHint::last_use)
+    userErrorAt(where, "last_use (.lu) is a hint for loads; a store takes "
+                       "streaming, no_allocate, evict_first or evict_last");
+}
+
+/// ".v4.b32", or ".b32" of one.
+static std::string vectorSuffix(Type type, std::size_t count) {
+  int bits = 8 * size_bytes(type);
+  return count == 1 ? fmt::format(".b{}", bits)
+                    : fmt::format(".v{}.b{}", count, bits);
+}
+
+/// "{$1, $2}" from `first` on, or "$1" of one.
+static std::string registerList(std::size_t first, std::size_t count) {
+  std::string text;
+  for (std::size_t i = first; i < first + count; ++i)
+    text += fmt::format("{}${}", i == first ? "" : ", ", i);
+  return count == 1 ? text : fmt::format("{{{}}}", text);
+}
+
+/// The register of an element's bits; eight of them have one of 16.
+static std::pair<const char *, unsigned> registerOf(Type type) {
+  switch (size_bytes(type)) {
+  case 8:
+    return {"l", 64};
+  case 4:
+    return {"r", 32};
+  default:
+    return {"h", 16};
+  }
+}
+
+/// A register's bits as an element, or the other way round.
+static mlir::Value convertBits(KernelBuilder::State &state, mlir::Value value,
+                               mlir::Type to,
+                               const std::source_location &where) {
+  mlir::Type from = value.getType();
+  if (from == to)
+    return value;
+  mlir::Location loc = state.at(where);
+  unsigned width = from.getIntOrFloatBitWidth();
+  if (width == to.getIntOrFloatBitWidth())
+    return mlir::LLVM::BitcastOp::create(state.builder, loc, to, value);
+  if (width < to.getIntOrFloatBitWidth())
+    return mlir::arith::ExtUIOp::create(state.builder, loc, to, value);
+  return mlir::arith::TruncIOp::create(state.builder, loc, to, value);
+}
+
+static std::vector<Value> loadHinted(KernelBuilder::State &state,
+                                     mlir::Value address, Type type,
+                                     std::size_t count, CacheHint hint,
+                                     const std::source_location &where) {
+  auto [constraint, bits] = registerOf(type);
+  mlir::Type word = state.builder.getIntegerType(bits);
+  llvm::SmallVector<mlir::Type> words(count, word);
+  std::string constraints;
+  for (std::size_t i = 0; i < count; ++i)
+    constraints += fmt::format("={},", constraint);
+  mlir::Value packed = state.inlineAsm(
+      fmt::format("ld.global{}{} {}, [${}];", modifierOf(hint),
+                  vectorSuffix(type, count), registerList(0, count), count),
+      constraints + "l,~{memory}", {address},
+      count == 1
+          ? word
+          : mlir::LLVM::LLVMStructType::getLiteral(state.context.get(), words),
+      where);
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    mlir::Value value = count == 1 ? packed
+                                   : mlir::LLVM::ExtractValueOp::create(
+                                         state.builder, state.at(where), packed,
+                                         static_cast<std::int64_t>(i));
+    values.push_back(
+        state.wrap(convertBits(state, value, state.lower(type), where), type));
+  }
+  return values;
+}
+
+static void storeHinted(KernelBuilder::State &state, mlir::Value address,
+                        Type type, const std::vector<Value> &values,
+                        CacheHint hint, const std::source_location &where) {
+  auto [constraint, bits] = registerOf(type);
+  mlir::Type word = state.builder.getIntegerType(bits);
+  llvm::SmallVector<mlir::Value> operands = {address};
+  std::string constraints = "l";
+  for (const Value &value : values) {
+    operands.push_back(
+        convertBits(state, state.use(At(value, where), type), word, where));
+    constraints += fmt::format(",{}", constraint);
+  }
+  state.inlineAsm(fmt::format("st.global{}{} [$0], {};", modifierOf(hint),
+                              vectorSuffix(type, values.size()),
+                              registerList(1, values.size())),
+                  constraints + ",~{memory}", operands, nullptr, where);
+}
+
 Element::operator Value() const {
   auto &state = KernelBuilder::State::current(where_);
   mlir::Value value = mlir::LLVM::LoadOp::create(
@@ -15,12 +137,31 @@ Element::operator Value() const {
 
 void Element::operator=(At value) const {
   auto &state = KernelBuilder::State::current(value.where());
-  mlir::LLVM::StoreOp::create(state.builder, state.at(value.where()),
-                              state.use(value, type_),
-                              state.use(address_, value.where()),
-                              size_bytes(type_));
+  mlir::LLVM::StoreOp::create(
+      state.builder, state.at(value.where()), state.use(value, type_),
+      state.use(address_, value.where()), size_bytes(type_));
   if (argument_ >= 0)
     state.contract.arguments[argument_].is_output = true;
+}
+
+Value Element::load(CacheHint hint) const {
+  if (hint == CacheHint::none)
+    return *this;
+  auto &state = KernelBuilder::State::current(where_);
+  checkHint(hint, argument_, /*isStore=*/false, where_);
+  return loadHinted(state, state.use(address_, where_), type_, 1, hint,
+                    where_)[0];
+}
+
+void Element::store(At value, CacheHint hint) const {
+  if (hint == CacheHint::none)
+    return *this = value;
+  const std::source_location &where = value.where();
+  auto &state = KernelBuilder::State::current(where);
+  checkHint(hint, argument_, /*isStore=*/true, where);
+  storeHinted(state, state.use(address_, where), type_,
+              {state.wrap(state.use(value, type_), type_)}, hint, where);
+  state.contract.arguments[argument_].is_output = true;
 }
 
 /// The address of an element: 64-bit arithmetic, since tensors pass 2^31.
@@ -35,14 +176,15 @@ static mlir::Value elementAddress(KernelBuilder::State &state,
   mlir::Location loc = state.at(where);
   mlir::Value sum;
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    Value index = cast(At(state.resolve(indices[i], Type::i32), where),
-                       Type::i64);
+    Value index =
+        cast(At(state.resolve(indices[i], Type::i32), where), Type::i64);
     mlir::Value term = state.use(index, where);
     if (strides[i] != Dim(1))
       term = mlir::arith::MulIOp::create(
-          state.builder, loc, term, state.dimValue(strides[i], Type::i64, where));
-    sum = sum ? mlir::Value(mlir::arith::AddIOp::create(state.builder, loc, sum,
-                                                        term))
+          state.builder, loc, term,
+          state.dimValue(strides[i], Type::i64, where));
+    sum = sum ? mlir::Value(
+                    mlir::arith::AddIOp::create(state.builder, loc, sum, term))
               : term;
   }
   mlir::Value address = state.use(base, where);
@@ -63,30 +205,100 @@ Element Tensor::at(const std::vector<At> &indices) const {
   return Element(state.wrap(address, Type::u64), type_, argument_, where);
 }
 
-void Tensor::store_vector(const std::vector<At> &indices,
-                          const std::vector<Value> &values) const {
+// Vectors: neighbours in one instruction.
+
+/// Refuse what one instruction cannot access.
+static void checkVector(const char *what, Type type, std::int64_t count,
+                        const std::source_location &where) {
+  if (count != 1 && count != 2 && count != 4)
+    userErrorAt(where, "{} 1, 2 or 4 values, not {}", what, count);
+  if (count * size_bytes(type) > 16)
+    userErrorAt(where, "{} at most 16 bytes; {} values of {} are {}", what,
+                count, name(type), count * size_bytes(type));
+}
+
+/// Consecutive indices must mean consecutive elements.
+static void checkAdjacent(const std::vector<Dim> &strides, std::size_t count,
+                          const std::source_location &where) {
+  if (count > 1 && strides.back() != Dim(1))
+    userErrorAt(where,
+                "the innermost stride of this tensor is {}; vectors "
+                "need neighbours in memory, a stride of 1",
+                strides.back().to_string());
+}
+
+static std::vector<Value> loadVector(KernelBuilder::State &state,
+                                     mlir::Value address, Type type, int count,
+                                     const std::source_location &where) {
+  mlir::Location loc = state.at(where);
+  mlir::Value vector = mlir::LLVM::LoadOp::create(
+      state.builder, loc, mlir::VectorType::get(count, state.lower(type)),
+      address, static_cast<unsigned>(count) * size_bytes(type));
+  std::vector<Value> values;
+  for (int i = 0; i < count; ++i)
+    values.push_back(state.wrap(
+        mlir::LLVM::ExtractElementOp::create(
+            state.builder, loc, vector, state.constant(Type::i32, i, where)),
+        type));
+  return values;
+}
+
+static void storeVector(KernelBuilder::State &state, mlir::Value address,
+                        Type type, const std::vector<Value> &values,
+                        const std::source_location &where) {
+  auto count = static_cast<int>(values.size());
+  mlir::Location loc = state.at(where);
+  mlir::Value vector = mlir::LLVM::PoisonOp::create(
+      state.builder, loc, mlir::VectorType::get(count, state.lower(type)));
+  for (int i = 0; i < count; ++i)
+    vector = mlir::LLVM::InsertElementOp::create(
+        state.builder, loc, vector, state.use(At(values[i], where), type),
+        state.constant(Type::i32, i, where));
+  mlir::LLVM::StoreOp::create(state.builder, loc, vector, address,
+                              static_cast<unsigned>(count) * size_bytes(type));
+}
+
+/// The contract asks for a buffer that begins where a vector may.
+static void alignArgument(KernelBuilder::State &state, int argument, Type type,
+                          std::size_t count) {
+  ArgumentSpec &spec = state.contract.arguments[argument];
+  spec.alignment_bytes = std::max(spec.alignment_bytes,
+                                  static_cast<int>(count) * size_bytes(type));
+}
+
+std::vector<Value> Tensor::load_vector(const std::vector<At> &indices,
+                                       int count, CacheHint hint) const {
   std::source_location where =
       indices.empty() ? std::source_location::current() : indices[0].where();
   auto &state = KernelBuilder::State::current(where);
-  std::size_t count = values.size();
-  if (count != 1 && count != 2 && count != 4)
-    userErrorAt(where, "store_vector writes 1, 2 or 4 values, not {}", count);
-  mlir::Location loc = state.at(where);
-  mlir::Type type =
-      mlir::VectorType::get(static_cast<std::int64_t>(count), state.lower(type_));
-  mlir::Value vector = mlir::LLVM::PoisonOp::create(state.builder, loc, type);
-  for (std::size_t i = 0; i < count; ++i)
-    vector = mlir::LLVM::InsertElementOp::create(
-        state.builder, loc, vector, state.use(At(values[i], where), type_),
-        state.constant(Type::i32, static_cast<int>(i), where));
+  checkVector("load_vector reads", type_, count, where);
+  checkAdjacent(strides_, count, where);
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
-  mlir::LLVM::StoreOp::create(state.builder, loc, vector, address,
-                              static_cast<unsigned>(count) * size_bytes(type_));
-  ArgumentSpec &argument = state.contract.arguments[argument_];
-  argument.is_output = true;
-  argument.alignment_bytes = std::max(
-      argument.alignment_bytes, static_cast<int>(count) * size_bytes(type_));
+  alignArgument(state, argument_, type_, count);
+  if (hint == CacheHint::none)
+    return loadVector(state, address, type_, count, where);
+  return loadHinted(state, address, type_, count, hint, where);
+}
+
+void Tensor::store_vector(const std::vector<At> &indices,
+                          const std::vector<Value> &values,
+                          CacheHint hint) const {
+  std::source_location where =
+      indices.empty() ? std::source_location::current() : indices[0].where();
+  auto &state = KernelBuilder::State::current(where);
+  checkVector("store_vector writes", type_, values.size(), where);
+  checkAdjacent(strides_, values.size(), where);
+  mlir::Value address =
+      elementAddress(state, base_, type_, strides_, indices, where);
+  if (hint == CacheHint::none) {
+    storeVector(state, address, type_, values, where);
+  } else {
+    checkHint(hint, argument_, /*isStore=*/true, where);
+    storeHinted(state, address, type_, values, hint, where);
+  }
+  state.contract.arguments[argument_].is_output = true;
+  alignArgument(state, argument_, type_, values.size());
 }
 
 SharedTile SharedTile::transpose() const {
@@ -103,20 +315,58 @@ Element SharedTile::operator()(At row, At column) const {
   int size = size_bytes(layout_.type);
   int panel = layout_.panel_columns();
   Value inPanel = layout_.panels() == 1 ? c : c % At(panel, where);
-  Value byte = r * At(layout_.row_bytes(), where) + At(inPanel * At(size, where), where);
+  Value byte =
+      r * At(layout_.row_bytes(), where) + At(inPanel * At(size, where), where);
   if (layout_.panels() > 1)
-    byte = byte + At((c / At(panel, where)) * At(layout_.panel_bytes(), where),
-                     where);
+    byte = byte +
+           At((c / At(panel, where)) * At(layout_.panel_bytes(), where), where);
   if (layout_.swizzle != Swizzle::none) {
     // 7.. -> 4..: the row within the pattern selects the 16-byte chunk. The
     // tile is aligned to the pattern, so its own offset has the address bits.
     int chunks = static_cast<int>(layout_.swizzle) / 16;
-    Value flip = ((byte >> At(7, where)) & At(chunks - 1, where)) << At(4, where);
+    Value flip = ((byte >> At(7, where)) & At(chunks - 1, where))
+                 << At(4, where);
     byte = byte ^ At(flip, where);
   }
   mlir::Value address =
       state.offset(state.use(address_, where), state.use(byte, where), where);
   return Element(state.wrap(address, Type::u32), layout_.type, -1, where);
+}
+
+/// Refuse vectors of a tile whose elements are not neighbours or not aligned.
+static void checkTileVector(const char *what, const SharedTile &tile,
+                            const At &column, std::size_t count) {
+  const std::source_location &where = column.where();
+  checkVector(what, tile.layout().type, count, where);
+  if (tile.is_transposed() && count > 1)
+    userErrorAt(where,
+                "{} neighbours in a row, and the rows of a transposed "
+                "tile are columns in memory; use the tile as it is "
+                "stored",
+                what);
+  auto *literal = std::get_if<std::int64_t>(&column.operand());
+  if (literal && *literal % static_cast<std::int64_t>(count) != 0)
+    userErrorAt(where,
+                "{} {} values from column {}, which is not a multiple "
+                "of {}",
+                what, count, *literal, count);
+}
+
+std::vector<Value> SharedTile::load_vector(At row, At column, int count) const {
+  auto &state = KernelBuilder::State::current(row.where());
+  checkTileVector("load_vector reads", *this, column, count);
+  Element first = (*this)(row, column);
+  return loadVector(state, state.use(first.address(), row.where()),
+                    layout_.type, count, row.where());
+}
+
+void SharedTile::store_vector(At row, At column,
+                              const std::vector<Value> &values) const {
+  auto &state = KernelBuilder::State::current(row.where());
+  checkTileVector("store_vector writes", *this, column, values.size());
+  Element first = (*this)(row, column);
+  storeVector(state, state.use(first.address(), row.where()), layout_.type,
+              values, row.where());
 }
 
 SharedTile tile_at(const SharedTile &array, At index) {

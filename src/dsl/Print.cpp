@@ -1,6 +1,7 @@
 // Print: printf with formats derived from the values' types.
 #include "kiln/print.h"
 #include "dsl/State.h"
+#include "kiln/control.h"
 #include "support/Error.h"
 
 namespace kiln {
@@ -41,9 +42,22 @@ static std::pair<Value, const char *> prepare(const Value &value,
               name(value.type()));
 }
 
+/// Refuse a format that has more or fewer {} than there are values.
+static void checkFormat(const std::string &format, std::size_t values,
+                        const std::source_location &where) {
+  std::size_t places = 0;
+  for (std::size_t at = format.find("{}"); at != std::string::npos;
+       at = format.find("{}", at + 2))
+    ++places;
+  if (places != values)
+    userErrorAt(where, "print(\"{}\") has {} {{}} than its {} values", format,
+                places > values ? "more" : "fewer", values);
+}
+
 void print(const std::string &format, std::initializer_list<At> values,
            std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
+  checkFormat(format, values.size(), where);
   std::string text;
   llvm::SmallVector<mlir::Value> operands;
   auto next = values.begin();
@@ -51,9 +65,6 @@ void print(const std::string &format, std::initializer_list<At> values,
     if (format[i] == '%') {
       text += "%%";
     } else if (format.compare(i, 2, "{}") == 0) {
-      if (next == values.end())
-        userErrorAt(where, "print(\"{}\") has more {{}} than its {} values",
-                    format, values.size());
       auto [value, conversion] = prepare(value_of(*next), where);
       text += conversion;
       operands.push_back(state.use(value, where));
@@ -62,11 +73,30 @@ void print(const std::string &format, std::initializer_list<At> values,
       text += format[i];
     }
   }
-  if (next != values.end())
-    userErrorAt(where, "print(\"{}\") has fewer {{}} than its {} values",
-                format, values.size());
   mlir::gpu::PrintfOp::create(state.builder, state.at(where), text + "\n",
                               operands);
+}
+
+void print(const std::string &format, std::initializer_list<At> values,
+           const PrintOptions &options, std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  checkFormat(format, values.size(), where);
+  int threads = state.contract.block[0];
+  if (options.thread < -1 || options.thread >= threads)
+    userErrorAt(where,
+                "print is asked of thread {} of a CTA of {}; 0 to {} "
+                "are there, and -1 is all of them",
+                options.thread, threads, threads - 1);
+  if (options.is_debug && !options.force && !state.options.debug_print)
+    return;
+  std::optional<Value> condition = options.predicate;
+  if (options.thread >= 0) {
+    Value isThread = thread_id(Axis::x, where) == At(options.thread, where);
+    condition = condition ? isThread && At(*condition, where) : isThread;
+  }
+  if (!condition)
+    return print(format, values, where);
+  if_(At(*condition, where), [&] { print(format, values, where); });
 }
 
 } // namespace kiln

@@ -67,6 +67,7 @@ KernelBuilder::State::State(std::string kernelName,
     userErrorAt(where, "kernel {} asks for {} CTAs per SM; {} holds 1 to {}",
                 name, options.ctas_per_sm, options.target,
                 device.max_ctas_per_sm);
+  setCluster();
 
   mlir::Location loc = at(location);
   module = mlir::ModuleOp::create(loc);
@@ -278,16 +279,34 @@ mlir::Value KernelBuilder::State::offset(mlir::Value address,
                                    builder.getI8Type(), address, bytes);
 }
 
+/// PTX text as an operation; `result` null: it gives nothing.
+static mlir::Value addAsm(mlir::OpBuilder &builder, mlir::Location loc,
+                          const std::string &text,
+                          const std::string &constraints,
+                          mlir::ValueRange operands, mlir::Type result,
+                          bool hasSideEffects) {
+  auto op = mlir::LLVM::InlineAsmOp::create(
+      builder, loc, result ? mlir::TypeRange(result) : mlir::TypeRange(),
+      operands, text, constraints, hasSideEffects,
+      /*is_align_stack=*/false, mlir::LLVM::TailCallKind::None, nullptr,
+      nullptr);
+  return result ? op.getRes() : mlir::Value();
+}
+
 mlir::Value KernelBuilder::State::inlineAsm(
     const std::string &text, const std::string &constraints,
     mlir::ValueRange operands, mlir::Type result,
     const std::source_location &where_) {
-  auto op = mlir::LLVM::InlineAsmOp::create(
-      builder, at(where_), result ? mlir::TypeRange(result) : mlir::TypeRange(),
-      operands, text, constraints, /*has_side_effects=*/true,
-      /*is_align_stack=*/false, mlir::LLVM::TailCallKind::None, nullptr,
-      nullptr);
-  return result ? op.getRes() : mlir::Value();
+  return addAsm(builder, at(where_), text, constraints, operands, result,
+                /*hasSideEffects=*/true);
+}
+
+mlir::Value KernelBuilder::State::pureAsm(
+    const std::string &text, const std::string &constraints,
+    mlir::ValueRange operands, mlir::Type result,
+    const std::source_location &where_) {
+  return addAsm(builder, at(where_), text, constraints, operands, result,
+                /*hasSideEffects=*/false);
 }
 
 mlir::Value

@@ -77,10 +77,21 @@ public:
   mlir::Value inlineAsm(const std::string &text, const std::string &constraints,
                         mlir::ValueRange operands, mlir::Type result,
                         const std::source_location &where);
+  /// The same for an instruction that only computes `result`.
+  mlir::Value pureAsm(const std::string &text, const std::string &constraints,
+                      mlir::ValueRange operands, mlir::Type result,
+                      const std::source_location &where);
 
   // Shared memory.
   mlir::Value allocateSmem(const std::string &what, int bytes, int alignment,
                            const std::source_location &where);
+
+  // Clusters (Cluster.cpp).
+  void setCluster();
+  int clusterCtas() const;
+  /// The address of the same shared memory in CTA `rank` of the cluster.
+  mlir::Value remoteAddress(mlir::Value address, const At &rank,
+                            const std::source_location &where);
 
   // Arguments.
   int addArgument(ArgumentSpec spec, const std::source_location &where);
@@ -117,10 +128,17 @@ public:
   bool isBuilt = false;
 };
 
+/// Refuse addresses and eight-bit floats, which are carried and not computed
+/// with; `what` is the operation (Values.cpp).
+void checkArithmetic(const Value &value, mlir::Value mlirValue,
+                     const char *what, const std::source_location &where);
+
 // Checks of a finished kernel (Checks.cpp); each throws UserError.
 void checkRegisterPlan(KernelBuilder::State &state);
 void checkSharedMemory(const KernelBuilder::State &state);
 void checkBarriers(const KernelBuilder::State &state);
 void checkDims(const KernelBuilder::State &state);
+/// Whether the grid is whole clusters, where it is known (Cluster.cpp).
+void checkCluster(const KernelBuilder::State &state);
 
 } // namespace kiln

@@ -23,16 +23,15 @@ struct Operands {
 };
 } // namespace
 
-/// Addresses and eight-bit floats are carried, not computed with.
-static void checkArithmetic(const Value &value, mlir::Value mlirValue,
-                            const char *what,
-                            const std::source_location &where) {
+void checkArithmetic(const Value &value, mlir::Value mlirValue,
+                     const char *what, const std::source_location &where) {
   if (mlir::isa<mlir::LLVM::LLVMPointerType>(mlirValue.getType()))
     userErrorAt(where, "'{}' was applied to an address; tiles, barriers and "
                        "tensors are indexed, not computed with",
                 what);
   if (value.type() == Type::e4m3 || value.type() == Type::e5m2)
-    userErrorAt(where, "'{}' was applied to {}; cast it to f16 or f32 first",
+    userErrorAt(where, "'{}' was applied to {}, which can be loaded, stored and "
+                       "multiplied by wgmma, and not computed with",
                 what, name(value.type()));
 }
 

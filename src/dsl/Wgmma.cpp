@@ -6,6 +6,7 @@
 // touch them: every wait takes all of them in and gives them back, and nothing
 // that uses an accumulator can be scheduled above it.
 #include "kiln/wgmma.h"
+#include "dsl/Fragment.h"
 #include "dsl/State.h"
 #include "kiln/control.h"
 #include "kiln/threads.h"
@@ -41,8 +42,9 @@ static const OperandKind &kindOf(Type type, const std::source_location &where) {
   for (const OperandKind &kind : kOperandKinds)
     if (kind.type == type)
       return kind;
-  userErrorAt(where, "wgmma has no operands of type {}; it takes f16, bf16, "
-                     "tf32, e4m3, e5m2, i8 and u8",
+  userErrorAt(where,
+              "wgmma has no operands of type {}; it takes f16, bf16, "
+              "tf32, e4m3, e5m2, i8 and u8",
               name(type));
 }
 
@@ -144,13 +146,13 @@ static void tiedAsm(KernelBuilder::State &state, const std::string &text,
   operands.append(moreOperands.begin(), moreOperands.end());
   llvm::SmallVector<mlir::Type> types(count, state.lower(type));
   mlir::Type result =
-      count == 1 ? types[0]
-                 : mlir::LLVM::LLVMStructType::getLiteral(state.context.get(),
-                                                          types);
+      count == 1
+          ? types[0]
+          : mlir::LLVM::LLVMStructType::getLiteral(state.context.get(), types);
   char letter = is_float(type) ? 'f' : 'r';
-  mlir::Value out = state.inlineAsm(
-      text, tiedConstraints(count, letter) + moreConstraints, operands, result,
-      where);
+  mlir::Value out =
+      state.inlineAsm(text, tiedConstraints(count, letter) + moreConstraints,
+                      operands, result, where);
   for (int i = 0; i < count; ++i)
     registers[i] = mlir::LLVM::ExtractValueOp::create(
         state.builder, state.at(where), out, llvm::ArrayRef<std::int64_t>{i});
@@ -168,23 +170,27 @@ Accumulator::Accumulator(Type type, int rows, int columns,
   auto &state = KernelBuilder::State::current(where);
   kernel_ = state.token;
   if (state.contract.threads() % 128 != 0)
-    userErrorAt(where, "an accumulator belongs to a warpgroup of 128 threads, "
-                       "and kernel {} has {}",
+    userErrorAt(where,
+                "an accumulator belongs to a warpgroup of 128 threads, "
+                "and kernel {} has {}",
                 state.name, state.contract.threads());
   if (type != Type::f32 && type != Type::i32)
     userErrorAt(where, "an accumulator holds f32 or i32, not {}", name(type));
   if (rows < kInstructionRows || rows % kInstructionRows != 0)
-    userErrorAt(where, "an accumulator of {} rows is not a multiple of the "
-                       "instruction's {}",
+    userErrorAt(where,
+                "an accumulator of {} rows is not a multiple of the "
+                "instruction's {}",
                 rows, kInstructionRows);
   if (columns < 8 || columns > 256 || columns % 8 != 0)
-    userErrorAt(where, "an accumulator of {} columns; wgmma takes multiples of "
-                       "8 from 8 to 256",
+    userErrorAt(where,
+                "an accumulator of {} columns; wgmma takes multiples of "
+                "8 from 8 to 256",
                 columns);
   int limit = state.device.max_registers_per_thread;
   if (registers() >= limit)
-    userErrorAt(where, "an accumulator of {}x{} takes {} registers of each "
-                       "thread, and a thread has {}; split it among warpgroups",
+    userErrorAt(where,
+                "an accumulator of {}x{} takes {} registers of each "
+                "thread, and a thread has {}; split it among warpgroups",
                 rows, columns, registers(), limit);
   for (int i = 0; i < registers(); ++i)
     slots_.push_back(state.slot(state.lower(type), where).getAsOpaquePointer());
@@ -243,11 +249,10 @@ static void checkOperands(const Accumulator &accumulator, const SharedTile &a,
   const OperandKind &kindA = kindOf(a.layout().type, where);
   const OperandKind &kindB = kindOf(b.layout().type, where);
   bool isEightBitFloat = kindA.type == Type::e4m3 || kindA.type == Type::e5m2;
-  bool isMixable = isEightBitFloat
-                       ? kindB.type == Type::e4m3 || kindB.type == Type::e5m2
-                       : kindA.accumulator == Type::i32
-                             ? kindB.accumulator == Type::i32
-                             : kindA.type == kindB.type;
+  bool isMixable =
+      isEightBitFloat ? kindB.type == Type::e4m3 || kindB.type == Type::e5m2
+      : kindA.accumulator == Type::i32 ? kindB.accumulator == Type::i32
+                                       : kindA.type == kindB.type;
   if (!isMixable)
     userErrorAt(where, "wgmma cannot multiply {} by {}", name(kindA.type),
                 name(kindB.type));
@@ -262,19 +267,22 @@ static void checkOperands(const Accumulator &accumulator, const SharedTile &a,
                 accumulator.columns());
   int instructionK = kInstructionKBytes / size_bytes(kindA.type);
   if (a.columns() % instructionK != 0)
-    userErrorAt(where, "a K of {} is not a multiple of the instruction's {} "
-                       "for {}",
+    userErrorAt(where,
+                "a K of {} is not a multiple of the instruction's {} "
+                "for {}",
                 a.columns(), instructionK, name(kindA.type));
   for (const auto *operand : {&operandA, &operandB}) {
     const OperandKind &kind = operand == &operandA ? kindA : kindB;
     const char *which = operand == &operandA ? "a" : "b";
     if (!operand->isKMajor && !kind.hasMnMajor)
-      userErrorAt(where, "operand {} of type {} is not K-major; on sm_90 only "
-                         "f16 and bf16 can be: store it with K contiguous",
+      userErrorAt(where,
+                  "operand {} of type {} is not K-major; on sm_90 only "
+                  "f16 and bf16 can be: store it with K contiguous",
                   which, name(kind.type));
     if (operand->layout().swizzle == Swizzle::none)
-      userErrorAt(where, "operand {} lies in shared memory without a swizzle "
-                         "({}); give its tile swizzle 32, 64 or 128",
+      userErrorAt(where,
+                  "operand {} lies in shared memory without a swizzle "
+                  "({}); give its tile swizzle 32, 64 or 128",
                   which, operand->layout().to_string());
   }
 }
@@ -301,12 +309,13 @@ void Accumulator::mma(const SharedTile &a, const SharedTile &b,
                         operandB.isKMajor ? 0 : 1);
   if (!isInteger)
     tail += ";";
-  std::string text = fmt::format(
-      "{{\n.reg .pred added;\nsetp.ne.b32 added, ${}, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {}, ${}, ${}, added{}\n}}",
-      2 * perBlock + 2, columns_, instructionK, isInteger ? "s32" : "f32",
-      kindA.ptx, kindB.ptx, registerList(perBlock), 2 * perBlock,
-      2 * perBlock + 1, tail);
+  std::string text =
+      fmt::format("{{\n.reg .pred added;\nsetp.ne.b32 added, ${}, 0;\n"
+                  "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} {}, ${}, "
+                  "${}, added{}\n}}",
+                  2 * perBlock + 2, columns_, instructionK,
+                  isInteger ? "s32" : "f32", kindA.ptx, kindB.ptx,
+                  registerList(perBlock), 2 * perBlock, 2 * perBlock + 1, tail);
 
   // Whether there is something to add to is a variable of the kernel; where
   // it is known, as after a peeled first step, LLVM makes a constant of it.
@@ -314,9 +323,8 @@ void Accumulator::mma(const SharedTile &a, const SharedTile &b,
   mlir::Value flag = mlir::LLVM::LoadOp::create(
       state.builder, state.at(where), state.builder.getI1Type(),
       mlir::Value::getFromOpaquePointer(added_));
-  mlir::Value firstAdds =
-      mlir::arith::ExtUIOp::create(state.builder, state.at(where),
-                                   state.builder.getI32Type(), flag);
+  mlir::Value firstAdds = mlir::arith::ExtUIOp::create(
+      state.builder, state.at(where), state.builder.getI32Type(), flag);
   setAdded(state, added_, true, where);
   state.largestInstruction = std::max(state.largestInstruction, perBlock);
 
@@ -335,8 +343,8 @@ void Accumulator::mma(const SharedTile &a, const SharedTile &b,
   for (int row = 0; row < rows_; row += kInstructionRows)
     for (int k = 0; k < a.columns(); k += instructionK)
       tiedAsm(state, text, type_, "l,l,r",
-              llvm::MutableArrayRef(registers)
-                  .slice(row / kInstructionRows * perBlock, perBlock),
+              llvm::MutableArrayRef(registers).slice(
+                  row / kInstructionRows * perBlock, perBlock),
               {stepped(baseA, operandA.offsetBytes(row, k)),
                stepped(baseB, operandB.offsetBytes(0, k)),
                k == 0 ? firstAdds : one},
@@ -360,13 +368,25 @@ void Accumulator::wait(int groups, std::source_location where) {
     is_in_flight_ = false;
 }
 
+/// Refuse a register the accumulator does not have.
+static void checkRegister(const Accumulator &accumulator, int index,
+                          const std::source_location &where) {
+  if (index < 0 || index >= accumulator.registers())
+    userErrorAt(where,
+                "there is no register {} in an accumulator of {}x{}, of "
+                "which a thread holds {}",
+                index, accumulator.rows(), accumulator.columns(),
+                accumulator.registers());
+}
+
 void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
                         const StoreOptions &options,
                         std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
   if (tensor.shape().size() != 2 || origin.size() != 2)
-    userErrorAt(where, "an accumulator is stored to a tensor of 2 dimensions "
-                       "at an origin of 2; found {} and {}",
+    userErrorAt(where,
+                "an accumulator is stored to a tensor of 2 dimensions "
+                "at an origin of 2; found {} and {}",
                 tensor.shape().size(), origin.size());
   checkOwner(state, kernel_, where);
   if (is_in_flight_)
@@ -374,7 +394,7 @@ void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
   LocationScope scope(where);
   llvm::SmallVector<mlir::Value> registers =
       loadAll(state, slots_, type_, where);
-  auto element = [&](int i) {
+  auto valueOf = [&](int i) {
     return cast(state.wrap(registers[i], type_), tensor.type());
   };
   // Two neighbours go out in one store where every pair begins on an even
@@ -383,50 +403,64 @@ void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
   bool isEven = literal ? *literal % 2 == 0 : options.column_multiple % 2 == 0;
   const Dim &width = tensor.shape()[1];
   const Dim &stride = tensor.strides()[0];
-  bool isPaired = isEven && tensor.strides()[1] == Dim(1) && width.is_constant() &&
-                  width.constant() % 2 == 0 && stride.is_constant() &&
-                  stride.constant() % 2 == 0;
-  // The fragment of m64nN (PTX, "Register Fragments and Shared Memory Matrix
-  // Layouts"): a lane holds pairs of columns in rows eight apart.
-  Value thread = warpgroup_thread_id();
-  Value firstRow = (thread >> 5) * 16 + ((thread & 31) >> 2) +
-                   value_of(origin[0]);
-  Value firstColumn = (thread & 3) * 2 + value_of(origin[1]);
-  auto storeRow = [&](const Value &row, int first) {
-    for (int column = 0; column < columns_; column += 8) {
-      int i = first + column / 8 * 4;
-      Value left = firstColumn + column;
-      auto write = [&](int count, int shift) {
-        std::vector<Value> values;
-        for (int j = 0; j < count; ++j)
-          values.push_back(element(i + shift + j));
-        tensor.store_vector({row, left + shift}, values);
-      };
-      if (isPaired && options.is_inside) {
-        write(2, 0);
-        continue;
-      }
-      if (isPaired) {
-        if_(left < width, [&] { write(2, 0); });
-        continue;
-      }
-      for (int shift : {0, 1}) {
-        if (options.is_inside)
-          write(1, shift);
-        else
-          if_(left + shift < width, [&] { write(1, shift); });
-      }
+  bool isPaired = isEven && tensor.strides()[1] == Dim(1) &&
+                  width.is_constant() && width.constant() % 2 == 0 &&
+                  stride.is_constant() && stride.constant() % 2 == 0;
+  Value firstRow = value_of(origin[0]), firstColumn = value_of(origin[1]);
+  Fragment fragment(rows_, columns_, where);
+  auto storePair = [&](const Value &row, const Value &left, int i) {
+    auto write = [&](int count, int shift) {
+      std::vector<Value> values;
+      for (int j = 0; j < count; ++j)
+        values.push_back(valueOf(i + shift + j));
+      tensor.store_vector({row, left + shift}, values);
+    };
+    if (isPaired && options.is_inside)
+      return write(2, 0);
+    if (isPaired)
+      return if_(left < width, [&] { write(2, 0); });
+    for (int shift : {0, 1}) {
+      if (options.is_inside)
+        write(1, shift);
+      else
+        if_(left + shift < width, [&] { write(1, shift); });
     }
   };
-  for (int block = 0; block < rows_ / kInstructionRows; ++block)
-    for (int half : {0, 1}) {
-      Value row = firstRow + (block * kInstructionRows + half * 8);
-      int first = block * columns_ / 2 + half * 2;
-      if (options.is_inside)
-        storeRow(row, first);
-      else
-        if_(row < tensor.shape()[0], [&] { storeRow(row, first); });
-    }
+  fragment.forEachRow([&](const Value &inTile, int first) {
+    Value row = inTile + firstRow;
+    auto storeRow = [&] {
+      fragment.forEachPair(first, [&](const Value &column, int i) {
+        storePair(row, column + firstColumn, i);
+      });
+    };
+    if (options.is_inside)
+      storeRow();
+    else
+      if_(row < tensor.shape()[0], storeRow);
+  });
+}
+
+Value Accumulator::element(int index, std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  checkOwner(state, kernel_, where);
+  checkRegister(*this, index, where);
+  if (is_in_flight_)
+    wait(0, where);
+  mlir::Value value = mlir::LLVM::LoadOp::create(
+      state.builder, state.at(where), state.lower(type_),
+      mlir::Value::getFromOpaquePointer(slots_[index]));
+  return state.wrap(value, type_);
+}
+
+Value Accumulator::fragment_row(int index, std::source_location where) const {
+  checkRegister(*this, index, where);
+  return Fragment(rows_, columns_, where).row(index);
+}
+
+Value Accumulator::fragment_column(int index,
+                                   std::source_location where) const {
+  checkRegister(*this, index, where);
+  return Fragment(rows_, columns_, where).column(index);
 }
 
 } // namespace kiln

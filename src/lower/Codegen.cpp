@@ -59,14 +59,19 @@ makeTargetMachine(const std::string &target, int optLevel) {
 }
 
 /// Inline assembly as MLIR writes it is not convergent, and LLVM did move a
-/// `.sync.aligned` into divergent arms. Every piece of ours may be one.
+/// `.sync.aligned` into divergent arms. Every piece with side effects may be
+/// one.
 static void markInlineAsmConvergent(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::BasicBlock &block : function)
       for (llvm::Instruction &instruction : block)
-        if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
-          if (call->isInlineAsm())
+        if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
+          auto *text = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+          if (text && text->hasSideEffects())
             call->setConvergent();
+          else if (text) // a pure function of its operands
+            call->setDoesNotAccessMemory();
+        }
 }
 
 /// Run LLVM's standard pipeline.

@@ -16,6 +16,9 @@
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace kiln {
 
@@ -30,13 +33,44 @@ struct Step {
 };
 } // namespace
 
+namespace {
+/// MLIR has these patterns and no pass that runs them.
+struct LowerVectorTransfers
+    : mlir::PassWrapper<LowerVectorTransfers, mlir::OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerVectorTransfers)
+  llvm::StringRef getArgument() const override {
+    return "lower-vector-transfers";
+  }
+  void runOnOperation() override {
+    mlir::RewritePatternSet patterns(&getContext());
+    mlir::vector::populateVectorTransferLoweringPatterns(
+        patterns, /*maxTransferRank=*/1);
+    if (mlir::failed(
+            mlir::applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
 static const Step kSteps[] = {
     {"convert-nvgpu-to-nvvm",
      "nvgpu operations become nvvm ones while their memrefs still have shapes",
      [] { return mlir::createConvertNVGPUToNVVMPass(); }, Step::onGpuModule},
     {"convert-vector-to-scf",
-     "multi-dimensional vector transfers become loops over what LLVM has",
-     [] { return mlir::createConvertVectorToSCFPass(); }, Step::onGpuModule},
+     "multi-dimensional vector transfers become rows, unrolled: a loop over them "
+     "would keep the vector in local memory",
+     [] {
+       mlir::VectorTransferToSCFOptions options;
+       options.enableFullUnroll();
+       return mlir::createConvertVectorToSCFPass(options);
+     },
+     Step::onGpuModule},
+    {"lower-vector-transfers",
+     "rows of transfers become vector loads and stores, which have an LLVM form",
+     []() -> std::unique_ptr<mlir::Pass> {
+       return std::make_unique<LowerVectorTransfers>();
+     },
+     Step::onGpuModule},
     {"expand-strided-metadata",
      "subviews become arithmetic; must precede affine lowering, which it emits",
      [] { return mlir::memref::createExpandStridedMetadataPass(); },

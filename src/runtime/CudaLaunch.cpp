@@ -125,12 +125,15 @@ static CUtensorMap encode(const CudaDriver &driver, const TensorMap &map,
                           const std::string &what) {
   check(map, what);
   CUtensorMap encoded{};
+  // The driver refuses a null pointer also where rank 1 leaves no strides.
+  std::vector<std::uint64_t> strides = map.strides_bytes;
+  strides.resize(map.dims.size());
   driver.call(
       driver.cuTensorMapEncodeTiled,
       [&] { return fmt::format("encoding {}", what); }, &encoded,
       tensorMapType(map.type), static_cast<std::uint32_t>(map.dims.size()),
       reinterpret_cast<void *>(map.address), map.dims.data(),
-      map.strides_bytes.data(), map.box.data(), map.element_strides.data(),
+      strides.data(), map.box.data(), map.element_strides.data(),
       static_cast<CUtensorMapInterleave>(
           widthRank(static_cast<int>(map.interleave), 16)),
       static_cast<CUtensorMapSwizzle>(

@@ -20,6 +20,26 @@ Space spaceOf(const ptx::Instruction &instruction) {
   return Space::generic;
 }
 
+void checkAligned(Warp &warp, const Op &op, LaneMask active) {
+  if (active == warp.live())
+    return;
+  warp.machine().fault(
+      "divergent-aligned", warp, op, active,
+      fmt::format("{} is for whole warps and {} of {} lanes reached it",
+                  op.origin->fullOpcode(), countLanes(active),
+                  countLanes(warp.live())));
+}
+
+void checkWholeWarp(Warp &warp, const Op &op, LaneMask active) {
+  checkAligned(warp, op, active);
+  if (active == kAllLanes)
+    return;
+  warp.machine().fault(
+      "divergent-aligned", warp, op, active,
+      fmt::format("{} is for whole warps and this one has {} lanes",
+                  op.origin->fullOpcode(), countLanes(active)));
+}
+
 Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain) {
   plain = static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
   std::uint64_t rank = address >> kRankShift;
@@ -58,7 +78,7 @@ Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
                       "multiple of {}",
                       verb_, bytes, plain, alignment));
   std::size_t offset = plain - kFirstSharedAddress;
-  return {cta->shared.data() + offset, &cta->sharedValid, offset};
+  return {cta->shared.data() + offset, &cta->sharedValid, offset, cta};
 }
 
 Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,

@@ -14,6 +14,7 @@ struct Place {
   std::uint8_t *data = nullptr;
   ValidBits *valid = nullptr; ///< null: always written
   std::size_t offset = 0;     ///< of the first byte in `valid`
+  Cta *owner = nullptr;       ///< shared memory: whose it is
 
   bool isWritten(std::size_t bytes) const {
     return !valid || valid->all(offset, bytes);
@@ -49,6 +50,12 @@ private:
   const char *verb_;
   Region *last_ = nullptr;
 };
+
+/// End the launch where part of a warp reaches an instruction for all of it.
+void checkAligned(Warp &warp, const Op &op, LaneMask active);
+/// The same, and where a warp has fewer than 32 lanes: for instructions whose
+/// lanes hold parts of a matrix.
+void checkWholeWarp(Warp &warp, const Op &op, LaneMask active);
 
 /// The CTA and the plain shared address that a shared::cluster address means.
 Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain);

@@ -4,17 +4,6 @@
 
 namespace kiln::sim {
 
-/// End the launch where part of a warp reaches an instruction for all of it.
-static void checkAligned(Warp &warp, const Op &op, LaneMask active) {
-  if (active == warp.live())
-    return;
-  warp.machine().fault(
-      "divergent-aligned", warp, op, active,
-      fmt::format("{} is for whole warps and {} of {} lanes reached it",
-                  op.origin->fullOpcode(), countLanes(active),
-                  countLanes(warp.live())));
-}
-
 namespace {
 enum BarrierFlags : std::uint32_t { isAligned = 1, isArrive = 2 };
 } // namespace

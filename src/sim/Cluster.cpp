@@ -11,8 +11,8 @@ static constexpr int kTurn = 512;
 
 Cta::Cta(Machine &machine, Cluster &cluster, const Dim3 &index, int rank)
     : shared(machine.staticSharedBytes() + machine.config().dynamicSmemBytes),
-      sharedValid(shared.size()), machine_(machine), cluster_(cluster),
-      index_(index), rank_(rank) {
+      sharedValid(shared.size()), readers(shared.size() / 16 + 1),
+      machine_(machine), cluster_(cluster), index_(index), rank_(rank) {
   const Dim3 &block = machine.config().block;
   int threads = static_cast<int>(block[0] * block[1] * block[2]);
   for (int warp = 0; warp * kLanes < threads; ++warp)
@@ -28,6 +28,13 @@ int Cta::sm() const {
 
 std::uint32_t Cta::sharedBytes() const {
   return static_cast<std::uint32_t>(shared.size());
+}
+
+const Op *Cta::readerOf(std::size_t offset, std::size_t bytes) const {
+  for (std::size_t chunk = offset / 16; chunk * 16 < offset + bytes; ++chunk)
+    if (readers[chunk].count)
+      return readers[chunk].last;
+  return nullptr;
 }
 
 std::uint32_t Cta::liveThreads() const {

@@ -51,6 +51,8 @@ struct Fault {
 struct Pending {
   std::function<void()> perform;
   bool isDone = false;
+  /// The part that must be done first; null where there is none.
+  std::shared_ptr<Pending> reading = nullptr;
 };
 
 class Cluster;
@@ -76,9 +78,15 @@ struct TensorCoreQueue {
     std::uint64_t number;
     std::shared_ptr<std::function<void()>> work;
   };
+  /// Issued by all, not waited for by any: it may still be reading.
+  struct Reading {
+    std::uint64_t number;
+    std::vector<std::uint32_t> chunks; ///< of 16 bytes, counted in Cta::readers
+  };
   std::uint64_t formed = 0; ///< multiplications all four warps have issued
   std::deque<Waiting> waiting;
   std::deque<Formed> inFlight;
+  std::deque<Reading> reading;
 
   /// Do every multiplication up to `number`, in order.
   void finish(std::uint64_t number);
@@ -107,6 +115,17 @@ public:
   std::array<CtaBarrier, 16> barriers;
   int registerPool = 0; ///< free registers, for setmaxnreg
   std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
+
+  /// Products in flight that read a 16-byte chunk of shared memory, and the
+  /// last of them.
+  struct Readers {
+    std::uint16_t count = 0;
+    const Op *last = nullptr;
+  };
+  std::vector<Readers> readers;
+  /// The product in flight that reads some of [offset, offset + bytes) of
+  /// shared memory; null: none.
+  const Op *readerOf(std::size_t offset, std::size_t bytes) const;
 
 private:
   Machine &machine_;

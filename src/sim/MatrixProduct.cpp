@@ -22,7 +22,9 @@ static constexpr TypeWord kTypes[] = {{"f16", OperandType::f16, 2},
                                       {"bf16", OperandType::bf16, 2},
                                       {"tf32", OperandType::tf32, 4},
                                       {"e4m3", OperandType::e4m3, 1},
-                                      {"e5m2", OperandType::e5m2, 1}};
+                                      {"e5m2", OperandType::e5m2, 1},
+                                      {"s8", OperandType::s8, 1},
+                                      {"u8", OperandType::u8, 1}};
 
 static const TypeWord *findType(const std::string &word) {
   for (const TypeWord &type : kTypes)
@@ -45,8 +47,13 @@ bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
     why = "its shape and types are not of the form .m64nNkK.d.a.b";
     return false;
   }
-  if (modifiers[at + 1] != "f32") {
+  shape.isInteger = modifiers[at + 1] == "s32";
+  if (modifiers[at + 1] != "f32" && !shape.isInteger) {
     why = "accumulators of type " + modifiers[at + 1];
+    return false;
+  }
+  if (modifiers.back() == "satfinite") {
+    why = "saturating accumulation";
     return false;
   }
   const TypeWord *a = findType(modifiers[at + 2]);
@@ -188,6 +195,10 @@ static float toFloat(const std::uint8_t *bytes, OperandType type) {
     std::memcpy(&bits, bytes, 4);
     return std::bit_cast<float>(bits & 0xffffe000u);
   }
+  case OperandType::s8:
+    return static_cast<std::int8_t>(*bytes);
+  case OperandType::u8:
+    return *bytes;
   default:
     return eightTable(type)[*bytes];
   }
@@ -251,6 +262,18 @@ void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
     return (lane / 4 + 8 * (i >> 1 & 1)) * n + 8 * (i >> 2) + 2 * (lane % 4) +
            (i & 1);
   };
+  if (shape.isInteger) {
+    // One instruction's sums stay below 2^24: they are exact as floats.
+    multiplyTile(n, shape.k, a, b, tile.data());
+    for (int i = 0; i < n / 2; ++i) {
+      auto *lanes = reinterpret_cast<std::uint32_t *>(registers[i]);
+      for (int lane = 0; lane < kLanes; ++lane)
+        lanes[lane] = (isAdded ? lanes[lane] : 0) +
+                      static_cast<std::uint32_t>(
+                          static_cast<std::int32_t>(tile[place(i, lane)]));
+    }
+    return;
+  }
   if (isAdded)
     for (int i = 0; i < n / 2; ++i)
       for (int lane = 0; lane < kLanes; ++lane)

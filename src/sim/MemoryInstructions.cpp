@@ -1,5 +1,5 @@
 // MemoryInstructions: ld, st, atom, red, and arithmetic on addresses.
-#include "sim/Access.h"
+#include "sim/Bulk.h"
 #include "support/Error.h"
 
 #include <cstring>
@@ -102,6 +102,17 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t address = addressOf(warp, op, lane);
     Place place =
         accessor.locate(flags.space, address, total, total, lane, true);
+    const Op *reader =
+        hasChecks && place.owner ? place.owner->readerOf(place.offset, total)
+                                 : nullptr;
+    if (reader) {
+      SourceLine line = warp.machine().sourceLine(*reader->origin);
+      warp.machine().fault(
+          "wgmma-operand-reuse", warp, op, LaneMask(1) << lane,
+          fmt::format("this store writes shared memory that the wgmma at {}:{} "
+                      "may still be reading; no wgmma.wait_group has covered it",
+                      line.file, line.line));
+    }
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       std::memcpy(place.data + i * flags.bytes, &bits, flags.bytes);
@@ -138,6 +149,8 @@ static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
+  if (instruction.has("async"))
+    return decodeAsyncStore(decoder, instruction, op);
   int bytes = ptx::sizeBytes(typeOf(decoder, instruction));
   if (bytes > 8)
     decoder.refuse(instruction, "128-bit elements");
@@ -238,11 +251,16 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t fresh =
         applyAtomic(what, old, warp.read(op.src[1], lane), extra);
     std::memcpy(place.data, &fresh, bytes);
+    // What was there reaches the result; an exchange replaces it.
+    bool isWritten =
+        place.isWritten(bytes) || !warp.machine().config().hasChecks;
+    if (what.kind == AtomicKind::exchange)
+      place.markWritten(bytes);
     if (!op.dst.isValid())
       return;
     warp.write(op.dst, lane, old);
     LaneMask bit = LaneMask(1) << lane;
-    if (place.isWritten(bytes) || !warp.machine().config().hasChecks)
+    if (isWritten)
       warp.poison(op.dst) &= ~bit;
     else
       warp.poison(op.dst) |= bit;
@@ -253,6 +271,8 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
+  if (instruction.has("async"))
+    return decodeAsyncReduction(decoder, instruction, op);
   static constexpr std::pair<const char *, AtomicKind> kKinds[] = {
       {"add", AtomicKind::add},      {"min", AtomicKind::min},
       {"max", AtomicKind::max},      {"inc", AtomicKind::inc},
@@ -367,11 +387,11 @@ std::vector<Instruction> memoryInstructions() {
       {"ld", decodeLoad, "memory",
        "all spaces, 8 to 64 bits, vectors; cache and order modifiers accepted"},
       {"ldu", decodeLoad, "memory", "as ld"},
-      {"st", decodeStore, "memory", "all spaces, 8 to 64 bits, vectors"},
+      {"st", decodeStore, "memory", "all spaces, 8 to 64 bits, vectors; async"},
       {"atom", decodeAtomic, "memory",
        "add min max inc dec and or xor exch cas of 32 and 64 bits"},
       {"red", decodeAtomic, "memory",
-       "add min max inc dec and or xor of 32 and 64 bits"},
+       "add min max inc dec and or xor of 32 and 64 bits; async"},
       {"cvta", decodeCvta, "address", "to and from every space"},
       {"isspacep", decodeIsspacep, "memory", "every space"},
       {"mapa", decodeMapa, "address", "u32 and u64, shared::cluster and generic"},

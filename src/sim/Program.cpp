@@ -336,7 +336,7 @@ std::vector<const Instruction *> allInstructions() {
          {scalarInstructions, floatInstructions, conversionInstructions,
           memoryInstructions, controlInstructions, warpInstructions,
           barrierInstructions, mbarrierInstructions, tmaInstructions,
-          wgmmaInstructions}) {
+          wgmmaInstructions, matrixInstructions}) {
       std::vector<Instruction> more = unit();
       all.insert(all.end(), more.begin(), more.end());
     }

@@ -185,12 +185,16 @@ std::vector<Instruction> controlInstructions();
 std::vector<Instruction> warpInstructions();    ///< shfl, vote, elect, ...
 std::vector<Instruction> barrierInstructions(); ///< bar, barrier, fence, membar
 std::vector<Instruction> mbarrierInstructions();
-std::vector<Instruction> tmaInstructions();     ///< cp.async.bulk..., prefetch
+std::vector<Instruction> tmaInstructions();     ///< cp.async..., prefetch
 std::vector<Instruction> wgmmaInstructions();   ///< and setmaxnreg
+std::vector<Instruction> matrixInstructions();  ///< mma, wmma, ldmatrix, ...
 
 /// bar.warp.sync, which shares its opcode with the barriers of a CTA.
 void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op);
+
+/// wmma, of the table of matrix instructions.
+void decodeWmma(Decoder &decoder, const ptx::Instruction &instruction, Op &op);
 
 /// The table of all of them by opcode.
 const Instruction *findInstruction(const std::string &opcode);

@@ -240,6 +240,20 @@ static void decodePermuteAs(Decoder &decoder,
       [](U32 a, U32 b, U32 c) { return permute<mode>(a, b, c); });
 }
 
+/// LLVM leaves a source that no byte is taken from unwritten; it must not make
+/// the result unknown, so the other one stands for it.
+static void dropUnselected(const ptx::Operand &selection, Op &op) {
+  if (selection.kind != ptx::Operand::Kind::immediate)
+    return;
+  bool isFirstTaken = false, isSecondTaken = false;
+  for (int i = 0; i < 4; ++i)
+    (selection.bits >> (4 * i) & 4 ? isSecondTaken : isFirstTaken) = true;
+  if (!isSecondTaken)
+    op.src[1] = op.src[0];
+  if (!isFirstTaken)
+    op.src[0] = op.src[1];
+}
+
 static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
   expectModifiers(decoder, instruction,
@@ -257,6 +271,7 @@ static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("rc16"))
     return decodePermuteAs<Permute::rc16>(decoder, instruction, op);
   decodePermuteAs<Permute::any>(decoder, instruction, op);
+  dropUnselected(instruction.operands[3], op);
 }
 
 std::vector<Instruction> scalarLogicInstructions() {

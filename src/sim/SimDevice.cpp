@@ -231,6 +231,13 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   if (required != entry.directives.end())
     for (std::size_t i = 0; i < required->second.size() && i < 3; ++i)
       config.cluster[i] = static_cast<std::uint32_t>(required->second[i]);
+  if (description.cluster != sim::Dim3{1, 1, 1} &&
+      description.cluster != config.cluster)
+    userError("{} is launched with clusters of {}x{}x{}; its PTX requires "
+              "{}x{}x{}",
+              entry.name, description.cluster[0], description.cluster[1],
+              description.cluster[2], config.cluster[0], config.cluster[1],
+              config.cluster[2]);
   for (int axis = 0; axis < 3; ++axis)
     if (config.grid[axis] == 0 || config.block[axis] == 0 ||
         config.cluster[axis] == 0 ||

@@ -1,8 +1,8 @@
-// TmaInstructions: bulk copies, tiled by a tensor map or plain.
+// TmaInstructions: bulk copies and reductions of boxes of a tensor map.
 //
 // A copy is work of its own (Cluster::enqueue): it reads and writes when the
 // order says, and then signals its mbarrier or its group.
-#include "sim/Access.h"
+#include "sim/Bulk.h"
 #include "sim/TensorMapImage.h"
 #include "support/Error.h"
 
@@ -15,10 +15,9 @@ namespace {
 struct TensorCopy {
   int rank = 0;
   bool isStore = false;
-  bool isMulticast = false;
-  Reg destination, map, barrier, mask, source;
-  std::int64_t destinationOffset = 0, mapOffset = 0, barrierOffset = 0,
-               sourceOffset = 0;
+  AddressOperand destination, map, barrier, source;
+  Reg mask; ///< not valid: no multicast
+  std::optional<ReductionKind> reduction;
   std::vector<Reg> coordinates;
 };
 
@@ -28,6 +27,7 @@ struct Box {
   std::array<std::int64_t, 5> start{};
   int elementBytes = 1;
   std::uint32_t bytes = 0;
+  std::optional<Reduction> reduction;
 };
 } // namespace
 
@@ -123,10 +123,11 @@ static bool gatherRow(Machine &machine, const Box &box,
   return isWritten;
 }
 
-/// Write one row of a box to the tensor, leaving out what lies outside.
+/// Write one row of a box to the tensor, leaving out what lies outside, or
+/// reduce it into the tensor.
 static void scatterRow(Machine &machine, const Box &box,
                        const std::array<std::int64_t, 5> &at,
-                       const std::vector<std::uint8_t> &row) {
+                       const std::uint8_t *row) {
   std::uint64_t address;
   if (!isRowInside(box, at, address))
     return;
@@ -136,9 +137,14 @@ static void scatterRow(Machine &machine, const Box &box,
     if (x < 0 || x >= static_cast<std::int64_t>(box.map.dims[0]))
       continue;
     std::uint64_t begin = address + x * box.elementBytes;
-    std::memcpy(region->at(begin), row.data() + i * box.elementBytes,
-                box.elementBytes);
-    region->valid.set(begin - region->base, box.elementBytes);
+    const std::uint8_t *element = row + i * box.elementBytes;
+    Place to{region->at(begin), &region->valid, begin - region->base};
+    if (box.reduction) {
+      reduceGlobal(*box.reduction, to, element, box.elementBytes);
+      continue;
+    }
+    std::memcpy(to.data, element, box.elementBytes);
+    to.markWritten(box.elementBytes);
   }
 }
 
@@ -160,24 +166,47 @@ static void loadBox(Machine &machine, const Box &box, Cta &cta,
     bool isWritten = gatherRow(machine, box, at, row);
     forEachChunk(destination + offset, row.size(), box.map.swizzle,
                  [&](std::uint32_t to, std::size_t from, std::size_t bytes) {
-                   std::memcpy(cta.shared.data() + to, row.data() + from, bytes);
+                   std::memcpy(cta.shared.data() + to, row.data() + from,
+                               bytes);
                    if (isWritten)
                      cta.sharedValid.set(to, bytes);
                  });
   });
 }
 
-static void storeBox(Machine &machine, const Box &box, Cta &cta,
-                     std::uint32_t source) {
-  std::vector<std::uint8_t> row(box.map.box[0] * box.elementBytes);
-  forEachRow(box, [&](std::uint32_t offset,
-                      const std::array<std::int64_t, 5> &at) {
-    forEachChunk(source + offset, row.size(), box.map.swizzle,
+/// The box as it lies in shared memory, its rows one after another.
+static void readTile(const Box &box, const Cta &cta, std::uint32_t source,
+                     std::vector<std::uint8_t> &tile) {
+  tile.resize(box.bytes);
+  std::size_t rowBytes = box.map.box[0] * box.elementBytes;
+  for (std::size_t offset = 0; offset < tile.size(); offset += rowBytes)
+    forEachChunk(source + static_cast<std::uint32_t>(offset), rowBytes,
+                 box.map.swizzle,
                  [&](std::uint32_t from, std::size_t to, std::size_t bytes) {
-                   std::memcpy(row.data() + to, cta.shared.data() + from, bytes);
+                   std::memcpy(tile.data() + offset + to,
+                               cta.shared.data() + from, bytes);
                  });
-    scatterRow(machine, box, at, row);
-  });
+}
+
+static void storeBox(Machine &machine, const Box &box,
+                     const std::vector<std::uint8_t> &tile) {
+  forEachRow(box,
+             [&](std::uint32_t offset, const std::array<std::int64_t, 5> &at) {
+               scatterRow(machine, box, at, tile.data() + offset);
+             });
+}
+
+/// What a reduction does to the elements of a map.
+static Reduction reductionOf(Warp &warp, const Op &op, ReductionKind kind,
+                             const TensorMap &map, int lane) {
+  std::optional<ptx::ScalarType> type = reducedType(map.type);
+  Reduction reduction{kind, type.value_or(ptx::ScalarType::b8)};
+  if (!reduction.isKnown())
+    warp.machine().fault("tensor-map", warp, op, LaneMask(1) << lane,
+                         fmt::format("the operation {} is not one of tensors "
+                                     "of {}",
+                                     name(kind), kiln::name(map.type)));
+  return reduction;
 }
 
 /// Read the map and the coordinates of one lane, with the hardware's rules.
@@ -185,23 +214,31 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   LaneMask bit = LaneMask(1) << lane;
   Machine &machine = warp.machine();
   Accessor accessor(warp, op, "reading a tensor map");
-  Place place = accessor.locate(
-      Space::generic, warp.read(copy.map, lane) + copy.mapOffset,
-      kTensorMapBytes, 64, lane, false);
+  Place place = accessor.locate(Space::generic, copy.map.read(warp, op, lane),
+                                kTensorMapBytes, 64, lane, false);
   std::optional<TensorMap> map = decode(place.data);
   if (!map)
     machine.fault("tensor-map", warp, op, bit,
                   "the bytes at the tensor map's address are no tensor map");
-  Box box{*map};
+  // A box spans what it takes every n-th element of; the innermost dimension
+  // has no stride.
+  for (std::size_t i = 1; i < map->box.size(); ++i)
+    map->box[i] =
+        (map->box[i] + map->element_strides[i] - 1) / map->element_strides[i];
+  Box box;
+  box.map = *map;
   if (static_cast<int>(map->dims.size()) != copy.rank)
     machine.fault("tensor-map", warp, op, bit,
                   fmt::format("the tensor map has {} dimensions, the "
                               "instruction {}",
                               map->dims.size(), copy.rank));
+  if (copy.reduction)
+    box.reduction = reductionOf(warp, op, *copy.reduction, *map, lane);
   box.elementBytes = size_bytes(map->type);
   box.bytes = static_cast<std::uint32_t>(box.elementBytes);
   for (int i = 0; i < copy.rank; ++i) {
-    box.start[i] = static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
+    box.start[i] =
+        static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
     box.bytes *= map->box[i];
     if (warp.poison(copy.coordinates[i]) & bit)
       machine.fault("uninitialized-address", warp, op, bit,
@@ -228,62 +265,25 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   return box;
 }
 
-/// A shared address of a copy, checked for its whole length.
-static std::uint32_t sharedAddress(Warp &warp, const Op &op, const Reg &reg,
-                                   std::int64_t offset, std::uint32_t bytes,
-                                   std::size_t alignment, int lane,
-                                   Cta **owner) {
-  std::uint64_t address = warp.read(reg, lane) + offset;
-  if (address >> kWindowShift == kSharedWindow >> kWindowShift)
-    address -= kSharedWindow;
-  Accessor(warp, op, "a bulk copy")
-      .locateShared(address, bytes, alignment, lane, owner);
-  return static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
-}
-
-/// Tell an mbarrier that bytes have arrived.
-static void signal(Machine &machine, Warp &warp, const Op &op, int lane,
-                   Cta &cta, std::uint32_t address, std::uint32_t bytes) {
-  auto found = cta.mbarriers.find(address);
-  if (found == cta.mbarriers.end())
-    machine.fault("mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
-                  fmt::format("a copy completes on shared address {}, where "
-                              "there is no initialised mbarrier",
-                              address));
-  found->second.txCount -= bytes;
-  settlePhase(found->second, cta.cluster());
-}
-
 static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
   Cluster &cluster = warp.cta().cluster();
   forEachLane(active, [&](int lane) {
     Box box = readBox(warp, op, copy, lane);
-    Cta *owner = nullptr, *barrierOwner = nullptr;
-    std::uint32_t destination =
-        sharedAddress(warp, op, copy.destination, copy.destinationOffset,
-                      box.bytes, 128, lane, &owner);
-    std::uint32_t barrier = sharedAddress(
-        warp, op, copy.barrier, copy.barrierOffset, 8, 8, lane, &barrierOwner);
-    std::uint32_t mask = 1u << owner->rankInCluster();
-    if (copy.isMulticast)
-      mask = static_cast<std::uint32_t>(warp.read(copy.mask, lane)) & 0xffff;
-    if (mask >> cluster.size())
-      warp.machine().fault("tma-multicast", warp, op, LaneMask(1) << lane,
-                           fmt::format("the mask {:#x} names CTAs outside a "
-                                       "cluster of {}",
-                                       mask, cluster.size()));
-    for (; mask; mask &= mask - 1) {
-      int rank = std::countr_zero(mask);
-      Cta &target = cluster.cta(rank);
-      Cta &signalled = copy.isMulticast ? target : *barrierOwner;
-      cluster.enqueue([&warp, &op, lane, box, &target, &signalled, destination,
-                       barrier] {
-        Machine &machine = warp.machine();
-        loadBox(machine, box, target, destination);
-        signal(machine, warp, op, lane, signalled, barrier, box.bytes);
-      });
-    }
+    SharedRange destination =
+        sharedRange(warp, op, copy.destination, box.bytes, 128, lane);
+    SharedRange barrier = sharedRange(warp, op, copy.barrier, 8, 8, lane);
+    std::uint32_t mask =
+        multicastMask(warp, op, copy.mask, *destination.owner, lane);
+    forEachCta(cluster, mask, [&](Cta &target) {
+      Cta &signalled = copy.mask.isValid() ? target : *barrier.owner;
+      checkNotRead(warp, op, lane, target, destination.address, box.bytes);
+      cluster.enqueue(
+          [&warp, &op, lane, box, &target, &signalled, destination, barrier] {
+            loadBox(warp.machine(), box, target, destination.address);
+            completeTx(warp, op, lane, signalled, barrier.address, box.bytes);
+          });
+    });
   });
   return Step::next;
 }
@@ -292,36 +292,15 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
   forEachLane(active, [&](int lane) {
     Box box = readBox(warp, op, copy, lane);
-    Cta *owner = nullptr;
-    std::uint32_t source =
-        sharedAddress(warp, op, copy.source, copy.sourceOffset, box.bytes, 128,
-                      lane, &owner);
-    warp.bulk[lane].open.push_back(
-        warp.cta().cluster().enqueue([&warp, box, owner, source] {
-          storeBox(warp.machine(), box, *owner, source);
-        }));
-  });
-  return Step::next;
-}
-
-static Step commitBulk(Warp &warp, const Op &, LaneMask active) {
-  forEachLane(active, [&](int lane) {
-    BulkGroups &groups = warp.bulk[lane];
-    groups.committed.push_back(std::move(groups.open));
-    groups.open.clear();
-  });
-  return Step::next;
-}
-
-/// Wait until at most `imm` groups are in flight: what must be done is done now.
-static Step waitBulk(Warp &warp, const Op &op, LaneMask active) {
-  forEachLane(active, [&](int lane) {
-    auto &committed = warp.bulk[lane].committed;
-    while (committed.size() > static_cast<std::size_t>(op.imm)) {
-      for (const auto &work : committed.front())
-        warp.cta().cluster().complete(work);
-      committed.pop_front();
-    }
+    SharedRange source =
+        sharedRange(warp, op, copy.source, box.bytes, 128, lane);
+    auto tile = std::make_shared<std::vector<std::uint8_t>>();
+    warp.bulk[lane].open.push_back(enqueueStore(
+        warp.cta().cluster(),
+        [box, source, tile] {
+          readTile(box, *source.owner, source.address, *tile);
+        },
+        [&warp, box, tile] { storeBox(warp.machine(), box, *tile); }));
   });
   return Step::next;
 }
@@ -331,7 +310,7 @@ static Step nothing(Warp &, const Op &, LaneMask) { return Step::next; }
 /// [map, {coordinates}]
 static void decodeMapOperand(Decoder &decoder, const ptx::Operand &operand,
                              TensorCopy &copy) {
-  copy.map = decoder.address(operand, copy.mapOffset);
+  copy.map = AddressOperand::decode(decoder, operand);
   copy.coordinates = decoder.vector(operand.elements.at(1), 4);
 }
 
@@ -350,44 +329,35 @@ static void decodeTensorCopy(Decoder &decoder,
     op.handler = nothing;
     return;
   }
-  copy.isStore = instruction.modifiers.size() > 3 &&
-                 instruction.has("bulk_group");
+  copy.isStore =
+      instruction.modifiers.size() > 3 && instruction.has("bulk_group");
   if (copy.isStore) {
     decodeMapOperand(decoder, operands.at(0), copy);
-    copy.source = decoder.address(operands.at(1), copy.sourceOffset);
+    copy.source = AddressOperand::decode(decoder, operands.at(1));
+    if (instruction.has("reduce"))
+      copy.reduction = reductionKind(decoder, instruction);
     op.handler = storeTensor;
   } else {
-    copy.destination = decoder.address(operands.at(0), copy.destinationOffset);
+    copy.destination = AddressOperand::decode(decoder, operands.at(0));
     decodeMapOperand(decoder, operands.at(1), copy);
-    copy.barrier = decoder.address(operands.at(2), copy.barrierOffset);
-    copy.isMulticast = instruction.has("multicast::cluster");
-    if (copy.isMulticast)
+    copy.barrier = AddressOperand::decode(decoder, operands.at(2));
+    if (instruction.has("multicast::cluster"))
       copy.mask = decoder.reg(operands.at(3), 2);
     op.handler = loadTensor;
   }
   if (static_cast<int>(copy.coordinates.size()) != copy.rank)
-    decoder.refuse(instruction, fmt::format("{} coordinates for rank {}",
-                                            copy.coordinates.size(), copy.rank));
+    decoder.refuse(instruction,
+                   fmt::format("{} coordinates for rank {}",
+                               copy.coordinates.size(), copy.rank));
   op.extra = std::make_shared<TensorCopy>(std::move(copy));
 }
 
 static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
   if (!instruction.has("bulk"))
-    decoder.refuse(instruction, "cp.async without .bulk");
-  if (instruction.has("commit_group")) {
-    op.handler = commitBulk;
-    return;
-  }
-  if (instruction.has("wait_group")) {
-    op.imm = static_cast<std::int64_t>(instruction.operands.at(0).bits);
-    op.handler = waitBulk;
-    return;
-  }
+    return decodeAsyncCopy(decoder, instruction, op);
   if (!instruction.has("tensor"))
-    decoder.refuse(instruction, "bulk copies without a tensor map");
-  if (instruction.opcode == "cp" && instruction.has("reduce"))
-    decoder.refuse(instruction, "bulk reductions");
+    return decodeBulkCopy(decoder, instruction, op);
   decodeTensorCopy(decoder, instruction, op);
 }
 
@@ -398,7 +368,8 @@ static void decodePrefetch(Decoder &, const ptx::Instruction &, Op &op) {
 std::vector<Instruction> tmaInstructions() {
   return {
       {"cp", decodeCopy, "tma",
-       "async.bulk.tensor tiled loads (multicast too) and stores, groups"},
+       "async and its groups and mbarrier arrivals; async.bulk plain and "
+       "tensor tiled, multicast too; reduce.async.bulk of both; groups"},
       {"prefetch", decodePrefetch, "tma", "every form; no effect"},
       {"prefetchu", decodePrefetch, "tma", "no effect"},
       {"createpolicy", decodePrefetch, "tma", "no effect"},

@@ -165,6 +165,8 @@ bool Warp::run(int limit) {
         continue;
       }
     }
+    if (hasChecks && !wgmma.held.empty())
+      checkHeld(op, active);
     if (hasChecks && op.isArithmetic)
       joinPoison(op, active);
     switch (op.handler(*this, op, active)) {
@@ -186,6 +188,30 @@ bool Warp::run(int limit) {
   if (!groups_.empty())
     next_ = (next_ + 1) % groups_.size();
   return true; // it ran, or it arrived where its lanes meet
+}
+
+void Warp::checkHeld(const Op &op, LaneMask active) {
+  auto check = [&](const Reg &reg) {
+    if (!reg.isValid())
+      return;
+    for (const WgmmaQueue::Held &held : wgmma.held) {
+      if (std::find(held.registers.begin(), held.registers.end(), reg.index) ==
+          held.registers.end())
+        continue;
+      SourceLine line = machine().sourceLine(*held.op->origin);
+      machine().fault(
+          "wgmma-register-in-flight", *this, op, active,
+          fmt::format("this touches an accumulator of the wgmma at {}:{}, "
+                      "which no wgmma.wait_group has covered",
+                      line.file, line.line));
+    }
+  };
+  check(op.dst);
+  check(op.dst2);
+  for (const Reg &reg : op.src)
+    check(reg);
+  for (const Reg &reg : op.list)
+    check(reg);
 }
 
 void Warp::joinPoison(const Op &op, LaneMask active) {

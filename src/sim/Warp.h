@@ -43,11 +43,18 @@ struct Pending;
 
 /// What a warp has issued to the tensor core, counted in order.
 struct WgmmaQueue {
-  std::uint64_t issued = 0;              ///< multiplications
-  std::deque<std::uint64_t> groups;      ///< per open group: issued at commit
+  std::uint64_t issued = 0;         ///< multiplications
+  std::deque<std::uint64_t> groups; ///< per open group: issued at commit
+  /// Accumulators of products this warp has not waited for, oldest first.
+  struct Held {
+    std::uint64_t number;
+    const Op *op;
+    std::vector<std::uint32_t> registers; ///< Reg::index
+  };
+  std::deque<Held> held;
 };
 
-/// Groups of asynchronous bulk copies of one thread, oldest first.
+/// Groups of asynchronous copies of one thread, oldest first.
 struct BulkGroups {
   std::vector<std::shared_ptr<Pending>> open; ///< not committed
   std::deque<std::vector<std::shared_ptr<Pending>>> committed;
@@ -143,9 +150,12 @@ public:
   std::uint32_t clusterGeneration = 0; ///< of the cluster barrier, at arrival
   WgmmaQueue wgmma;
   std::array<BulkGroups, kLanes> bulk; ///< bulk copies, per thread
+  std::array<BulkGroups, kLanes> asyncCopies; ///< cp.async, per thread
 
 private:
   void settle();
+  /// End the launch where `op` touches an accumulator in flight.
+  void checkHeld(const Op &op, LaneMask active);
   /// Results of an instruction are unwritten where a source is.
   void joinPoison(const Op &op, LaneMask active);
 

@@ -23,16 +23,6 @@ struct Product {
 };
 } // namespace
 
-/// All non-exited lanes of a warp must be here.
-static void checkAligned(Warp &warp, const Op &op, LaneMask active) {
-  if (active != warp.live())
-    warp.machine().fault(
-        "divergent-aligned", warp, op, active,
-        fmt::format("{} is for whole warps and {} of {} lanes reached it",
-                    op.origin->fullOpcode(), countLanes(active),
-                    countLanes(warp.live())));
-}
-
 /// The first warp of a warp's warpgroup.
 static int groupBase(const Warp &warp) {
   return warp.index() / kWarpsPerGroup * kWarpsPerGroup;
@@ -101,6 +91,49 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
   }
 }
 
+/// The 16-byte chunks of shared memory that a product reads.
+static std::vector<std::uint32_t> chunksOf(const Cta &cta,
+                                           const ProductShape &shape,
+                                           std::uint64_t descriptorA,
+                                           std::uint64_t descriptorB) {
+  std::vector<std::uint32_t> chunks;
+  for (bool isA : {true, false}) {
+    OperandView view = viewOf(isA ? descriptorA : descriptorB, shape, isA);
+    int perChunk = 16 / view.elementBytes;
+    int rowStep = view.isKMajor ? 1 : perChunk;
+    int columnStep = view.isKMajor ? perChunk : 1;
+    for (int row = 0; row < view.rows; row += rowStep)
+      for (int k = 0; k < view.k; k += columnStep) {
+        std::uint32_t chunk =
+            (view.address(row, k) - kFirstSharedAddress) / 16;
+        if (chunk < cta.readers.size())
+          chunks.push_back(chunk);
+      }
+  }
+  return chunks;
+}
+
+/// From now on, until somebody has waited for it, a product may read.
+static void beginReading(Cta &cta, TensorCoreQueue &queue,
+                         std::uint64_t number, const Op &op,
+                         std::vector<std::uint32_t> chunks) {
+  for (std::uint32_t chunk : chunks) {
+    ++cta.readers[chunk].count;
+    cta.readers[chunk].last = &op;
+  }
+  queue.reading.push_back({number, std::move(chunks)});
+}
+
+/// Products up to `number` have been waited for.
+static void endReading(Cta &cta, TensorCoreQueue &queue,
+                       std::uint64_t number) {
+  while (!queue.reading.empty() && queue.reading.front().number <= number) {
+    for (std::uint32_t chunk : queue.reading.front().chunks)
+      --cta.readers[chunk].count;
+    queue.reading.pop_front();
+  }
+}
+
 static Step issue(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
   const auto &product = *static_cast<const Product *>(op.extra.get());
@@ -114,6 +147,13 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
   bool isAdded = product.scaleD.isValid()
                      ? (warp.pred(product.scaleD) & active) != 0
                      : product.isScaleDOne;
+  bool hasChecks = warp.machine().config().hasChecks;
+  if (hasChecks) {
+    std::vector<std::uint32_t> registers;
+    for (const Reg &reg : product.accumulator)
+      registers.push_back(reg.index);
+    warp.wgmma.held.push_back({number, &op, std::move(registers)});
+  }
   TensorCoreQueue &queue = cta.tensorCores[groupBase(warp) / kWarpsPerGroup];
   if (number == queue.formed + queue.waiting.size())
     queue.waiting.push_back({&op, descriptorA, descriptorB, isAdded, 0});
@@ -131,6 +171,9 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
       [group, &op, descriptorA, descriptorB, isAdded] {
         multiply(group, op, descriptorA, descriptorB, isAdded);
       });
+  if (hasChecks)
+    beginReading(cta, queue, number, op,
+                 chunksOf(cta, product.shape, descriptorA, descriptorB));
   // In order: doing one does all before it.
   queue.inFlight.push_back({number, work});
   cta.cluster().enqueue([&queue, number] { queue.finish(number); });
@@ -171,8 +214,13 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
     return Step::blocked;
   }
   warp.group().wait = {};
-  if (issued)
+  if (issued) {
     queue.finish(issued - 1);
+    endReading(warp.cta(), queue, issued - 1);
+    auto &held = warp.wgmma.held;
+    while (!held.empty() && held.front().number < issued)
+      held.pop_front();
+  }
   groups.erase(groups.begin(), groups.end() - static_cast<std::ptrdiff_t>(keep));
   return Step::next;
 }
@@ -264,7 +312,7 @@ std::vector<Instruction> wgmmaInstructions() {
   return {
       {"wgmma", decodeWgmma, "wgmma",
        "fence, commit_group, wait_group, mma_async with both operands in shared "
-       "memory: f16, bf16, tf32, e4m3 and e5m2 into f32"},
+       "memory: f16, bf16, tf32, e4m3 and e5m2 into f32, s8 and u8 into s32"},
       {"setmaxnreg", decodeSetmaxnreg, "wgmma", "inc and dec"},
   };
 }

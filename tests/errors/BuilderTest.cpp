@@ -99,7 +99,7 @@ TEST(BuilderErrors, TensorMaps) {
   KernelBuilder kb("k", {.threads = 32});
   refused(
       __LINE__, [&] { kb.tensor_map("a", f16, {4, 4, 8}, {}); },
-      "tensor map 'a' has 3 dimensions; 1 or 2 are supported");
+      "tensor map 'a' has 3 dimensions and a tile of 0");
   refused(
       __LINE__, [&] { kb.tensor_map("b", f16, {4, 8}, {.tile = {8}}); },
       "tensor map 'b' has 2 dimensions and a tile of 1");

@@ -87,11 +87,12 @@ TEST_F(ValueErrors, EightBitFloats) {
   Value byte = bytes(0);
   refused(
       __LINE__, [&] { byte + byte; },
-      "'+' was applied to e4m3; cast it to f16 or f32 first");
+      "'+' was applied to e4m3, which can be loaded, stored and multiplied by "
+      "wgmma, and not computed with");
   refused(
       __LINE__, [&] { cast(real, e5m2); },
-      "cast from f32 to e5m2 is not supported yet; f16, bf16, f32 and f64 "
-      "are");
+      "there is no cast from f32 to e5m2; 8-bit floats are loaded, stored and "
+      "multiplied");
 }
 
 TEST_F(ValueErrors, ConstantOfAValue) {

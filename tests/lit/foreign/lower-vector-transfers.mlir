@@ -1,6 +1,4 @@
 // Transfers of whole rows become vector accesses of the memory they lie in.
-// Not lowered: convert-gpu-to-nvvm leaves one-dimensional transfers as they are.
-// XFAIL: *
 // RUN: %kiln emit %s --target sm_90 --ir ptx | FileCheck %s
 
 // CHECK: .visible .entry add_rows(

@@ -1,0 +1,21 @@
+// dependent_launch.h: a kernel that begins before the one ahead of it ends.
+//
+// Launched as a programmatic dependent, a kernel may start while its
+// predecessor runs: it sets up barriers and maps, and waits before it touches
+// what the predecessor writes. Launched plainly, both do nothing.
+#pragma once
+
+#include <source_location>
+
+namespace kiln {
+
+/// Wait until the kernels this one depends on have ended and their writes are
+/// visible (griddepcontrol.wait).
+void wait_for_dependencies(
+    std::source_location where = std::source_location::current());
+/// Let the kernels that depend on this one start, as soon as every CTA has said
+/// so or ended (griddepcontrol.launch_dependents).
+void launch_dependents(
+    std::source_location where = std::source_location::current());
+
+} // namespace kiln

@@ -1,0 +1,140 @@
+// Cluster: ids, barrier and remote shared memory of a cluster.
+#include "kiln/cluster.h"
+#include "dsl/State.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+/// Take the cluster of the options into the contract.
+void KernelBuilder::State::setCluster() {
+  const ClusterShape &cluster = options.cluster;
+  std::int64_t ctas = std::int64_t(cluster.x) * cluster.y * cluster.z;
+  if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
+      ctas > device.max_cluster_ctas)
+    userErrorAt(where,
+                "kernel {} has clusters of {}x{}x{} CTAs; {} takes 1 to {} in "
+                "all, at least 1 along each axis",
+                name, cluster.x, cluster.y, cluster.z, options.target,
+                device.max_cluster_ctas);
+  contract.cluster = {cluster.x, cluster.y, cluster.z};
+}
+
+int KernelBuilder::State::clusterCtas() const {
+  return contract.cluster[0] * contract.cluster[1] * contract.cluster[2];
+}
+
+void checkCluster(const KernelBuilder::State &state) {
+  static constexpr const char *kAxes[] = {"x", "y", "z"};
+  for (int axis = 0; axis < 3; ++axis) {
+    const Dim &grid = state.contract.grid[axis];
+    int cluster = state.contract.cluster[axis];
+    if (grid.is_constant() && grid.constant() % cluster != 0)
+      userErrorAt(
+          state.where,
+          "the grid of kernel {} has {} CTAs along {}; with clusters of "
+          "{} it must be a multiple of {}",
+          state.name, grid.constant(), kAxes[axis], cluster, cluster);
+  }
+}
+
+mlir::Value
+KernelBuilder::State::remoteAddress(mlir::Value address, const At &rank,
+                                    const std::source_location &where_) {
+  auto *literal = std::get_if<std::int64_t>(&rank.operand());
+  if (literal && (*literal < 0 || *literal >= clusterCtas()))
+    userErrorAt(rank.where(), "there is no CTA {} in a cluster of {}", *literal,
+                clusterCtas());
+  return mlir::NVVM::MapaOp::create(builder, at(where_), pointer(7), address,
+                                    use(rank, Type::i32));
+}
+
+/// A special register of the cluster.
+template <typename Op> static Value read(const std::source_location &where) {
+  auto &state = KernelBuilder::State::current(where);
+  mlir::Value value =
+      Op::create(state.builder, state.at(where), state.builder.getI32Type());
+  return state.wrap(value, Type::i32);
+}
+
+Value cluster_id(Axis axis, std::source_location where) {
+  switch (axis) {
+  case Axis::x:
+    return read<mlir::NVVM::ClusterIdXOp>(where);
+  case Axis::y:
+    return read<mlir::NVVM::ClusterIdYOp>(where);
+  default:
+    return read<mlir::NVVM::ClusterIdZOp>(where);
+  }
+}
+
+Value cta_in_cluster(Axis axis, std::source_location where) {
+  switch (axis) {
+  case Axis::x:
+    return read<mlir::NVVM::BlockInClusterIdXOp>(where);
+  case Axis::y:
+    return read<mlir::NVVM::BlockInClusterIdYOp>(where);
+  default:
+    return read<mlir::NVVM::BlockInClusterIdZOp>(where);
+  }
+}
+
+Value cluster_rank(std::source_location where) {
+  return read<mlir::NVVM::ClusterId>(where);
+}
+
+Value cluster_size(std::source_location where) {
+  return read<mlir::NVVM::ClusterDim>(where);
+}
+
+/// Whole warps meet at the barrier.
+static KernelBuilder::State &stateOfAll(const char *what,
+                                        const std::source_location &where) {
+  auto &state = KernelBuilder::State::current(where);
+  if (state.isOneThread)
+    userErrorAt(where,
+                "{} stands inside one_thread; every thread of the cluster "
+                "meets at its barrier",
+                what);
+  return state;
+}
+
+void cluster_arrive(std::source_location where) {
+  auto &state = stateOfAll("cluster_arrive", where);
+  mlir::NVVM::ClusterArriveOp::create(state.builder, state.at(where),
+                                      state.builder.getUnitAttr());
+}
+
+void cluster_arrive_relaxed(std::source_location where) {
+  auto &state = stateOfAll("cluster_arrive_relaxed", where);
+  mlir::NVVM::ClusterArriveRelaxedOp::create(state.builder, state.at(where),
+                                             state.builder.getUnitAttr());
+}
+
+void cluster_wait(std::source_location where) {
+  auto &state = stateOfAll("cluster_wait", where);
+  mlir::NVVM::ClusterWaitOp::create(state.builder, state.at(where),
+                                    state.builder.getUnitAttr());
+}
+
+void cluster_sync(std::source_location where) {
+  cluster_arrive(where);
+  cluster_wait(where);
+}
+
+RemoteTile map_shared(const SharedTile &tile, At rank,
+                      std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  if (tile.is_transposed())
+    userErrorAt(where, "map_shared takes a tile as it is stored, not its "
+                       "transpose; swap the indices instead");
+  mlir::Value address =
+      state.remoteAddress(state.use(tile.address(), where), rank, where);
+  return RemoteTile(state.wrap(address, Type::u32), tile.layout());
+}
+
+Element RemoteTile::operator()(At row, At column) const {
+  // The same offsets; the address carries its space with it.
+  return SharedTile(address_, layout_)(row, column);
+}
+
+} // namespace kiln

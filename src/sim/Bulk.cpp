@@ -1,0 +1,152 @@
+// Bulk: addresses, mbarriers and groups of copies.
+#include "sim/Bulk.h"
+#include "support/Error.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+AddressOperand AddressOperand::decode(Decoder &decoder,
+                                      const ptx::Operand &operand) {
+  AddressOperand result;
+  result.base = decoder.address(operand, result.offset);
+  return result;
+}
+
+std::uint64_t AddressOperand::read(Warp &warp, const Op &op, int lane) const {
+  LaneMask bit = LaneMask(1) << lane;
+  if (warp.machine().config().hasChecks && (warp.poison(base) & bit))
+    warp.machine().fault("uninitialized-address", warp, op, bit,
+                         "the address depends on bytes that nobody wrote");
+  return warp.read(base, lane) + static_cast<std::uint64_t>(offset);
+}
+
+Place SharedRange::in(Cta &cta) const {
+  std::size_t at = address - kFirstSharedAddress;
+  return {cta.shared.data() + at, &cta.sharedValid, at, &cta};
+}
+
+SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
+                        std::uint32_t bytes, std::size_t alignment, int lane) {
+  std::uint64_t address = operand.read(warp, op, lane);
+  if (address >> kWindowShift == kSharedWindow >> kWindowShift)
+    address -= kSharedWindow;
+  SharedRange range;
+  Accessor(warp, op, "an asynchronous copy")
+      .locateShared(address, bytes, alignment, lane, &range.owner);
+  range.address =
+      static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
+  range.bytes = bytes;
+  return range;
+}
+
+void checkNotRead(Warp &warp, const Op &op, int lane, const Cta &target,
+                  std::uint32_t destination, std::uint32_t bytes) {
+  if (!warp.machine().config().hasChecks)
+    return;
+  const Op *reader = target.readerOf(destination - kFirstSharedAddress, bytes);
+  if (!reader)
+    return;
+  SourceLine line = warp.machine().sourceLine(*reader->origin);
+  warp.machine().fault(
+      "wgmma-operand-reuse", warp, op, LaneMask(1) << lane,
+      fmt::format(
+          "this copy writes shared memory from address {} on that the "
+          "wgmma at {}:{} may still be reading; no wgmma.wait_group has "
+          "covered it",
+          destination, line.file, line.line));
+}
+
+void copyBytes(const Place &to, const Place &from, std::size_t bytes) {
+  std::memcpy(to.data, from.data, bytes);
+  if (from.isWritten(bytes))
+    return to.markWritten(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (Place{from.data, from.valid, from.offset + i}.isWritten(1))
+      Place{to.data, to.valid, to.offset + i}.markWritten(1);
+}
+
+void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
+                std::uint32_t barrier, std::uint32_t bytes) {
+  auto found = cta.mbarriers.find(barrier);
+  if (found == cta.mbarriers.end())
+    warp.machine().fault(
+        "mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
+        fmt::format("a copy completes on shared address {}, where "
+                    "there is no initialised mbarrier",
+                    barrier));
+  found->second.txCount -= bytes;
+  settlePhase(found->second, cta.cluster());
+}
+
+std::uint32_t multicastMask(Warp &warp, const Op &op, Reg mask,
+                            const Cta &owner, int lane) {
+  if (!mask.isValid())
+    return 1u << owner.rankInCluster();
+  auto named = static_cast<std::uint32_t>(warp.read(mask, lane)) & 0xffff;
+  std::size_t size = warp.cta().cluster().size();
+  if (named >> size)
+    warp.machine().fault("tma-multicast", warp, op, LaneMask(1) << lane,
+                         fmt::format("the mask {:#x} names CTAs outside a "
+                                     "cluster of {}",
+                                     named, size));
+  return named;
+}
+
+std::shared_ptr<Pending> enqueueStore(Cluster &cluster,
+                                      std::function<void()> read,
+                                      std::function<void()> write) {
+  auto reading = cluster.enqueue(std::move(read));
+  auto writing = cluster.enqueue([&cluster, reading, write = std::move(write)] {
+    cluster.complete(reading);
+    write();
+  });
+  writing->reading = reading;
+  return writing;
+}
+
+void commitGroup(BulkGroups &groups) {
+  groups.committed.push_back(std::move(groups.open));
+  groups.open.clear();
+}
+
+void waitGroups(Cluster &cluster, BulkGroups &groups, std::size_t keep) {
+  while (groups.committed.size() > keep) {
+    for (const auto &work : groups.committed.front())
+      cluster.complete(work);
+    groups.committed.pop_front();
+  }
+}
+
+void waitReads(Cluster &cluster, BulkGroups &groups, std::size_t keep) {
+  auto &committed = groups.committed;
+  std::size_t waited = committed.size() > keep ? committed.size() - keep : 0;
+  for (std::size_t i = 0; i < waited; ++i)
+    for (const auto &work : committed[i])
+      cluster.complete(work->reading ? work->reading : work);
+  // A kernel that never waits for its writes shall not collect groups.
+  auto isDone = [](const auto &work) { return work->isDone; };
+  for (; waited && std::all_of(committed.front().begin(),
+                               committed.front().end(), isDone);
+       --waited)
+    committed.pop_front();
+}
+
+void reduceGlobal(const Reduction &reduction, const Place &to,
+                  const std::uint8_t *from, std::size_t bytes) {
+  static std::mutex oneAtATime;
+  std::lock_guard lock(oneAtATime);
+  reduction.apply(to.data, from, bytes);
+}
+
+std::int64_t immediateOf(const Decoder &decoder,
+                         const ptx::Instruction &instruction,
+                         std::size_t operand) {
+  if (operand >= instruction.operands.size() ||
+      instruction.operands[operand].kind != ptx::Operand::Kind::immediate)
+    decoder.refuse(instruction, fmt::format("operand {} is no integer constant",
+                                            operand + 1));
+  return static_cast<std::int64_t>(instruction.operands[operand].bits);
+}
+
+} // namespace kiln::sim

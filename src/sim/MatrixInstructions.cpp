@@ -1,0 +1,323 @@
+// MatrixInstructions: matrices in the registers of one warp: mma, and ldmatrix,
+// stmatrix and movmatrix, which bring 8 x 8 blocks there, away and around.
+#include "sim/Bulk.h"
+#include "sim/Conversion.h"
+#include "sim/Half.h"
+#include "sim/MmaShapes.h"
+#include "support/Error.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace kiln::sim {
+
+static constexpr int kBlock = 8; ///< rows and columns of ldmatrix's matrices
+static constexpr std::size_t kBlockRowBytes = 16;
+
+namespace {
+/// 8 x 8 values of 16 bits, and which of them were ever written.
+struct Block {
+  std::uint16_t value[kBlock][kBlock] = {};
+  bool isKnown[kBlock][kBlock] = {};
+};
+/// Op::flags of ldmatrix and stmatrix.
+enum BlockFlags : std::uint32_t { isTransposed = 1, isGeneric = 2 };
+} // namespace
+
+/// The values that a lane holds of a block: one row's neighbours.
+static std::uint32_t fragmentOf(const Block &block, int lane, bool isSwapped,
+                                bool &isKnown) {
+  std::uint32_t bits = 0;
+  isKnown = true;
+  for (int half = 0; half < 2; ++half) {
+    int row = lane / 4, column = 2 * (lane % 4) + half;
+    if (isSwapped)
+      std::swap(row, column);
+    bits |= std::uint32_t(block.value[row][column]) << (16 * half);
+    isKnown &= block.isKnown[row][column];
+  }
+  return bits;
+}
+
+/// The block whose fragments are in a register.
+static Block blockOf(Warp &warp, Reg reg, bool isSwapped) {
+  Block block;
+  for (int lane = 0; lane < kLanes; ++lane)
+    for (int half = 0; half < 2; ++half) {
+      int row = lane / 4, column = 2 * (lane % 4) + half;
+      if (isSwapped)
+        std::swap(row, column);
+      block.value[row][column] =
+          static_cast<std::uint16_t>(warp.read(reg, lane) >> (16 * half));
+      block.isKnown[row][column] = !(warp.poison(reg) >> lane & 1);
+    }
+  return block;
+}
+
+static void putBlock(Warp &warp, Reg reg, const Block &block, bool isSwapped) {
+  LaneMask poison = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    bool isKnown;
+    warp.write(reg, lane, fragmentOf(block, lane, isSwapped, isKnown));
+    if (!isKnown)
+      poison |= LaneMask(1) << lane;
+  }
+  warp.poison(reg) = warp.machine().config().hasChecks ? poison : 0;
+}
+
+/// The row of a block that a lane's address means.
+static Place rowAt(Warp &warp, const Op &op, Accessor &accessor, int lane,
+                   bool isWrite) {
+  std::uint64_t address =
+      AddressOperand{op.src[0], op.imm}.read(warp, op, lane);
+  Space space = op.flags & isGeneric ? Space::generic : Space::shared;
+  Place row = accessor.locate(space, address, kBlockRowBytes, kBlockRowBytes,
+                              lane, isWrite);
+  if (!row.owner)
+    warp.machine().fault(
+        "matrix-address", warp, op, LaneMask(1) << lane,
+        fmt::format("the row at {:#x} is not in shared memory", address));
+  return row;
+}
+
+static Step loadBlocks(Warp &warp, const Op &op, LaneMask active) {
+  checkWholeWarp(warp, op, active);
+  Accessor accessor(warp, op, "a row of ldmatrix");
+  // All rows first: the address may be in a register that is written.
+  std::vector<Block> blocks(op.list.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    for (int r = 0; r < kBlock; ++r) {
+      int lane = static_cast<int>(i) * kBlock + r;
+      Place row = rowAt(warp, op, accessor, lane, false);
+      std::memcpy(blocks[i].value[r], row.data, kBlockRowBytes);
+      for (int column = 0; column < kBlock; ++column)
+        blocks[i].isKnown[r][column] =
+            Place{row.data, row.valid, row.offset + 2 * column}.isWritten(2);
+    }
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    putBlock(warp, op.list[i], blocks[i], op.flags & isTransposed);
+  return Step::next;
+}
+
+static Step storeBlocks(Warp &warp, const Op &op, LaneMask active) {
+  checkWholeWarp(warp, op, active);
+  Accessor accessor(warp, op, "a row of stmatrix");
+  for (std::size_t i = 0; i < op.list.size(); ++i) {
+    Block block = blockOf(warp, op.list[i], op.flags & isTransposed);
+    for (int r = 0; r < kBlock; ++r) {
+      int lane = static_cast<int>(i) * kBlock + r;
+      Place row = rowAt(warp, op, accessor, lane, true);
+      checkNotRead(warp, op, lane, *row.owner,
+                   static_cast<std::uint32_t>(row.offset) + kFirstSharedAddress,
+                   kBlockRowBytes);
+      std::memcpy(row.data, block.value[r], kBlockRowBytes);
+      for (int column = 0; column < kBlock; ++column)
+        if (block.isKnown[r][column])
+          Place{row.data, row.valid, row.offset + 2 * column}.markWritten(2);
+    }
+  }
+  return Step::next;
+}
+
+static Step transposeBlock(Warp &warp, const Op &op, LaneMask active) {
+  checkWholeWarp(warp, op, active);
+  putBlock(warp, op.dst, blockOf(warp, op.src[0], /*isSwapped=*/true),
+           /*isSwapped=*/false);
+  return Step::next;
+}
+
+static void decodeBlocks(Decoder &decoder, const ptx::Instruction &instruction,
+                         Op &op) {
+  bool isLoad = instruction.opcode == "ldmatrix";
+  expectModifiers(decoder, instruction,
+                  {"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans",
+                   "shared", "shared::cta"});
+  if (!instruction.has("m8n8") ||
+      lastType(decoder, instruction) != ptx::ScalarType::b16)
+    decoder.refuse(instruction, "only matrices m8n8 of b16 are known");
+  expectOperands(decoder, instruction, 2);
+  std::size_t count = instruction.has("x4") ? 4 : instruction.has("x2") ? 2 : 1;
+  const auto &operands = instruction.operands;
+  op.list = decoder.vector(operands[isLoad ? 0 : 1], 4);
+  op.isListWritten = isLoad;
+  if (op.list.size() != count)
+    decoder.refuse(instruction, fmt::format("{} registers for {} matrices",
+                                            op.list.size(), count));
+  for (const Reg &reg : op.list)
+    expectWidth(decoder, instruction, reg, 4);
+  op.src[0] = decoder.address(operands[isLoad ? 1 : 0], op.imm);
+  if (instruction.has("trans"))
+    op.flags |= isTransposed;
+  if (spaceOf(instruction) == Space::generic)
+    op.flags |= isGeneric;
+  op.handler = isLoad ? loadBlocks : storeBlocks;
+}
+
+static void decodeMovmatrix(Decoder &decoder,
+                            const ptx::Instruction &instruction, Op &op) {
+  expectModifiers(decoder, instruction, {"sync", "aligned", "m8n8", "trans"});
+  expectOperands(decoder, instruction, 2);
+  op.dst = destination(decoder, instruction, instruction.operands[0], 4);
+  op.src[0] =
+      source<std::uint32_t>(decoder, instruction, instruction.operands[1]);
+  op.handler = transposeBlock;
+}
+
+/// One element of A, B or C as the number it is multiplied or added as.
+static float toNumber(std::uint64_t bits, ptx::ScalarType type, float) {
+  switch (type) {
+  case ptx::ScalarType::f16:
+    return halfToFloat(static_cast<std::uint16_t>(bits));
+  case ptx::ScalarType::bf16:
+    return bfloatToFloat(static_cast<std::uint16_t>(bits));
+  case ptx::ScalarType::tf32: // the hardware does not look at the low bits
+    return std::bit_cast<float>(std::uint32_t(bits) & 0xffffe000u);
+  case ptx::ScalarType::e4m3:
+    return static_cast<float>(decode(kFormatE4m3, std::uint8_t(bits)));
+  case ptx::ScalarType::e5m2:
+    return static_cast<float>(decode(kFormatE5m2, std::uint8_t(bits)));
+  default:
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  }
+}
+static double toNumber(std::uint64_t bits, ptx::ScalarType, double) {
+  return std::bit_cast<double>(bits);
+}
+static std::int64_t toNumber(std::uint64_t bits, ptx::ScalarType type,
+                             std::int64_t) {
+  if (type == ptx::ScalarType::u8)
+    return static_cast<std::uint8_t>(bits);
+  if (type == ptx::ScalarType::s8)
+    return static_cast<std::int8_t>(bits);
+  return static_cast<std::int32_t>(bits);
+}
+
+/// The bits of a result.
+static std::uint64_t fromNumber(float value, const MmaShape &shape) {
+  if (shape.typeD == ptx::ScalarType::f16)
+    return floatToHalf(value);
+  return std::bit_cast<std::uint32_t>(canonical(value));
+}
+static std::uint64_t fromNumber(double value, const MmaShape &) {
+  return std::bit_cast<std::uint64_t>(value);
+}
+static std::uint64_t fromNumber(std::int64_t value, const MmaShape &shape) {
+  if (shape.isSaturated)
+    value = std::clamp<std::int64_t>(value, INT32_MIN, INT32_MAX);
+  return static_cast<std::uint32_t>(value);
+}
+
+/// Element `index` of a lane's registers, `packed` to a register.
+static std::uint64_t elementBits(const Warp &warp, const Reg *registers,
+                                 int packed, int lane, int index) {
+  const Reg &reg = registers[index / packed];
+  int bits = 8 * reg.width / packed;
+  std::uint64_t word = warp.read(reg, lane) >> (bits * (index % packed));
+  return bits == 64 ? word : word & ((std::uint64_t(1) << bits) - 1);
+}
+
+/// a * b + sum: floats' products are exact, so that adding rounds once.
+template <typename T> static T multiplyAdd(T a, T b, T sum) {
+  if constexpr (std::is_same_v<T, double>)
+    return std::fma(a, b, sum);
+  else
+    return a * b + sum;
+}
+
+/// op.list holds the registers of D, A, B and C in this order.
+template <typename T>
+static Step multiply(Warp &warp, const Op &op, LaneMask active) {
+  checkWholeWarp(warp, op, active);
+  const auto &shape = *static_cast<const MmaShape *>(op.extra.get());
+  int m = shape.m, n = shape.n, k = shape.k;
+  const Reg *d = op.list.data(), *a = d + shape.registersOf(shape.typeD);
+  const Reg *b = a + shape.registersA(), *c = b + shape.registersB();
+  std::array<T, 16 * 32> matrixA;
+  std::array<T, 32 * 8> matrixB;
+  std::array<T, 16 * 8> sums;
+  int packedC = MmaShape::packedAccumulators(shape.typeC);
+  int packedD = MmaShape::packedAccumulators(shape.typeD);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int i = 0; i < m * k / kLanes; ++i) {
+      MatrixElement at = elementA(shape, lane, i);
+      matrixA[at.row * k + at.column] = toNumber(
+          elementBits(warp, a, shape.packed(), lane, i), shape.typeA, T());
+    }
+    for (int i = 0; i < k * n / kLanes; ++i) {
+      MatrixElement at = elementB(shape, lane, i);
+      matrixB[at.row * n + at.column] = toNumber(
+          elementBits(warp, b, shape.packed(), lane, i), shape.typeB, T());
+    }
+    for (int i = 0; i < m * n / kLanes; ++i) {
+      MatrixElement at = elementC(lane, i);
+      sums[at.row * n + at.column] =
+          toNumber(elementBits(warp, c, packedC, lane, i), shape.typeC, T());
+    }
+  }
+  for (int row = 0; row < m; ++row)
+    for (int inner = 0; inner < k; ++inner)
+      for (int column = 0; column < n; ++column)
+        sums[row * n + column] =
+            multiplyAdd(matrixA[row * k + inner], matrixB[inner * n + column],
+                        sums[row * n + column]);
+  // One unknown element reaches a whole row or column: all count as unknown.
+  LaneMask poison = 0;
+  for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)
+    poison |= warp.poison(*reg);
+  for (int i = 0; i < shape.registersOf(shape.typeD); ++i) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      std::uint64_t bits = 0;
+      for (int part = 0; part < packedD; ++part) {
+        MatrixElement at = elementC(lane, i * packedD + part);
+        bits |= fromNumber(sums[at.row * n + at.column], shape) << (16 * part);
+      }
+      warp.write(d[i], lane, bits);
+    }
+    warp.poison(d[i]) = poison ? kAllLanes : 0;
+  }
+  return Step::next;
+}
+
+static void decodeMma(Decoder &decoder, const ptx::Instruction &instruction,
+                      Op &op) {
+  MmaShape shape;
+  std::string why;
+  if (!parseMma(instruction.modifiers, shape, why))
+    decoder.refuse(instruction, why);
+  expectOperands(decoder, instruction, 4);
+  const int counts[] = {shape.registersOf(shape.typeD), shape.registersA(),
+                        shape.registersB(), shape.registersOf(shape.typeC)};
+  int bytes = shape.registerBytes();
+  for (int i = 0; i < 4; ++i) {
+    std::vector<Reg> registers = decoder.vector(instruction.operands[i], bytes);
+    if (static_cast<int>(registers.size()) != counts[i])
+      decoder.refuse(instruction,
+                     fmt::format("{} registers for {}, which has {}",
+                                 registers.size(), "DABC"[i], counts[i]));
+    for (const Reg &reg : registers)
+      op.list.push_back(expectWidth(decoder, instruction, reg, bytes));
+  }
+  if (shape.typeC == ptx::ScalarType::s32)
+    op.handler = multiply<std::int64_t>;
+  else if (shape.typeC == ptx::ScalarType::f64)
+    op.handler = multiply<double>;
+  else
+    op.handler = multiply<float>;
+  op.extra = std::make_shared<MmaShape>(shape);
+}
+
+std::vector<Instruction> matrixInstructions() {
+  return {
+      {"ldmatrix", decodeBlocks, "matrix", "m8n8 x1 x2 x4 of b16, trans"},
+      {"stmatrix", decodeBlocks, "matrix", "m8n8 x1 x2 x4 of b16, trans"},
+      {"movmatrix", decodeMovmatrix, "matrix", "m8n8 trans of b16"},
+      {"mma", decodeMma, "matrix",
+       "m16n8 of f16, bf16, tf32, s8, u8, e4m3, e5m2 and f64, m8n8 of f64, s8 "
+       "and u8; row.col"},
+      {"wmma", decodeWmma, "matrix",
+       "load, store and mma of f16 with f16 and f32 accumulators: m16n16k16, "
+       "m32n8k16, m8n32k16"},
+  };
+}
+
+} // namespace kiln::sim

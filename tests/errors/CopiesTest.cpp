@@ -1,0 +1,208 @@
+// Copies: what is refused of TMA stores, barriers, clusters and epilogues.
+#include "Refused.h"
+
+using namespace errors;
+
+TEST(TmaErrors, OptionsOfTheMap) {
+  KernelBuilder kb("k", {.threads = 32});
+  TmaOptions options{.tile = {2, 4, 64}, .element_strides = {1, 1}};
+  refused(
+      __LINE__, [&] { kb.tensor_map("a", f16, {8, 8, 64}, options); },
+      "tensor map 'a' has 3 dimensions and 2 element strides");
+  options.element_strides = {9, 1, 1};
+  refused(
+      __LINE__, [&] { kb.tensor_map("b", f16, {8, 8, 64}, options); },
+      "tensor map 'b' has an element stride of 9 in dimension 0; TMA takes 1 "
+      "to 8, and 1 in the innermost");
+  options.element_strides = {1, 1, 2};
+  refused(
+      __LINE__, [&] { kb.tensor_map("c", f16, {8, 8, 64}, options); },
+      "tensor map 'c' has an element stride of 2 in dimension 2; TMA takes 1 "
+      "to 8, and 1 in the innermost");
+  options = {.tile = {1, 200, 64}, .element_strides = {1, 2, 1}};
+  refused(
+      __LINE__, [&] { kb.tensor_map("d", f16, {8, 8, 64}, options); },
+      "tensor map 'd' takes 200 elements of dimension 1, every 2th: a box of "
+      "400, and a box has at most 256");
+  options = {.tile = {0, 8, 64}};
+  refused(
+      __LINE__, [&] { kb.tensor_map("e", f16, {8, 8, 64}, options); },
+      "tensor map 'e' has a tile of 0 elements in dimension 0; 1 to 256 are "
+      "possible");
+}
+
+TEST(TmaErrors, StridesAndInterleaving) {
+  KernelBuilder kb("k", {.threads = 32});
+  TmaOptions options{.tile = {1, 8, 64}};
+  std::vector<Dim> strides = {516, 64, 1};
+  refused(
+      __LINE__, [&] { kb.tensor_map("a", f16, {4, 8, 64}, options, strides); },
+      "the planes of tensor map 'a' are 1032 bytes apart; TMA needs a multiple "
+      "of 16 (a multiple of 8 elements of f16)");
+  options = {.tile = {8, 64}, .interleave = Interleave::b16};
+  refused(
+      __LINE__, [&] { kb.tensor_map("b", f16, {8, 64}, options); },
+      "tensor map 'b' is interleaved by 16 bytes and has 2 dimensions; an "
+      "interleaved tensor has 3 to 5");
+  options = {.tile = {1, 8, 64}, .interleave = Interleave::b32};
+  refused(
+      __LINE__, [&] { kb.tensor_map("c", f16, {4, 8, 64}, options); },
+      "tensor map 'c' is interleaved by 32 bytes; TMA needs a swizzle of 32 "
+      "with it");
+}
+
+namespace {
+/// A map, a tile of it and one that is not.
+struct StoreErrors : testing::Test {
+  KernelBuilder kb{"k", {.threads = 32, .cluster = {2}}};
+  TmaTensor a = kb.tensor_map("a", f16, {64, 64}, {.tile = {8, 64}});
+  SharedTile tile = kb.shared(a.tile());
+  SharedTile other = kb.shared({f16, 8, 64, Swizzle::b128});
+  Mbarrier full = kb.mbarriers(1)[0];
+};
+} // namespace
+
+TEST_F(StoreErrors, Tiles) {
+  refused(
+      __LINE__, [&] { tma_store(a, {0, 0}, other); },
+      "tensor map 'a' stores tiles 8x64 f16 and the shared tile is 8x64 f16, "
+      "swizzle 128; they must be the same");
+  refused(
+      __LINE__, [&] { tma_store(a, {0, 0, 0}, tile); },
+      "tensor map 'a' has 2 dimensions; the origin has 3");
+  refused(
+      __LINE__, [&] { tma_store_wait_read(-1); },
+      "-1 groups of stores cannot be in flight; 0 or more can");
+}
+
+TEST_F(StoreErrors, Reductions) {
+  TmaTensor bytes = kb.tensor_map("bytes", u8, {64, 64}, {.tile = {8, 64}});
+  SharedTile eight = kb.shared(bytes.tile());
+  Reduction add = Reduction::add, flip = Reduction::bit_xor;
+  refused(
+      __LINE__, [&] { tma_reduce_store(add, bytes, {0, 0}, eight); },
+      "TMA cannot reduce 'bytes' of u8 by add; it takes i32, u32, u64, f16, "
+      "bf16, f32, f64");
+  refused(
+      __LINE__, [&] { tma_reduce_store(flip, a, {0, 0}, tile); },
+      "TMA cannot reduce 'a' of f16 by bit_xor; it takes i32, u32, i64, u64");
+}
+
+TEST_F(StoreErrors, Multicast) {
+  for (int mask : {0, 4})
+    refused(
+        __LINE__, [&] { tma_load_multicast(tile, a, {0, 0}, full, mask); },
+        fmt::format("the mask {:#x} does not name CTAs of a cluster of 2; 0x1 "
+                    "to 0x3 do",
+                    mask));
+}
+
+TEST_F(StoreErrors, PlainCopies) {
+  Tensor line = kb.tensor("line", f16, {4096});
+  refused(
+      __LINE__, [&] { bulk_copy(other, line, {0}, 64, full); },
+      "bulk_copy knows no swizzle, and the shared tile is 8x64 f16, swizzle "
+      "128; use a tensor map or a tile without one");
+  for (int bytes : {0, 24, 1040})
+    refused(
+        __LINE__, [&] { bulk_copy(line, {0}, tile, bytes); },
+        fmt::format("bulk_copy of {} bytes with a tile of 1024; it takes a "
+                    "multiple of 16 up to that",
+                    bytes));
+}
+
+TEST_F(StoreErrors, Barriers) {
+  refused(
+      __LINE__, [&] { full.arrive(0); },
+      "an mbarrier counts 1 to 1048575 arrivals, not 0");
+  refused(
+      __LINE__, [&] { full.expect_tx(1 << 20); },
+      "an mbarrier counts 0 to 1048575 bytes, not 1048576");
+  refused(
+      __LINE__, [&] { full.try_wait(0, -1); },
+      "try_wait was given -1 nanoseconds to suspend; 0 or more are possible");
+  refused(
+      __LINE__, [&] { full.remote(2); }, "there is no CTA 2 in a cluster of 2");
+}
+
+TEST_F(StoreErrors, ClusterBarrierInOneThread) {
+  unsigned line = __LINE__ + 1;
+  std::function<void()> alone = [] { cluster_sync(); };
+  refused(
+      line, [&] { one_thread(alone); },
+      "cluster_arrive stands inside one_thread; every thread of the cluster "
+      "meets at its barrier");
+}
+
+TEST_F(StoreErrors, RemoteTiles) {
+  refused(
+      __LINE__, [&] { map_shared(tile.transpose(), 0); },
+      "map_shared takes a tile as it is stored, not its transpose; swap the "
+      "indices instead");
+}
+
+TEST(ClusterErrors, Shapes) {
+  for (ClusterShape shape : {ClusterShape{0}, ClusterShape{3, 3}}) {
+    KernelOptions options{.threads = 32, .cluster = shape};
+    refused(
+        __LINE__, [&] { KernelBuilder("k", options); },
+        fmt::format("kernel k has clusters of {}x{}x1 CTAs; sm_90a takes 1 to "
+                    "8 in all, at least 1 along each axis",
+                    shape.x, shape.y));
+  }
+  unsigned declared = __LINE__ + 1;
+  KernelBuilder kb("k", {.threads = 32, .cluster = {1, 2}});
+  kb.grid(4, 3);
+  refused(
+      declared, [&] { kb.module(); },
+      "the grid of kernel k has 3 CTAs along y; with clusters of 2 it must be "
+      "a multiple of 2");
+}
+
+namespace {
+/// An accumulator and a map it could be stored to.
+struct EpilogueErrors : testing::Test {
+  KernelBuilder kb{"k", {.warpgroups = 2}};
+  TmaTensor d = kb.tensor_map("d", f32, {64, 64}, {.tile = {64, 64}});
+  SharedTile staging = kb.shared(d.tile());
+  Accumulator acc{f32, 64, 64};
+};
+} // namespace
+
+TEST_F(EpilogueErrors, Shapes) {
+  TmaTensor planes =
+      kb.tensor_map("planes", f32, {2, 64, 64}, {.tile = {1, 64, 64}});
+  refused(
+      __LINE__, [&] { store_through_shared(acc, planes, {0, 0}, staging); },
+      "an accumulator is stored to a tensor map of 2 dimensions; 'planes' has "
+      "3");
+  Accumulator wide(f32, 64, 128);
+  refused(
+      __LINE__, [&] { store_through_shared(wide, d, {0, 0}, staging); },
+      "an accumulator of 64x128 does not fit the staging tile of 64x64 f32; "
+      "they have one shape");
+  SharedTile turned = staging.transpose();
+  refused(
+      __LINE__, [&] { store_through_shared(acc, d, {0, 0}, turned); },
+      "the staging tile is seen as its transpose; TMA stores it as it lies");
+}
+
+TEST_F(EpilogueErrors, WhoCalls) {
+  refused(
+      __LINE__, [&] { store_through_shared(acc, d, {0, 0}, staging); },
+      "store_through_shared is called by one warpgroup, and kernel k has 256 "
+      "threads here; call it in the role of a warpgroup");
+  unsigned line = __LINE__ + 1;
+  auto store = [&] { store_through_shared(acc, d, {0, 0}, staging); };
+  refused(
+      line, [&] { warpgroup(0, [&] { one_thread(store); }); },
+      "store_through_shared stands inside one_thread; all 128 threads of a "
+      "warpgroup hold the accumulator");
+}
+
+TEST_F(EpilogueErrors, Registers) {
+  refused(
+      __LINE__, [&] { acc.element(32); },
+      "there is no register 32 in an accumulator of 64x64, of which a thread "
+      "holds 32");
+}

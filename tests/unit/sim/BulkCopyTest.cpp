@@ -1,0 +1,410 @@
+// BulkCopy: bulk copies and reductions, plain and by tensor map, and st.async
+// and red.async.
+#include "sim/Half.h"
+#include "sim/TensorMapImage.h"
+#include "unit/sim/RunKernel.h"
+#include "unit/sim/RunLanes.h"
+
+namespace kiln::sim {
+
+/// Thread 0 runs `alone` with an mbarrier for one arrival of `bytes`; all wait.
+static std::string loading(int bytes, const std::string &alone) {
+  return fmt::format(R"(
+  setp.ne.u32 %p1, %t, 0;
+  @%p1 bra started;
+  mbarrier.init.shared.b64 [%bar], 1;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%bar], {};
+  {}
+started:
+  bar.sync 0;
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 0;
+  @!%p2 bra wait;
+)",
+                     bytes, alone);
+}
+
+/// Word t of the tile, and of its second 128 bytes, to the output.
+static const char *const kStoreWords = R"(
+  shl.b32 %r1, %t, 2;
+  add.u32 %r2, %s, %r1;
+  cvt.u64.u32 %x1, %r1;
+  add.u64 %x1, %out, %x1;
+  ld.shared.b32 %r3, [%r2];
+  st.global.b32 [%x1], %r3;
+  ld.shared.b32 %r3, [%r2+128];
+  st.global.b32 [%x1+128], %r3;
+)";
+/// Word t of the input and of its second 128 bytes to the tile.
+static const char *const kFillTile = R"(
+  shl.b32 %r1, %t, 2;
+  add.u32 %r2, %s, %r1;
+  cvt.u64.u32 %x1, %r1;
+  add.u64 %x1, %in, %x1;
+  ld.global.b32 %r3, [%x1];
+  st.shared.b32 [%r2], %r3;
+  ld.global.b32 %r3, [%x1+128];
+  st.shared.b32 [%r2+128], %r3;
+  setp.ne.u32 %p1, %t, 0;
+  bar.sync 0;
+  @%p1 bra done;
+)";
+/// The same, and then what thread 0 does alone.
+static std::string storing(const std::string &alone) {
+  return kFillTile + alone + "done:";
+}
+
+TEST(BulkCopy, LoadsFromGlobalMemory) {
+  for (Order order : kOrders) {
+    RunKernel run(
+        loading(256, "cp.async.bulk.prefetch.L2.global [%in], 256;"
+                     "cp.async.bulk.shared::cluster.global."
+                     "mbarrier::complete_tx::bytes [%s], [%in], 256, [%bar];") +
+        kStoreWords);
+    run.input(counting<std::uint32_t>(64)).runCleanly(order);
+    for (std::uint32_t i = 0; i < 64; ++i)
+      EXPECT_EQ(run.result<std::uint32_t>(i), i);
+  }
+}
+
+TEST(BulkCopy, CopiesWithinSharedMemory) {
+  for (Order order : kOrders) {
+    RunKernel run(loading(144, "st.shared.v2.b64 [%s], {5, 6};"
+                               "cp.async.bulk.shared::cluster.shared::cta."
+                               "mbarrier::complete_tx::bytes [%s+128], [%s], "
+                               "16, [%bar];"
+                               "cp.async.bulk.shared::cta.global."
+                               "mbarrier::complete_tx::bytes [%s+256], [%in], "
+                               "128, [%bar];") +
+                  "ld.shared.v2.b64 {%x1, %x2}, [%s+128];"
+                  "ld.shared.b64 %x3, [%s+264];"
+                  "st.global.b64 [%out], %x1; st.global.b64 [%out+8], %x2;"
+                  "st.global.b64 [%out+16], %x3;");
+    run.input(counting<std::uint64_t>(16)).runCleanly(order);
+    EXPECT_EQ(run.result<std::uint64_t>(0), 5u);
+    EXPECT_EQ(run.result<std::uint64_t>(1), 6u);
+    EXPECT_EQ(run.result<std::uint64_t>(2), 1u);
+  }
+}
+
+TEST(BulkCopy, MulticastGoesToEveryCtaOfTheMask) {
+  for (Order order : kOrders) {
+    RunKernel run(".reg .b16 %h;"
+                  "setp.ne.u32 %p1, %t, 0;"
+                  "@%p1 bra ready;"
+                  "mbarrier.init.shared.b64 [%bar], 1;"
+                  "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;"
+                  "ready:"
+                  "barrier.cluster.arrive; barrier.cluster.wait;"
+                  "setp.ne.u32 %p2, %rank, 0;"
+                  "or.pred %p1, %p1, %p2;"
+                  "@%p1 bra wait;"
+                  "mov.u32 %r3, 3; cvt.u16.u32 %h, %r3;"
+                  "cp.async.bulk.shared::cluster.global."
+                  "mbarrier::complete_tx::bytes.multicast::cluster [%s], "
+                  "[%in], 64, [%bar], %h;"
+                  "wait:"
+                  "mbarrier.try_wait.parity.shared.b64 %p3, [%bar], 0;"
+                  "@!%p3 bra wait;"
+                  "ld.shared.b32 %r1, [%s+60];"
+                  "shl.b32 %r2, %rank, 2; cvt.u64.u32 %x1, %r2;"
+                  "add.u64 %x1, %out, %x1;"
+                  "st.global.b32 [%x1], %r1;");
+    run.config.grid = run.config.cluster = {2, 1, 1};
+    run.input(counting<std::uint32_t>(16)).runCleanly(order);
+    EXPECT_EQ(run.result<std::uint32_t>(0), 15u);
+    EXPECT_EQ(run.result<std::uint32_t>(1), 15u);
+  }
+}
+
+TEST(BulkCopy, StoresToGlobalMemoryInGroups) {
+  for (Order order : kOrders) {
+    RunKernel run(storing("cp.async.bulk.global.shared::cta.bulk_group [%out], "
+                          "[%s], 256;"
+                          "cp.async.bulk.commit_group;"
+                          "cp.async.bulk.wait_group 0;"
+                          "ld.global.b32 %r4, [%out+252];"
+                          "st.global.b32 [%out+256], %r4;"));
+    run.input(counting<std::uint32_t>(64)).runCleanly(order);
+    for (std::uint32_t i = 0; i < 64; ++i)
+      EXPECT_EQ(run.result<std::uint32_t>(i), i);
+    EXPECT_EQ(run.result<std::uint32_t>(64), 63u) << "done at the wait";
+  }
+}
+
+TEST(BulkCopy, WaitReadFreesTheSourceAlone) {
+  // After the wait the source may change; the destination is not there yet.
+  RunKernel run(storing("cp.async.bulk.global.shared::cta.bulk_group [%out], "
+                        "[%s], 256;"
+                        "cp.async.bulk.commit_group;"
+                        "cp.async.bulk.wait_group.read 0;"
+                        "st.shared.b32 [%s], 99;"
+                        "ld.global.b32 %r4, [%out];"
+                        "st.global.b32 [%out+256], %r4;"));
+  run.input(counting<std::uint32_t>(64));
+  run.output(std::vector<std::uint32_t>(64, 1234)).runCleanly(Order::lazy);
+  EXPECT_EQ(run.result<std::uint32_t>(0), 0u) << "not what came later";
+  EXPECT_EQ(run.result<std::uint32_t>(64), 1234u) << "not written at the wait";
+}
+
+/// `operation` on `old` and the tile, into global memory, as T.
+template <typename T>
+static T reduced(const std::string &operation, T old, T value) {
+  RunKernel run(storing(fmt::format(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.{} [%out], [%s], 16;"
+      "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
+      operation)));
+  run.input(std::vector<T>(256 / sizeof(T), value));
+  run.output(std::vector<T>(256 / sizeof(T), old)).runCleanly(Order::lazy);
+  EXPECT_EQ(run.template result<T>(16 / sizeof(T)), old) << "past the end";
+  EXPECT_EQ(run.template result<T>(0),
+            run.template result<T>(16 / sizeof(T) - 1));
+  return run.template result<T>(0);
+}
+
+TEST(BulkCopy, ReducesIntegers) {
+  using U32 = std::uint32_t;
+  using U64 = std::uint64_t;
+  EXPECT_EQ(reduced<U32>("add.u32", 0xffffffff, 3), 2u);
+  EXPECT_EQ(reduced<U64>("add.u64", 0xffffffff, 1), 0x100000000u);
+  EXPECT_EQ(reduced<std::int32_t>("min.s32", -5, 3), -5);
+  EXPECT_EQ(reduced<U32>("min.u32", U32(-5), 3), 3u);
+  EXPECT_EQ(reduced<std::int64_t>("max.s64", -5, 3), 3);
+  EXPECT_EQ(reduced<U64>("max.u64", U64(-5), 3), U64(-5));
+  EXPECT_EQ(reduced<U32>("inc.u32", 6, 7), 7u);
+  EXPECT_EQ(reduced<U32>("inc.u32", 7, 7), 0u);
+  EXPECT_EQ(reduced<U32>("dec.u32", 0, 7), 7u);
+  EXPECT_EQ(reduced<U32>("dec.u32", 5, 7), 4u);
+  EXPECT_EQ(reduced<U32>("and.b32", 12, 10), 8u);
+  EXPECT_EQ(reduced<U32>("or.b32", 12, 10), 14u);
+  EXPECT_EQ(reduced<U64>("xor.b64", 12, 10), 6u);
+}
+
+TEST(BulkCopy, ReducesFloats) {
+  using U16 = std::uint16_t;
+  EXPECT_EQ(reduced<float>("add.f32", 1.5f, 0.25f), 1.75f);
+  EXPECT_EQ(reduced<double>("add.f64", 1e-9, 1.0), 1.0 + 1e-9);
+  EXPECT_EQ(reduced<U16>("add.noftz.f16", floatToHalf(1.5f), floatToHalf(2)),
+            floatToHalf(3.5f));
+  EXPECT_EQ(reduced<U16>("max.f16", floatToHalf(-1), floatToHalf(-2)),
+            floatToHalf(-1));
+  EXPECT_EQ(reduced<U16>("min.bf16", floatToBfloat(-1), floatToBfloat(-2)),
+            floatToBfloat(-2));
+  EXPECT_EQ(
+      reduced<U16>("add.noftz.bf16", floatToBfloat(256), floatToBfloat(1)),
+      floatToBfloat(256))
+      << "rounded to even";
+}
+
+TEST(BulkCopy, ReducesIntoSharedMemory) {
+  for (Order order : kOrders) {
+    RunKernel run(loading(16, "st.shared.v2.b64 [%s], {5, 6};"
+                              "st.shared.v2.b64 [%s+16], {50, 60};"
+                              "cp.reduce.async.bulk.shared::cluster."
+                              "shared::cta.mbarrier::complete_tx::bytes.add."
+                              "u64 [%s], [%s+16], 16, [%bar];") +
+                  "ld.shared.v2.b64 {%x1, %x2}, [%s];"
+                  "st.global.b64 [%out], %x1; st.global.b64 [%out+8], %x2;");
+    run.runCleanly(order);
+    EXPECT_EQ(run.result<std::uint64_t>(0), 55u);
+    EXPECT_EQ(run.result<std::uint64_t>(1), 66u);
+  }
+}
+
+/// A map of 4 rows of 10 words in the output, in boxes of 2 rows of 8.
+static TensorMap mapOf(const RunKernel &run, Type type) {
+  TensorMap map;
+  map.type = type;
+  map.address = run.outputAddress();
+  map.dims = {10, 4};
+  map.strides_bytes = {48};
+  map.box = {8, 2};
+  map.element_strides = {1, 1};
+  return map;
+}
+
+static void setMap(RunKernel &run, const TensorMap &map) {
+  auto image = encode(map);
+  std::memcpy(run.config.params.data() + 64, image.data(), image.size());
+}
+
+TEST(BulkCopy, ReducesBoxesOfATensor) {
+  for (Order order : kOrders) {
+    RunKernel run(storing("mov.u32 %r4, 4; mov.u32 %r5, 3;"
+                          "cp.reduce.async.bulk.tensor.2d.global.shared::cta."
+                          "add.tile.bulk_group [%map, {%r4, %r5}], [%s];"
+                          "cp.async.bulk.commit_group;"
+                          "cp.async.bulk.wait_group 0;"));
+    setMap(run, mapOf(run, Type::f32));
+    run.input(counting<float>(64));
+    run.output(std::vector<float>(64, 100)).runCleanly(order);
+    for (int row = 0; row < 5; ++row)
+      for (int column = 0; column < 12; ++column) {
+        // The box starts at (4, 3): one row and six columns of it are inside.
+        bool isInside = row == 3 && column >= 4 && column < 10;
+        EXPECT_EQ(run.result<float>(row * 12 + column),
+                  isInside ? 100.0f + float(column - 4) : 100.0f)
+            << row << " " << column;
+      }
+  }
+}
+
+TEST(BulkCopy, BoxesGoThereAndBack) {
+  // Rows 0 and 1 of a tensor to shared memory, swizzled, and on to rows 2
+  // and 3.
+  for (Order order : kOrders) {
+    RunKernel run(
+        loading(64, "mov.u32 %r4, 0;"
+                    "cp.async.bulk.tensor.2d.shared::cluster.global.tile."
+                    "mbarrier::complete_tx::bytes [%s], [%map, {%r4, %r4}], "
+                    "[%bar];") +
+        "@%p1 bra done;"
+        "mov.u32 %r4, 0; mov.u32 %r5, 2;"
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group "
+        "[%map, {%r4, %r5}], [%s];"
+        "cp.async.bulk.commit_group;"
+        "cp.async.bulk.wait_group.read 0;"
+        "st.shared.v2.b64 [%s], {7, 7};"
+        "done:");
+    TensorMap map = mapOf(run, Type::u32);
+    map.swizzle = Swizzle::b32;
+    setMap(run, map);
+    run.output(counting<std::uint32_t>(64)).runCleanly(order);
+    for (std::uint32_t row = 0; row < 5; ++row)
+      for (std::uint32_t column = 0; column < 12; ++column) {
+        bool isCopied = (row == 2 || row == 3) && column < 8;
+        EXPECT_EQ(run.result<std::uint32_t>(row * 12 + column),
+                  (isCopied ? row - 2 : row) * 12 + column);
+      }
+  }
+}
+
+TEST(BulkCopy, TensorsOfEightBitsHaveNoReduction) {
+  RunKernel run(storing("mov.u32 %r4, 0;"
+                        "cp.reduce.async.bulk.tensor.2d.global.shared::cta."
+                        "add.tile.bulk_group [%map, {%r4, %r4}], [%s];"));
+  setMap(run, mapOf(run, Type::e4m3));
+  run.input(counting<float>(64));
+  expectContains(run.finding(),
+                 "tensor-map: the operation add is not one of tensors of e4m3");
+}
+
+TEST(BulkCopy, StoresAndReducesAcrossTheCluster) {
+  for (Order order : kOrders) {
+    // CTA 0 sends to CTA 1: two words, and two additions to a third.
+    RunKernel run("setp.ne.u32 %p1, %t, 0;"
+                  "@%p1 bra end;"
+                  "mbarrier.init.shared.b64 [%bar], 1;"
+                  "st.shared.b32 [%s+8], 1000;"
+                  "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 16;"
+                  "barrier.cluster.arrive; barrier.cluster.wait;"
+                  "setp.ne.u32 %p2, %rank, 0;"
+                  "@%p2 bra wait;"
+                  "mapa.shared::cluster.u32 %r1, %s, 1;"
+                  "mapa.shared::cluster.u32 %r2, %bar, 1;"
+                  "mov.u32 %r3, 11; mov.u32 %r4, 22;"
+                  "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes."
+                  "v2.b32 [%r1], {%r3, %r4}, [%r2];"
+                  "red.async.relaxed.cluster.shared::cluster."
+                  "mbarrier::complete_tx::bytes.add.u32 [%r1+8], %r3, [%r2];"
+                  "red.async.relaxed.cluster.shared::cluster."
+                  "mbarrier::complete_tx::bytes.max.u32 [%r1+8], %r4, [%r2];"
+                  "bra end;"
+                  "wait:"
+                  "mbarrier.try_wait.parity.shared.b64 %p3, [%bar], 0;"
+                  "@!%p3 bra wait;"
+                  "ld.shared.b32 %r5, [%s]; st.global.b32 [%out], %r5;"
+                  "ld.shared.b32 %r5, [%s+4]; st.global.b32 [%out+4], %r5;"
+                  "ld.shared.b32 %r5, [%s+8]; st.global.b32 [%out+8], %r5;"
+                  "end:"
+                  "barrier.cluster.arrive; barrier.cluster.wait;");
+    run.config.grid = run.config.cluster = {2, 1, 1};
+    run.config.block = {1, 1, 1};
+    run.runCleanly(order);
+    EXPECT_EQ(run.result<std::uint32_t>(0), 11u);
+    EXPECT_EQ(run.result<std::uint32_t>(1), 22u);
+    EXPECT_EQ(run.result<std::uint32_t>(2), 1011u);
+  }
+}
+
+/// What is found when thread 0 does this with an mbarrier at hand.
+static std::string finding(const std::string &alone) {
+  RunKernel run(loading(16, alone));
+  run.input(counting<std::uint32_t>(64));
+  run.config.grid = run.config.cluster = {2, 1, 1};
+  return run.finding();
+}
+
+TEST(BulkCopy, FindsWhatIsWrong) {
+  const std::string load = "cp.async.bulk.shared::cluster.global."
+                           "mbarrier::complete_tx::bytes ";
+  expectContains(finding(load + "[%s], [%in], 20, [%bar];"),
+                 "bulk-size: a bulk copy of 20 bytes; its size is a multiple "
+                 "of 16");
+  expectContains(finding(load + "[%s], [%in], %r9, [%bar];"),
+                 "uninitialized-size: the size depends on bytes that nobody "
+                 "wrote");
+  expectContains(finding(load + "[%s+8], [%in], 16, [%bar];"),
+                 "misaligned: an asynchronous copy of 16 bytes at shared "
+                 "address 1032, which is not a multiple of 16");
+  expectContains(finding(load + "[%s], [%in+8], 16, [%bar];"),
+                 "misaligned: a bulk copy of 16 bytes at global address");
+  expectContains(finding(load + "[%s+4080], [%in], 64, [%bar];"),
+                 "out-of-bounds: an asynchronous copy of 64 bytes at shared "
+                 "address 5104; the CTA has");
+  expectContains(finding(load + "[%s], [%in+8192], 16, [%bar];"),
+                 "out-of-bounds: a bulk copy of 16 bytes at global address");
+  expectContains(finding(load + "[%s], [%in], 16, [%s+64];"),
+                 "mbarrier-uninitialized: a copy completes on shared address "
+                 "1088, where there is no initialised mbarrier");
+  expectContains(finding("mapa.shared::cluster.u32 %r1, %s, 1;" + load +
+                         "[%r1], [%in], 16, [%bar];"),
+                 "bulk-barrier: the bytes go to CTA 1 of the cluster and their "
+                 "mbarrier is in CTA 0; it must be where the bytes go");
+  expectContains(
+      finding("cp.async.bulk.shared::cluster.global."
+              "mbarrier::complete_tx::bytes.multicast::cluster [%s], [%in], "
+              "16, [%bar], 5;"),
+      "tma-multicast: the mask 0x5 names CTAs outside a cluster of 2");
+  expectContains(
+      finding("cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 16;"),
+      "uninitialized-store: a bulk copy takes bytes that nobody wrote to "
+      "global memory");
+}
+
+TEST(BulkCopy, RefusesByReason) {
+  expectRefusals({
+      {"cp.async.bulk.global.global.bulk_group [%d], [%d], 16;",
+       "a bulk copy goes from global to shared memory or back, or from shared "
+       "to shared memory"},
+      {"cp.async.bulk.shared::cluster.global.bulk_group [%r], [%d], 16;",
+       "copies to shared memory complete on an mbarrier, those to global "
+       "memory in a bulk_group"},
+      {"cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d], [%r], 16, "
+       "%h;",
+       "the form .cp_mask"},
+      {"cp.async.bulk.global.shared::cta.bulk_group [%d], [%r];",
+       "it takes 3 operands, not 2"},
+      {"cp.reduce.async.bulk.shared::cluster.global."
+       "mbarrier::complete_tx::bytes.add.u32 [%r], [%d], 16, [%r];",
+       "reductions take their values from shared memory"},
+      {"cp.reduce.async.bulk.global.shared::cta.bulk_group.u32 [%d], [%r], 16;",
+       "it names none of the operations add min max inc dec and or xor"},
+      {"cp.reduce.async.bulk.global.shared::cta.bulk_group.inc.f32 [%d], [%r], "
+       "16;",
+       "the operation inc is not one of its type"},
+      {"st.async.shared::cluster.b32 [%r], %r, [%r];",
+       "it completes on no mbarrier (.mbarrier::complete_tx::bytes)"},
+      {"st.async.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r], %h, "
+       "[%r];",
+       "its type is none of 32 or 64 bits"},
+      {"st.async.shared::cluster.mbarrier::complete_tx::bytes.v8.b32 [%r], "
+       "{%r, %r, %r, %r, %r}, [%r];",
+       "vectors of more than four elements"},
+      {"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes."
+       "add.f32 [%r], %r, [%r];",
+       "red.async reduces one integer"},
+  });
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,73 @@
+// launch_memory: fill buffers, and put their addresses into arguments.
+#include "launch_memory.h"
+
+#include "npy.h"
+
+#include <kiln/reference.h>
+
+#include <cstring>
+
+namespace kiln::cli {
+
+/// 0, 1, 2, ...; integers wrap around.
+static std::vector<std::byte> iota_bytes(const BufferSpec &buffer) {
+  std::vector<std::byte> bytes(buffer.bytes());
+  auto size = static_cast<std::size_t>(size_bytes(buffer.type));
+  for (std::uint64_t i = 0; i < buffer.count; ++i) {
+    std::uint64_t bits = is_float(buffer.type)
+                             ? to_bits(buffer.type, static_cast<double>(i))
+                             : i;
+    std::memcpy(bytes.data() + i * size, &bits, size);
+  }
+  return bytes;
+}
+
+std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer) {
+  const BufferInit &init = buffer.init;
+  switch (init.kind) {
+  case BufferInit::Kind::poison:
+    return std::nullopt;
+  case BufferInit::Kind::zeros:
+    return std::vector<std::byte>(buffer.bytes());
+  case BufferInit::Kind::iota:
+    return iota_bytes(buffer);
+  case BufferInit::Kind::file:
+    return read_npy(init.path, buffer.type, buffer.shape,
+                    buffer.where + ".init");
+  case BufferInit::Kind::random:
+    break;
+  }
+  std::vector<std::byte> bytes(buffer.bytes());
+  fill_random(buffer.type, bytes.data(), buffer.count, init.seed, init.lo,
+              init.hi);
+  return bytes;
+}
+
+std::vector<LaunchParameter> bind(const LaunchSpec &launch,
+                                  const std::vector<Buffer> &memory) {
+  std::vector<LaunchParameter> parameters;
+  for (const ArgumentValue &argument : launch.arguments) {
+    LaunchParameter parameter;
+    if (auto *buffer = std::get_if<BufferArgument>(&argument)) {
+      parameter.value = memory[buffer->index];
+    } else if (auto *scalar = std::get_if<Scalar>(&argument)) {
+      parameter.value = *scalar;
+    } else if (auto *of = std::get_if<TensorMapArgument>(&argument)) {
+      TensorMap map = of->map;
+      map.address = memory[of->index].address();
+      parameter.value = map;
+    } else {
+      const auto &record = std::get<StructArgument>(argument);
+      std::vector<std::byte> bytes = record.bytes;
+      for (const StructArgument::Address &at : record.addresses) {
+        std::uint64_t address = memory[at.index].address();
+        std::memcpy(bytes.data() + at.offset, &address, sizeof(address));
+      }
+      parameter.value = std::move(bytes);
+    }
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+} // namespace kiln::cli

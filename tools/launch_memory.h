@@ -1,0 +1,15 @@
+// launch_memory: what a launch file says about memory, as bytes and addresses.
+#pragma once
+
+#include "launch_file.h"
+
+namespace kiln::cli {
+
+/// The bytes a buffer begins with; nothing where it is poison.
+std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer);
+
+/// The parameters of a launch whose buffers are at `memory`.
+std::vector<LaunchParameter> bind(const LaunchSpec &launch,
+                                  const std::vector<Buffer> &memory);
+
+} // namespace kiln::cli

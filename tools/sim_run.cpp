@@ -1,0 +1,148 @@
+// sim_run: give buffers memory, launch, and fetch what is asked for.
+#include "sim_run.h"
+
+#include "launch_memory.h"
+#include "npy.h"
+
+#include <kiln/error.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+namespace kiln::cli {
+
+std::string SimSchedule::to_string() const {
+  if (order == SimOrder::random)
+    return fmt::format("random, seed {}", seed);
+  return order == SimOrder::eager ? "eager" : "lazy";
+}
+
+std::uint64_t SimRun::instructions() const {
+  std::uint64_t sum = 0;
+  for (const LaunchResult &result : results)
+    sum += result.instructions;
+  return sum;
+}
+
+double SimRun::time_us() const {
+  double sum = 0;
+  for (const LaunchResult &result : results)
+    sum += result.time_us;
+  return sum;
+}
+
+static std::string read_text(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || std::filesystem::is_directory(path))
+    throw UserError(fmt::format("{} cannot be read: {}", path,
+                                std::strerror(file ? EISDIR : errno)));
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+SimJob load_job(const std::string &ptx_path, const std::string &launch_path) {
+  SimJob job{
+      ptx_path, read_text(ptx_path), LaunchFile::load(launch_path), {}, {}};
+  for (const BufferSpec &buffer : job.file.buffers) {
+    job.initial.push_back(initial_bytes(buffer));
+    job.expected.emplace_back();
+    if (!buffer.expected_path.empty())
+      job.expected.back() = read_npy(buffer.expected_path, buffer.type,
+                                     buffer.shape, buffer.where + ".expected");
+  }
+  return job;
+}
+
+static LaunchDescription describe(const SimJob &job, const LaunchSpec &launch,
+                                  const std::vector<Buffer> &memory) {
+  return {.name = launch.kernel,
+          .ptx = job.ptx,
+          .grid = launch.grid,
+          .block = launch.block,
+          .cluster = launch.cluster,
+          .dynamic_smem_bytes = launch.dynamic_smem_bytes,
+          .parameters = bind(launch, memory)};
+}
+
+/// Launch; what is refused names its place in the PTX or in the launch file.
+static LaunchResult launch(Device &device, const SimJob &job,
+                           const LaunchSpec &spec,
+                           const std::vector<Buffer> &memory) {
+  const std::string &ptx_path = job.ptx_path;
+  LaunchResult result;
+  try {
+    result = device.launch(describe(job, spec, memory));
+  } catch (const UserError &error) {
+    if (error.where().file == "PTX")
+      throw UserError(SourceLine(ptx_path, error.where().line),
+                      error.message());
+    throw UserError(fmt::format("{}: {}", spec.where, error.what()));
+  }
+  for (Finding &finding : result.findings)
+    if (finding.where.file == "PTX")
+      finding.where.file = ptx_path;
+  return result;
+}
+
+/// Refuse what cannot be launched before anything is.
+static void check_launches(const SimJob &job, SimOptions options,
+                           const std::vector<Buffer> &memory) {
+  options.check_only = true;
+  std::shared_ptr<Device> device = open_sim(options);
+  for (const LaunchSpec &spec : job.file.launches)
+    launch(*device, job, spec, memory);
+}
+
+static std::vector<std::string> sorted_lines(const std::string &text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+SimRun run_once(const SimJob &job, SimOptions options,
+                const SimSchedule &schedule) {
+  std::string printed;
+  options.order = schedule.order;
+  options.seed = schedule.seed;
+  options.registers_at_entry = job.file.registers_at_entry;
+  options.co_resident = job.file.is_co_resident;
+  options.print = [&](const std::string &text) { printed += text; };
+  std::shared_ptr<Device> device = open_sim(options);
+  std::vector<Buffer> memory;
+  for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
+    memory.push_back(device->allocate(job.file.buffers[i].bytes()));
+    if (job.initial[i] && !job.initial[i]->empty())
+      device->copy_in(memory[i], job.initial[i]->data(),
+                      job.initial[i]->size());
+  }
+  check_launches(job, options, memory);
+
+  SimRun run{.schedule = schedule};
+  for (const LaunchSpec &spec : job.file.launches) {
+    run.results.push_back(launch(*device, job, spec, memory));
+    run.is_finished = run.results.back().ok();
+    if (!run.is_finished)
+      break;
+  }
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    run.memory.emplace_back();
+    if (!job.file.buffers[i].is_output && !job.expected[i])
+      continue;
+    run.memory[i].resize(memory[i].bytes());
+    if (!run.memory[i].empty())
+      device->copy_out(run.memory[i].data(), memory[i], memory[i].bytes());
+  }
+  run.printed = sorted_lines(printed);
+  return run;
+}
+
+} // namespace kiln::cli

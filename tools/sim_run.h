@@ -1,0 +1,50 @@
+// sim_run: the launches of a launch file on the simulator, in one order of
+// events.
+#pragma once
+
+#include "launch_file.h"
+
+#include <kiln/sim.h>
+
+namespace kiln::cli {
+
+/// Everything that is the same in every order.
+struct SimJob {
+  std::string ptx_path;
+  std::string ptx;
+  LaunchFile file;
+  std::vector<std::optional<std::vector<std::byte>>>
+      initial; ///< by buffer; nothing: poison
+  std::vector<std::optional<std::vector<std::byte>>> expected; ///< by buffer
+};
+
+/// Read the PTX, the launch file and every array it names. Throws UserError.
+SimJob load_job(const std::string &ptx_path, const std::string &launch_path);
+
+/// One order of events.
+struct SimSchedule {
+  SimOrder order = SimOrder::eager;
+  std::uint64_t seed = 0;
+
+  std::string to_string() const; ///< "random, seed 3"
+};
+
+/// What came of the launches in one order.
+struct SimRun {
+  SimSchedule schedule;
+  std::vector<std::vector<std::byte>>
+      memory;                       ///< by buffer; empty: nobody asks for it
+  std::vector<std::string> printed; ///< lines, sorted
+  std::vector<LaunchResult> results;
+  bool is_finished = true; ///< no finding ended it
+
+  std::uint64_t instructions() const;
+  double time_us() const;
+};
+
+/// Launch everything, unless one of the launches cannot be: then nothing.
+/// Throws UserError with its place in the PTX or in the launch file.
+SimRun run_once(const SimJob &job, SimOptions options,
+                const SimSchedule &schedule);
+
+} // namespace kiln::cli
