@@ -7,9 +7,9 @@
 
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
-#include <kiln/sim.h>
 #include <kiln/gemm.h>
 #include <kiln/reference.h>
+#include <kiln/sim.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,8 @@
 // info_commands: env, devices and cache: what Kiln finds where it runs.
 #include "commands.h"
 
-#include <kiln/sim.h>
 #include <kiln/environment.h>
+#include <kiln/sim.h>
 
 #include <algorithm>
 #include <fmt/format.h>

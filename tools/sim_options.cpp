@@ -8,8 +8,9 @@
 namespace kiln::cli {
 
 void SimFlags::add_to(CLI::App &command) {
-  command.add_option("--order", order,
-                     "when asynchronous work takes effect: eager, lazy, random")
+  command
+      .add_option("--order", order,
+                  "when asynchronous work takes effect: eager, lazy, random")
       ->capture_default_str();
   command.add_option("--seed", seed, "of the random order")
       ->capture_default_str();
@@ -31,8 +32,8 @@ SimOptions SimFlags::options() const {
         fmt::format("--checks is '{}'; it takes on or off", checks));
   options.checks = checks == "on";
   if (threads < 0 || sms < 0)
-    throw UserError(fmt::format("--threads {} and --sms {} must not be negative",
-                                threads, sms));
+    throw UserError(fmt::format(
+        "--threads {} and --sms {} must not be negative", threads, sms));
   options.threads = threads;
   if (sms > 0)
     options.device.sms = sms;

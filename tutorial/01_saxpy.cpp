@@ -47,30 +47,23 @@ Module saxpy() {
   return kb.module();
 }
 
-} // namespace lessons
-
 // The launcher. `run` takes host arrays: it copies them to the device, launches
 // and copies back what the kernel writes. An array smaller than its shape is
 // refused, with both sizes, before anything is launched.
-#ifndef KILN_LESSONS_WITHOUT_MAIN
-int main() try {
-  Kernel kernel = compile(lessons::saxpy());
-  lessons::describe(kernel);
-  auto gpu = lessons::find_gpu();
-  if (!gpu)
-    return 0;
-
+int launch_saxpy(const Kernel &kernel) {
   const int rows = 256;
   const float alpha = 2;
   std::mt19937 random(1);
   std::uniform_int_distribution<int> digits(-99, 99);
-  std::vector<float> x(rows * lessons::kColumns), y(x.size());
+  std::vector<float> x(rows * kColumns), y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = digits(random);
     y[i] = digits(random);
   }
   std::vector<float> before = y;
-  run(*gpu, kernel, rows, x, y, alpha);
+  auto device = open_device();
+  if (!is_clean(run(*device, kernel, rows, x, y, alpha)))
+    return static_cast<int>(ExitStatus::finding);
 
   for (std::size_t i = 0; i < y.size(); ++i) {
     float expected = before[i] + alpha * x[i];
@@ -81,6 +74,15 @@ int main() try {
   }
   std::printf("All %zu numbers are right.\n", y.size());
   return 0;
+}
+
+} // namespace lessons
+
+#ifndef KILN_LESSONS_WITHOUT_MAIN
+int main() try {
+  Kernel kernel = compile(lessons::saxpy());
+  lessons::describe(kernel);
+  return lessons::launch_saxpy(kernel);
 } catch (const Error &error) {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());

@@ -13,9 +13,6 @@
 // though, and the matrix products of the later lessons use no other.
 #include "lessons.h"
 
-#include <random>
-#include <vector>
-
 using namespace kiln;
 
 namespace lessons {
@@ -77,31 +74,7 @@ Module saxpy_tma() {
 int main() try {
   Kernel kernel = compile(lessons::saxpy_tma());
   lessons::describe(kernel);
-  auto gpu = lessons::find_gpu();
-  if (!gpu)
-    return 0;
-
-  const int rows = 256;
-  const float alpha = 2;
-  std::mt19937 random(2);
-  std::uniform_int_distribution<int> digits(-99, 99);
-  std::vector<float> x(rows * lessons::kColumns), y(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] = digits(random);
-    y[i] = digits(random);
-  }
-  std::vector<float> before = y;
-  run(*gpu, kernel, rows, x, y, alpha);
-
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    float expected = before[i] + alpha * x[i];
-    if (y[i] == expected)
-      continue;
-    std::printf("y[%zu] is %g and should be %g\n", i, y[i], expected);
-    return static_cast<int>(ExitStatus::wrong);
-  }
-  std::printf("All %zu numbers are right.\n", y.size());
-  return 0;
+  return lessons::launch_saxpy(kernel);
 } catch (const Error &error) {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());

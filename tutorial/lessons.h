@@ -12,16 +12,23 @@ kiln::Module hello_world();
 kiln::Module saxpy();
 kiln::Module saxpy_tma();
 
-/// The first GPU; where there is none, say why and return nothing.
-inline std::shared_ptr<kiln::Device> find_gpu() {
-  kiln::DeviceListing listing = kiln::list_devices();
-  for (const auto &entry : listing.devices)
-    if (entry.id == "cuda:0")
-      return kiln::open_cuda();
-  std::printf("There is no GPU here, so the kernel is not run.\n");
-  for (const std::string &reason : listing.missing)
-    std::printf("  %s\n", reason.c_str());
-  return nullptr;
+/// Run either saxpy on random numbers and compare with the host; defined in
+/// lesson 1. What `main` should return.
+int launch_saxpy(const kiln::Kernel &kernel);
+
+/// The GPU where there is one, else the simulator.
+inline std::shared_ptr<kiln::Device> open_device() {
+  auto device = kiln::open_device("auto");
+  std::printf("Running on %s.\n", device->name().c_str());
+  return device;
+}
+
+/// Show what the simulator found; true where the launch is right.
+inline bool is_clean(const kiln::LaunchResult &result) {
+  for (const kiln::Finding &finding : result.findings)
+    std::printf("%s:%u: %s\n", finding.where.file.c_str(), finding.where.line,
+                finding.message.c_str());
+  return result.ok();
 }
 
 /// Say what was compiled.

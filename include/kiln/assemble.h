@@ -18,7 +18,7 @@
 namespace kiln {
 
 struct AssembleOptions {
-  std::string ptxas;              ///< path; empty: KILN_PTXAS, CUDA_HOME, PATH
+  std::string ptxas; ///< path; empty: KILN_PTXAS, CUDA_HOME, PATH
   std::string target = "sm_90a";
   std::vector<std::string> allow; ///< diagnostic ids not to fail on: "C7508"
   bool use_cache = true;

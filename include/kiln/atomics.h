@@ -19,6 +19,7 @@
 #pragma once
 
 #include <kiln/memory.h>
+#include <kiln/scope.h>
 
 namespace kiln {
 
@@ -30,12 +31,9 @@ enum class MemoryOrder : std::uint8_t {
   acquire_release, ///< both
 };
 
-/// The threads it is undivided and ordered for.
-enum class MemoryScope : std::uint8_t { cta, cluster, gpu, sys };
-
 struct AtomicOptions {
   MemoryOrder order = MemoryOrder::relaxed;
-  MemoryScope scope = MemoryScope::gpu;
+  Scope scope = Scope::gpu;
 };
 
 /// Each writes the result and returns the old value.

@@ -130,10 +130,10 @@ struct Finding {
 
 /// What a launch came to, once it has finished.
 struct LaunchResult {
-  double time_us = 0;           ///< of the kernel itself, by the device's clock
+  double time_us = 0; ///< of the kernel itself, by the device's clock
   std::uint64_t instructions = 0; ///< warp instructions; the simulator's count
   std::vector<Finding> findings;
-  bool ok() const;              ///< no finding of grade error
+  bool ok() const; ///< no finding of grade error
 };
 
 /// Resolve a contract with the arguments at hand. Throws UserError where they

@@ -31,7 +31,7 @@ struct DeviceDescription {
 
   long long memory_bytes = 0;
   long long l2_bytes = 0;
-  int sm_clock_mhz = 0;     ///< boost
+  int sm_clock_mhz = 0; ///< boost
   int memory_clock_mhz = 0;
   double memory_gb_per_s = 0;
 

@@ -5,7 +5,8 @@
 // A problem says what is computed, a schedule how; a kernel is built from both.
 //
 //     Kernel kernel = compile(build_gemm({.m = 4096, .n = 4096, .k = 4096},
-//                                        {.kind = GemmKind::warp_specialized}));
+//                                        {.kind =
+//                                        GemmKind::warp_specialized}));
 //     run(device, kernel, a, b, d);
 #pragma once
 
@@ -68,8 +69,9 @@ int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule);
 std::string gemm_kernel_name(const GemmProblem &problem,
                              const GemmSchedule &schedule);
 
-/// Build the kernel: arguments a, b, d, then the runtime dimensions in the order
-/// m, n, k. Throws UserError where problem and schedule do not go together.
+/// Build the kernel: arguments a, b, d, then the runtime dimensions in the
+/// order m, n, k. Throws UserError where problem and schedule do not go
+/// together.
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule);
 
 std::string_view name(GemmLayout layout);

@@ -26,7 +26,7 @@ struct ArgumentSpec {
   /// Buffers: elements, outermost first, so that a launch can refuse a buffer
   /// that is too small. Empty: not known.
   std::vector<Dim> shape;
-  bool is_output = false; ///< buffers: the kernel writes it
+  bool is_output = false;  ///< buffers: the kernel writes it
   int alignment_bytes = 1; ///< buffers: of the address, beyond the element's
 
   bool operator==(const ArgumentSpec &) const = default;

@@ -13,15 +13,14 @@
 //
 // An arrival releases what its thread wrote before, a wait that returns
 // acquires it. Both do so for the threads of a scope: between two CTAs of a
-// cluster both sides must say Scope::cluster. The bytes of TMA need no scope.
+// cluster both sides must say Scope::cluster; a wider scope is refused. The
+// bytes of TMA need no scope.
 #pragma once
 
+#include <kiln/scope.h>
 #include <kiln/value.h>
 
 namespace kiln {
-
-/// Among whom an arrival and a wait order memory.
-enum class Scope : std::uint8_t { cta, cluster };
 
 /// The same barrier in another CTA of the cluster. One can arrive there; only
 /// its own CTA initialises it and waits. Arrivals order memory in the cluster.

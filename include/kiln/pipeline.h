@@ -43,7 +43,8 @@ public:
 
 private:
   friend class Pipeline;
-  Slot(const Pipeline &pipeline, Value index) : pipeline_(pipeline), index_(index) {}
+  Slot(const Pipeline &pipeline, Value index)
+      : pipeline_(pipeline), index_(index) {}
   const Pipeline &pipeline_;
   Value index_;
 };

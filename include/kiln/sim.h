@@ -28,10 +28,11 @@ struct SimOptions {
   std::uint64_t seed = 0;
   bool checks = true;
   int threads = 0; ///< of the host; 0: all cores
-  std::uint64_t max_instructions = 0; ///< warp instructions per CTA; 0: no limit
+  std::uint64_t max_instructions =
+      0;                      ///< warp instructions per CTA; 0: no limit
   int registers_at_entry = 0; ///< per thread; 0: as the PTX's directives say
-  bool co_resident = false; ///< refuse a grid the device cannot hold at once
-  bool check_only = false; ///< refuse what cannot be launched, run nothing
+  bool co_resident = false;   ///< refuse a grid the device cannot hold at once
+  bool check_only = false;    ///< refuse what cannot be launched, run nothing
   /// Takes what kernels print, piece by piece; empty: it goes to stdout.
   std::function<void(const std::string &)> print;
 };

@@ -19,16 +19,21 @@ namespace kiln {
 enum class Swizzle : std::uint8_t { none = 0, b32 = 32, b64 = 64, b128 = 128 };
 enum class Interleave : std::uint8_t { none = 0, b16 = 16, b32 = 32 };
 /// Bytes fetched into L2 at a time.
-enum class L2Promotion : std::uint16_t { none = 0, b64 = 64, b128 = 128, b256 = 256 };
+enum class L2Promotion : std::uint16_t {
+  none = 0,
+  b64 = 64,
+  b128 = 128,
+  b256 = 256
+};
 /// What elements outside the tensor read as.
 enum class OobFill : std::uint8_t { zeros, nan };
 
 /// A tensor map whose dimensions may depend on launch arguments.
 struct TensorMapSpec {
   Type type = Type::f16;
-  std::vector<Dim> dims;          ///< elements; innermost first; rank 1-5
-  std::vector<Dim> strides_bytes; ///< of dims[1..]; one fewer than dims
-  std::vector<int> box;           ///< elements of one copy
+  std::vector<Dim> dims;            ///< elements; innermost first; rank 1-5
+  std::vector<Dim> strides_bytes;   ///< of dims[1..]; one fewer than dims
+  std::vector<int> box;             ///< elements of one copy
   std::vector<int> element_strides; ///< empty: all 1
   Swizzle swizzle = Swizzle::none;
   Interleave interleave = Interleave::none;

@@ -22,7 +22,8 @@ Value grid_size(Axis axis = Axis::x,
 /// assembler can see (read through shfl.sync), so that a branch on it does not
 /// count as divergent.
 Value warp_id(std::source_location where = std::source_location::current());
-Value warpgroup_id(std::source_location where = std::source_location::current());
+Value warpgroup_id(
+    std::source_location where = std::source_location::current());
 /// 0..31.
 Value lane_id(std::source_location where = std::source_location::current());
 /// 0..127 inside the warpgroup.

@@ -35,9 +35,9 @@ enum class Type : std::uint8_t {
 inline constexpr Type i1 = Type::i1, i8 = Type::i8, i16 = Type::i16,
                       i32 = Type::i32, i64 = Type::i64, u8 = Type::u8,
                       u16 = Type::u16, u32 = Type::u32, u64 = Type::u64,
-                      f16 = Type::f16, bf16 = Type::bf16,
-                      tf32 = Type::tf32, f32 = Type::f32, f64 = Type::f64,
-                      e4m3 = Type::e4m3, e5m2 = Type::e5m2;
+                      f16 = Type::f16, bf16 = Type::bf16, tf32 = Type::tf32,
+                      f32 = Type::f32, f64 = Type::f64, e4m3 = Type::e4m3,
+                      e5m2 = Type::e5m2;
 
 /// Bits of a value; an i1 has 1.
 int size_bits(Type type);

@@ -34,7 +34,8 @@ static auto parse_in(const Table &table, std::string_view text,
       return value;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", word);
   }
-  throw UserError(fmt::format("'{}' is no {}; use one of {}", text, what, known));
+  throw UserError(
+      fmt::format("'{}' is no {}; use one of {}", text, what, known));
 }
 
 std::string_view name(GemmLayout layout) { return name_in(kLayouts, layout); }
@@ -61,9 +62,10 @@ std::string gemm_kernel_name(const GemmProblem &problem,
                              const GemmSchedule &schedule) {
   bool is_multistage = schedule.kind == GemmKind::multistage;
   std::string text = fmt::format(
-      "{}_{}x{}x{}_{}x{}x{}_{}", is_multistage ? "multistage" : "warpspecialized",
-      problem.m.to_string(), problem.n.to_string(), problem.k.to_string(),
-      schedule.tile_m, schedule.tile_n, schedule.tile_k, schedule.stages);
+      "{}_{}x{}x{}_{}x{}x{}_{}",
+      is_multistage ? "multistage" : "warpspecialized", problem.m.to_string(),
+      problem.n.to_string(), problem.k.to_string(), schedule.tile_m,
+      schedule.tile_n, schedule.tile_k, schedule.stages);
   if (problem.layout != GemmLayout::tt)
     text += fmt::format("_{}", name(problem.layout));
   if (problem.type != Type::f16)
@@ -71,8 +73,9 @@ std::string gemm_kernel_name(const GemmProblem &problem,
   if (problem.out != Type::f32)
     text += fmt::format("_out_{}", name(problem.out));
   GemmSchedule usual;
-  if (!is_multistage && (schedule.producer_registers != usual.producer_registers ||
-                         schedule.consumer_registers != usual.consumer_registers))
+  if (!is_multistage &&
+      (schedule.producer_registers != usual.producer_registers ||
+       schedule.consumer_registers != usual.consumer_registers))
     text += fmt::format("_regs_{}_{}", schedule.producer_registers,
                         schedule.consumer_registers);
   return text;
@@ -83,20 +86,20 @@ static void check_problem(const GemmProblem &problem) {
   for (const auto &[letter, dim] :
        {std::pair{"M", problem.m}, {"N", problem.n}, {"K", problem.k}}) {
     if (dim.is_constant() && dim.constant() < 1)
-      throw UserError(
-          fmt::format("{} is {}; it must be at least 1", letter, dim.constant()));
+      throw UserError(fmt::format("{} is {}; it must be at least 1", letter,
+                                  dim.constant()));
     if (!dim.is_constant() && dim.op() != Dim::Op::argument)
-      throw UserError(fmt::format(
-          "{} is {}; a runtime dimension is one argument", letter,
-          dim.to_string()));
+      throw UserError(
+          fmt::format("{} is {}; a runtime dimension is one argument", letter,
+                      dim.to_string()));
   }
   if (problem.type != Type::f16 && problem.type != Type::bf16)
-    throw UserError(fmt::format("gemm multiplies f16 or bf16, not {}",
-                                name(problem.type)));
+    throw UserError(
+        fmt::format("gemm multiplies f16 or bf16, not {}", name(problem.type)));
   if (problem.out != Type::f32 && problem.out != Type::f16 &&
       problem.out != Type::bf16)
-    throw UserError(fmt::format("gemm writes f32, f16 or bf16, not {}",
-                                name(problem.out)));
+    throw UserError(
+        fmt::format("gemm writes f32, f16 or bf16, not {}", name(problem.out)));
   // TMA reads rows that begin on 16 bytes: 8 elements of 16 bits.
   auto check_row = [&](const char *matrix, const char *letter, const Dim &dim) {
     if (dim.is_constant() && dim.constant() % 8 != 0)
@@ -136,20 +139,21 @@ static void check_tile(const GemmProblem &problem,
 }
 
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule) {
-  return max_stages({gemm::tile_of_a(problem, schedule),
-                     gemm::tile_of_b(problem, schedule)});
+  return max_stages(
+      {gemm::tile_of_a(problem, schedule), gemm::tile_of_b(problem, schedule)});
 }
 
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {
   check_problem(problem);
   check_tile(problem, schedule);
   if (schedule.stages < 1)
-    throw UserError(fmt::format("{} stages; at least 1 is needed",
-                                schedule.stages));
+    throw UserError(
+        fmt::format("{} stages; at least 1 is needed", schedule.stages));
   GemmSchedule result = schedule;
   if (problem.k.is_constant()) {
     auto tiles = ceil_div(problem.k, schedule.tile_k).constant();
-    result.stages = static_cast<int>(std::min<std::int64_t>(result.stages, tiles));
+    result.stages =
+        static_cast<int>(std::min<std::int64_t>(result.stages, tiles));
   }
   int most = max_gemm_stages(problem, schedule);
   if (result.stages > most)

@@ -62,19 +62,26 @@ static std::vector<Dim> extent(const std::vector<Dim> &shape,
   return {last};
 }
 
+/// Declare a buffer argument; `strides` become what they are by default.
+static int addBuffer(KernelBuilder::State &state, const std::string &name,
+                     Type type, const std::vector<Dim> &shape,
+                     std::vector<Dim> &strides,
+                     const std::source_location &where) {
+  state.checkOpen(where);
+  bool isDense = strides.empty();
+  strides = stridesOf(name, shape, std::move(strides), where);
+  return state.addArgument({.name = name,
+                            .kind = ArgumentSpec::Kind::buffer,
+                            .type = type,
+                            .shape = isDense ? shape : extent(shape, strides)},
+                           where);
+}
+
 Tensor KernelBuilder::tensor(const std::string &name, Type type,
                              std::vector<Dim> shape, std::vector<Dim> strides,
                              std::source_location where) {
   State &state = *state_;
-  state.checkOpen(where);
-  bool isDense = strides.empty();
-  strides = stridesOf(name, shape, std::move(strides), where);
-  int argument =
-      state.addArgument({.name = name,
-                         .kind = ArgumentSpec::Kind::buffer,
-                         .type = type,
-                         .shape = isDense ? shape : extent(shape, strides)},
-                        where);
+  int argument = addBuffer(state, name, type, shape, strides, where);
   mlir::Value base = state.addParameter(
       {.kind = ParameterSpec::Kind::buffer, .argument = argument},
       state.pointer(1), where);
@@ -195,15 +202,7 @@ TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
                                     std::vector<Dim> strides,
                                     std::source_location where) {
   State &state = *state_;
-  state.checkOpen(where);
-  bool isDense = strides.empty();
-  strides = stridesOf(name, shape, std::move(strides), where);
-  int argument =
-      state.addArgument({.name = name,
-                         .kind = ArgumentSpec::Kind::buffer,
-                         .type = type,
-                         .shape = isDense ? shape : extent(shape, strides)},
-                        where);
+  int argument = addBuffer(state, name, type, shape, strides, where);
   return addTensorMap(state, name, type, argument, shape, strides, options,
                       where);
 }

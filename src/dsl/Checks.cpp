@@ -43,9 +43,9 @@ void checkRegisterPlan(KernelBuilder::State &state) {
   // ptxas refuses a wgmma whose registers exceed those at entry (C7602), also
   // where its warpgroup has asked for more by then.
   if (state.largestInstruction)
-    atEntry = std::max(atEntry,
-                       std::min(roundUp(state.largestInstruction + 32, 8),
-                                owned / threads / 8 * 8));
+    atEntry =
+        std::max(atEntry, std::min(roundUp(state.largestInstruction + 32, 8),
+                                   owned / threads / 8 * 8));
   if (atEntry * threads > owned) {
     int groups = threads / 128;
     int perThread = owned / threads / 8 * 8;
@@ -81,9 +81,9 @@ void checkSharedMemory(const KernelBuilder::State &state) {
     return;
   std::string list;
   for (const SmemAllocation &piece : state.smem)
-    list += fmt::format("\n  {} bytes at {}: {} ({}:{})", piece.bytes,
-                        piece.offset, piece.what, piece.where.file,
-                        piece.where.line);
+    list +=
+        fmt::format("\n  {} bytes at {}: {} ({}:{})", piece.bytes, piece.offset,
+                    piece.what, piece.where.file, piece.where.line);
   userErrorAt(state.where,
               "kernel {} needs {} bytes of shared memory, {} more than the {} "
               "a CTA can have on {} at {} per SM:{}",
@@ -116,9 +116,10 @@ static void checkDim(const KernelBuilder::State &state, const Dim &dim,
   }
   const std::string &name = dim.argument_name();
   if (name != "sms" && !state.dimArguments.contains(name))
-    userErrorAt(state.where, "{} of kernel {} depends on '{}', which is no "
-                             "dimension of it; declare it with "
-                             "KernelBuilder::dim",
+    userErrorAt(state.where,
+                "{} of kernel {} depends on '{}', which is no "
+                "dimension of it; declare it with "
+                "KernelBuilder::dim",
                 what, state.name, name);
 }
 

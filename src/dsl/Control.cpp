@@ -48,17 +48,17 @@ void for_range(At lower, At upper, At step,
                 name(type));
   if (auto *literal = std::get_if<std::int64_t>(&step.operand());
       literal && *literal < 1)
-    userErrorAt(step.where(), "for_range has a step of {}; it must be at "
-                              "least 1",
+    userErrorAt(step.where(),
+                "for_range has a step of {}; it must be at "
+                "least 1",
                 *literal);
   requireBody(bool(body), "for_range", upper.where());
   auto loop = mlir::scf::ForOp::create(
       state.builder, state.at(upper.where()), state.use(lower, type),
       state.use(upper, type), state.use(step, type), mlir::ValueRange(),
       nullptr, /*unsignedCmp=*/is_unsigned_integer(type));
-  runInside(state, loop.getBody(), [&] {
-    body(state.wrap(loop.getInductionVar(), type));
-  });
+  runInside(state, loop.getBody(),
+            [&] { body(state.wrap(loop.getInductionVar(), type)); });
 }
 
 void if_(At condition, const std::function<void()> &then,
@@ -106,8 +106,9 @@ static void checkRole(const KernelBuilder::State &state, int index,
     userErrorAt(where, "kernel {} has {} warpgroups; there is no warpgroup {}",
                 state.name, groups, index);
   if (state.builder.getInsertionBlock() != state.entry)
-    userErrorAt(where, "the role of warpgroup {} begins inside another body; "
-                       "roles stand at the top level of a kernel",
+    userErrorAt(where,
+                "the role of warpgroup {} begins inside another body; "
+                "roles stand at the top level of a kernel",
                 index);
   for (const Role &role : state.roles)
     if (role.index == index)
@@ -117,8 +118,9 @@ static void checkRole(const KernelBuilder::State &state, int index,
     return;
   int registers = *options.registers;
   if (registers < 24 || registers > 256 || registers % 8 != 0)
-    userErrorAt(where, "warpgroup {} asks for {} registers; setmaxnreg takes "
-                       "multiples of 8 from 24 to 256",
+    userErrorAt(where,
+                "warpgroup {} asks for {} registers; setmaxnreg takes "
+                "multiples of 8 from 24 to 256",
                 index, registers);
 }
 

@@ -24,7 +24,12 @@ static void noteWait(BarrierUse &barrier, const std::source_location &where) {
     barrier.firstWait = collectiveLine.value_or(where);
 }
 
-static mlir::NVVM::MemScopeKind lower(Scope scope) {
+/// Barriers are of a CTA; a cluster is as far as anyone can reach them.
+static mlir::NVVM::MemScopeKind lower(Scope scope,
+                                      const std::source_location &where) {
+  if (scope != Scope::cta && scope != Scope::cluster)
+    userErrorAt(where, "an mbarrier orders the threads of a CTA or of a "
+                       "cluster; use Scope::cta or Scope::cluster");
   return scope == Scope::cluster ? mlir::NVVM::MemScopeKind::CLUSTER
                                  : mlir::NVVM::MemScopeKind::CTA;
 }
@@ -88,7 +93,7 @@ void Mbarrier::inval(std::source_location where) const {
 void Mbarrier::arrive(At count, Scope scope, std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
-  arriveAt(state, state.use(address_, where), count, lower(scope),
+  arriveAt(state, state.use(address_, where), count, lower(scope, where),
            /*isRemote=*/false, where);
 }
 
@@ -98,8 +103,8 @@ void Mbarrier::arrive_expect_tx(At bytes, Scope scope,
   useOf(state, address_, array_, where).hasArrive = true;
   mlir::NVVM::MBarrierArriveExpectTxOp::create(
       state.builder, state.at(where), mlir::Type(), state.use(address_, where),
-      useCount(state, bytes, 0, "bytes"), lower(scope), /*relaxed=*/false,
-      mlir::Value());
+      useCount(state, bytes, 0, "bytes"), lower(scope, where),
+      /*relaxed=*/false, mlir::Value());
 }
 
 void Mbarrier::expect_tx(At bytes, Scope scope,
@@ -107,7 +112,7 @@ void Mbarrier::expect_tx(At bytes, Scope scope,
   auto &state = KernelBuilder::State::current(where);
   mlir::NVVM::MBarrierExpectTxOp::create(
       state.builder, state.at(where), state.use(address_, where),
-      useCount(state, bytes, 0, "bytes"), lower(scope));
+      useCount(state, bytes, 0, "bytes"), lower(scope, where));
 }
 
 void Mbarrier::wait(At parity, Scope scope, std::source_location where) const {
@@ -142,7 +147,7 @@ Value Mbarrier::try_wait(At parity, int hint_ns, Scope scope,
   mlir::Value complete = mlir::NVVM::MBarrierTryWaitOp::create(
       state.builder, state.at(where), state.builder.getI1Type(),
       state.use(address_, where), state.use(parity, Type::i32),
-      state.constant(Type::i32, hint_ns, where), lower(scope));
+      state.constant(Type::i32, hint_ns, where), lower(scope, where));
   return state.wrap(complete, Type::i1);
 }
 
@@ -152,7 +157,8 @@ Value Mbarrier::test_wait(At parity, Scope scope,
   noteWait(useOf(state, address_, array_, where), where);
   mlir::Value complete = mlir::NVVM::MBarrierTestWaitOp::create(
       state.builder, state.at(where), state.builder.getI1Type(),
-      state.use(address_, where), state.use(parity, Type::i32), lower(scope));
+      state.use(address_, where), state.use(parity, Type::i32),
+      lower(scope, where));
   return state.wrap(complete, Type::i1);
 }
 

@@ -64,8 +64,8 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
     tiles.push_back(kb.shared_array(tensor.tile(), stages, where));
   MbarrierArray full = kb.mbarriers(stages, where);
   MbarrierArray empty = kb.mbarriers(stages, where);
-  state_.reset(new State{stages, std::move(tensors), std::move(tiles), full,
-                         empty});
+  state_.reset(
+      new State{stages, std::move(tensors), std::move(tiles), full, empty});
   one_thread([&] {
     for (int i = 0; i < stages; ++i) {
       full[i].init(1);
@@ -104,8 +104,9 @@ void Pipeline::produce(const std::function<void(const Slot &)> &body,
       body(Slot(*this, slot));
     }
     if (state.loads != static_cast<int>(state.tensors.size()))
-      userErrorAt(where, "produce loaded {} tiles into a slot of {}; each "
-                         "tensor of the pipeline is loaded once",
+      userErrorAt(where,
+                  "produce loaded {} tiles into a slot of {}; each "
+                  "tensor of the pipeline is loaded once",
                   state.loads, state.tensors.size());
     state.producer.advance(state.stages);
   });

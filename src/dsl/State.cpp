@@ -31,13 +31,15 @@ static bool isIdentifier(const std::string &name) {
 static int threadsOf(const KernelOptions &options, const std::string &name,
                      const DeviceDescription &device, const SourceLine &where) {
   if (options.threads < 0 || options.warpgroups < 0)
-    userErrorAt(where, "kernel {} has {} threads and {} warpgroups; neither "
-                       "may be negative",
+    userErrorAt(where,
+                "kernel {} has {} threads and {} warpgroups; neither "
+                "may be negative",
                 name, options.threads, options.warpgroups);
   int fromGroups = options.warpgroups * 128;
   if (options.threads && fromGroups && options.threads != fromGroups)
-    userErrorAt(where, "kernel {} has {} threads and {} warpgroups, which are "
-                       "{} threads; give one of the two",
+    userErrorAt(where,
+                "kernel {} has {} threads and {} warpgroups, which are "
+                "{} threads; give one of the two",
                 name, options.threads, options.warpgroups, fromGroups);
   int threads = options.threads ? options.threads : fromGroups;
   if (threads < 1 || threads > device.max_threads_per_cta)
@@ -62,8 +64,7 @@ KernelBuilder::State::State(std::string kernelName,
                 name);
   contract.block = {threadsOf(options, name, device, where), 1, 1};
   contract.ctas_per_sm = options.ctas_per_sm;
-  if (options.ctas_per_sm < 1 ||
-      options.ctas_per_sm > device.max_ctas_per_sm)
+  if (options.ctas_per_sm < 1 || options.ctas_per_sm > device.max_ctas_per_sm)
     userErrorAt(where, "kernel {} asks for {} CTAs per SM; {} holds 1 to {}",
                 name, options.ctas_per_sm, options.target,
                 device.max_ctas_per_sm);
@@ -100,15 +101,16 @@ KernelBuilder::State::current(const std::source_location &where) {
 
 void KernelBuilder::State::checkOpen(const std::source_location &at) const {
   if (isBuilt)
-    userErrorAt(at, "kernel {} has been built already; a KernelBuilder builds "
-                    "one kernel, once",
+    userErrorAt(at,
+                "kernel {} has been built already; a KernelBuilder builds "
+                "one kernel, once",
                 name);
 }
 
 mlir::Location KernelBuilder::State::at(const std::source_location &own) {
   const std::source_location &line = collectiveLine ? *collectiveLine : own;
-  return mlir::FileLineColLoc::get(context.get(), line.file_name(),
-                                   line.line(), line.column());
+  return mlir::FileLineColLoc::get(context.get(), line.file_name(), line.line(),
+                                   line.column());
 }
 
 mlir::Type KernelBuilder::State::lower(Type type) {
@@ -173,8 +175,9 @@ mlir::Value KernelBuilder::State::dimValue(const Dim &dim, Type type,
   if (dim.op() == Dim::Op::argument) {
     auto found = dimArguments.find(dim.argument_name());
     if (found == dimArguments.end())
-      userErrorAt(where_, "'{}' is no dimension of kernel {}; declare it with "
-                          "KernelBuilder::dim",
+      userErrorAt(where_,
+                  "'{}' is no dimension of kernel {}; declare it with "
+                  "KernelBuilder::dim",
                   dim.argument_name(), name);
     if (size_bits(type) == 32)
       return found->second;
@@ -257,8 +260,9 @@ Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
 mlir::Value KernelBuilder::State::use(const At &operand, Type type) {
   Value value = resolve(operand, type);
   if (value.type() != type)
-    userErrorAt(operand.where(), "expected a value of type {}, found {}; "
-                                 "`cast` converts",
+    userErrorAt(operand.where(),
+                "expected a value of type {}, found {}; "
+                "`cast` converts",
                 kiln::name(type), kiln::name(value.type()));
   return use(value, operand.where());
 }
@@ -272,8 +276,7 @@ mlir::Value KernelBuilder::State::slot(mlir::Type type,
                                       one);
 }
 
-mlir::Value KernelBuilder::State::offset(mlir::Value address,
-                                         mlir::Value bytes,
+mlir::Value KernelBuilder::State::offset(mlir::Value address, mlir::Value bytes,
                                          const std::source_location &where_) {
   return mlir::LLVM::GEPOp::create(builder, at(where_), address.getType(),
                                    builder.getI8Type(), address, bytes);
@@ -293,18 +296,20 @@ static mlir::Value addAsm(mlir::OpBuilder &builder, mlir::Location loc,
   return result ? op.getRes() : mlir::Value();
 }
 
-mlir::Value KernelBuilder::State::inlineAsm(
-    const std::string &text, const std::string &constraints,
-    mlir::ValueRange operands, mlir::Type result,
-    const std::source_location &where_) {
+mlir::Value
+KernelBuilder::State::inlineAsm(const std::string &text,
+                                const std::string &constraints,
+                                mlir::ValueRange operands, mlir::Type result,
+                                const std::source_location &where_) {
   return addAsm(builder, at(where_), text, constraints, operands, result,
                 /*hasSideEffects=*/true);
 }
 
-mlir::Value KernelBuilder::State::pureAsm(
-    const std::string &text, const std::string &constraints,
-    mlir::ValueRange operands, mlir::Type result,
-    const std::source_location &where_) {
+mlir::Value KernelBuilder::State::pureAsm(const std::string &text,
+                                          const std::string &constraints,
+                                          mlir::ValueRange operands,
+                                          mlir::Type result,
+                                          const std::source_location &where_) {
   return addAsm(builder, at(where_), text, constraints, operands, result,
                 /*hasSideEffects=*/false);
 }
@@ -316,8 +321,8 @@ KernelBuilder::State::allocateSmem(const std::string &what, int bytes,
   int start = (smemBytes + alignment - 1) / alignment * alignment;
   smem.push_back({what, start, bytes, where_});
   smemBytes = start + bytes;
-  mlir::Value base = mlir::LLVM::AddressOfOp::create(
-      builder, at(where_), pointer(3), kSmemSymbol);
+  mlir::Value base = mlir::LLVM::AddressOfOp::create(builder, at(where_),
+                                                     pointer(3), kSmemSymbol);
   if (start == 0)
     return base;
   return offset(base, constant(Type::i32, start, where_), where_);
@@ -330,8 +335,9 @@ int KernelBuilder::State::addArgument(ArgumentSpec spec,
       userErrorAt(where_, "kernel {} has an argument called '{}' already", name,
                   spec.name);
   if (!isIdentifier(spec.name))
-    userErrorAt(where_, "'{}' cannot name an argument; use letters, digits and "
-                        "_, not beginning with a digit",
+    userErrorAt(where_,
+                "'{}' cannot name an argument; use letters, digits and "
+                "_, not beginning with a digit",
                 spec.name);
   contract.arguments.push_back(std::move(spec));
   return static_cast<int>(contract.arguments.size()) - 1;

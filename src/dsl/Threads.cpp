@@ -80,9 +80,10 @@ Value elect(std::source_location where) {
 void sync_threads(std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
   if (state.currentRole)
-    userErrorAt(where, "sync_threads() waits for all {} threads of the CTA and "
-                       "stands inside the role of warpgroup {}; use a named "
-                       "barrier, sync_threads(id, threads)",
+    userErrorAt(where,
+                "sync_threads() waits for all {} threads of the CTA and "
+                "stands inside the role of warpgroup {}; use a named "
+                "barrier, sync_threads(id, threads)",
                 state.contract.threads(), *state.currentRole);
   // nvvm.barrier with a location does not parse again as it is printed.
   mlir::NVVM::Barrier0Op::create(state.builder, state.at(where));
@@ -93,8 +94,9 @@ void sync_threads(int id, int threads, std::source_location where) {
   if (id < 1 || id > 15)
     userErrorAt(where, "there is no named barrier {}; 1 to 15 are free", id);
   if (threads < 32 || threads % 32 != 0 || threads > state.contract.threads())
-    userErrorAt(where, "barrier {} waits for {} threads; it takes whole warps: "
-                       "a multiple of 32 up to {}",
+    userErrorAt(where,
+                "barrier {} waits for {} threads; it takes whole warps: "
+                "a multiple of 32 up to {}",
                 id, threads, state.contract.threads());
   state.inlineAsm(fmt::format("bar.sync {}, {};", id, threads), "~{memory}", {},
                   nullptr, where);

@@ -1,6 +1,6 @@
 // Values: arithmetic, comparison, conversion, and variables.
-#include "kiln/value.h"
 #include "dsl/State.h"
+#include "kiln/value.h"
 #include "support/Error.h"
 
 namespace kiln {
@@ -26,12 +26,14 @@ struct Operands {
 void checkArithmetic(const Value &value, mlir::Value mlirValue,
                      const char *what, const std::source_location &where) {
   if (mlir::isa<mlir::LLVM::LLVMPointerType>(mlirValue.getType()))
-    userErrorAt(where, "'{}' was applied to an address; tiles, barriers and "
-                       "tensors are indexed, not computed with",
+    userErrorAt(where,
+                "'{}' was applied to an address; tiles, barriers and "
+                "tensors are indexed, not computed with",
                 what);
   if (value.type() == Type::e4m3 || value.type() == Type::e5m2)
-    userErrorAt(where, "'{}' was applied to {}, which can be loaded, stored and "
-                       "multiplied by wgmma, and not computed with",
+    userErrorAt(where,
+                "'{}' was applied to {}, which can be loaded, stored and "
+                "multiplied by wgmma, and not computed with",
                 what, name(value.type()));
 }
 
@@ -58,26 +60,26 @@ static void refuse(const Operands &operands, bool isRefused, const char *what,
 
 Value operator+(const Value &lhs, At rhs) {
   Operands o = prepare(lhs, rhs, "+");
-  return o.wrap(o.isFloat() ? mlir::Value(arith::AddFOp::create(
-                                  o.builder, o.loc, o.lhs, o.rhs))
-                            : mlir::Value(arith::AddIOp::create(
-                                  o.builder, o.loc, o.lhs, o.rhs)));
+  return o.wrap(
+      o.isFloat()
+          ? mlir::Value(arith::AddFOp::create(o.builder, o.loc, o.lhs, o.rhs))
+          : mlir::Value(arith::AddIOp::create(o.builder, o.loc, o.lhs, o.rhs)));
 }
 
 Value operator-(const Value &lhs, At rhs) {
   Operands o = prepare(lhs, rhs, "-");
-  return o.wrap(o.isFloat() ? mlir::Value(arith::SubFOp::create(
-                                  o.builder, o.loc, o.lhs, o.rhs))
-                            : mlir::Value(arith::SubIOp::create(
-                                  o.builder, o.loc, o.lhs, o.rhs)));
+  return o.wrap(
+      o.isFloat()
+          ? mlir::Value(arith::SubFOp::create(o.builder, o.loc, o.lhs, o.rhs))
+          : mlir::Value(arith::SubIOp::create(o.builder, o.loc, o.lhs, o.rhs)));
 }
 
 Value operator*(const Value &lhs, At rhs) {
   Operands o = prepare(lhs, rhs, "*");
-  return o.wrap(o.isFloat() ? mlir::Value(arith::MulFOp::create(
-                                  o.builder, o.loc, o.lhs, o.rhs))
-                            : mlir::Value(arith::MulIOp::create(
-                                  o.builder, o.loc, o.lhs, o.rhs)));
+  return o.wrap(
+      o.isFloat()
+          ? mlir::Value(arith::MulFOp::create(o.builder, o.loc, o.lhs, o.rhs))
+          : mlir::Value(arith::MulIOp::create(o.builder, o.loc, o.lhs, o.rhs)));
 }
 
 Value operator/(const Value &lhs, At rhs) {
@@ -183,9 +185,8 @@ Value operator!(At operand) {
   auto &state = KernelBuilder::State::current(operand.where());
   mlir::Value value = state.use(operand, Type::i1);
   mlir::Value one = state.constant(Type::i1, 1, operand.where());
-  return state.wrap(arith::XOrIOp::create(state.builder,
-                                          state.at(operand.where()), value,
-                                          one),
+  return state.wrap(arith::XOrIOp::create(
+                        state.builder, state.at(operand.where()), value, one),
                     Type::i1);
 }
 
@@ -193,11 +194,12 @@ Value operator-(At operand) {
   Value value = value_of(operand);
   auto &state = KernelBuilder::State::current(operand.where());
   if (is_float(value.type()))
-    return state.wrap(
-        arith::NegFOp::create(state.builder, state.at(operand.where()),
-                              state.use(value, operand.where())),
-        value.type());
-  return literal_like(At(0, operand.where()), value) - At(value, operand.where());
+    return state.wrap(arith::NegFOp::create(state.builder,
+                                            state.at(operand.where()),
+                                            state.use(value, operand.where())),
+                      value.type());
+  return literal_like(At(0, operand.where()), value) -
+         At(value, operand.where());
 }
 
 Value literal_like(At literal, const Value &like) {
@@ -228,8 +230,8 @@ static mlir::Value castFloat(Operands o, mlir::Type to, int toBits) {
   int fromBits = size_bits(o.type);
   if (fromBits == toBits) {
     // f16 and bf16 meet in f32.
-    mlir::Value wide = arith::ExtFOp::create(o.builder, o.loc,
-                                             o.builder.getF32Type(), o.lhs);
+    mlir::Value wide =
+        arith::ExtFOp::create(o.builder, o.loc, o.builder.getF32Type(), o.lhs);
     return arith::TruncFOp::create(o.builder, o.loc, to, wide);
   }
   if (fromBits < toBits)
@@ -252,9 +254,9 @@ static mlir::Value castInteger(Operands o, mlir::Type to, int toBits) {
 /// f32 to tf32: 10 bits of fraction, nearest, ties away from zero.
 static Value roundToTf32(KernelBuilder::State &state, const Value &value,
                          const std::source_location &where) {
-  mlir::Value result =
-      state.inlineAsm("cvt.rna.tf32.f32 $0, $1;", "=f,f",
-                      {state.use(value, where)}, state.lower(Type::tf32), where);
+  mlir::Value result = state.inlineAsm("cvt.rna.tf32.f32 $0, $1;", "=f,f",
+                                       {state.use(value, where)},
+                                       state.lower(Type::tf32), where);
   return state.wrap(result, Type::tf32);
 }
 
@@ -267,8 +269,9 @@ Value cast(At operand, Type type) {
     return value;
   for (Type side : {value.type(), type})
     if (side == Type::e4m3 || side == Type::e5m2)
-      userErrorAt(operand.where(), "there is no cast from {} to {}; 8-bit "
-                                   "floats are loaded, stored and multiplied",
+      userErrorAt(operand.where(),
+                  "there is no cast from {} to {}; 8-bit "
+                  "floats are loaded, stored and multiplied",
                   name(value.type()), name(type));
   Operands o = prepare(value, At(value, operand.where()), "cast");
   if (type == Type::tf32)
@@ -296,22 +299,20 @@ Value select(At condition, At onTrue, At onFalse) {
   // Whichever arm is a Value decides the type of the other.
   bool trueIsValue = std::holds_alternative<Value>(onTrue.operand());
   bool falseIsValue = std::holds_alternative<Value>(onFalse.operand());
-  Type type = trueIsValue    ? value_of(onTrue).type()
-              : falseIsValue ? value_of(onFalse).type()
+  Type type = trueIsValue                        ? value_of(onTrue).type()
+              : falseIsValue                     ? value_of(onFalse).type()
               : defaultType(onTrue) == Type::f32 ? Type::f32
                                                  : defaultType(onFalse);
   Value lhs = state.resolve(onTrue, type);
   Operands o = prepare(lhs, onFalse, "select");
   mlir::Value test = state.use(condition, Type::i1);
-  return o.wrap(
-      arith::SelectOp::create(o.builder, o.loc, test, o.lhs, o.rhs));
+  return o.wrap(arith::SelectOp::create(o.builder, o.loc, test, o.lhs, o.rhs));
 }
 
 Value min(const Value &lhs, At rhs) {
   Operands o = prepare(lhs, rhs, "min");
   if (o.isFloat())
-    return o.wrap(
-        mlir::LLVM::MinNumOp::create(o.builder, o.loc, o.lhs, o.rhs));
+    return o.wrap(mlir::LLVM::MinNumOp::create(o.builder, o.loc, o.lhs, o.rhs));
   if (o.isSigned())
     return o.wrap(arith::MinSIOp::create(o.builder, o.loc, o.lhs, o.rhs));
   return o.wrap(arith::MinUIOp::create(o.builder, o.loc, o.lhs, o.rhs));
@@ -320,8 +321,7 @@ Value min(const Value &lhs, At rhs) {
 Value max(const Value &lhs, At rhs) {
   Operands o = prepare(lhs, rhs, "max");
   if (o.isFloat())
-    return o.wrap(
-        mlir::LLVM::MaxNumOp::create(o.builder, o.loc, o.lhs, o.rhs));
+    return o.wrap(mlir::LLVM::MaxNumOp::create(o.builder, o.loc, o.lhs, o.rhs));
   if (o.isSigned())
     return o.wrap(arith::MaxSIOp::create(o.builder, o.loc, o.lhs, o.rhs));
   return o.wrap(arith::MaxUIOp::create(o.builder, o.loc, o.lhs, o.rhs));

@@ -53,9 +53,9 @@ makeTargetMachine(const std::string &target, int optLevel) {
   if (!backend)
     internalError("LLVM has no NVPTX back end: {}", error);
   auto level = static_cast<llvm::CodeGenOptLevel>(optLevel);
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, target, ptxFeature(target), {}, std::nullopt, std::nullopt,
-      level));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(triple, target, ptxFeature(target), {},
+                                   std::nullopt, std::nullopt, level));
 }
 
 /// Inline assembly as MLIR writes it is not convergent, and LLVM did move a
@@ -66,7 +66,8 @@ static void markInlineAsmConvergent(llvm::Module &module) {
     for (llvm::BasicBlock &block : function)
       for (llvm::Instruction &instruction : block)
         if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
-          auto *text = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+          auto *text =
+              llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
           if (text && text->hasSideEffects())
             call->setConvergent();
           else if (text) // a pure function of its operands

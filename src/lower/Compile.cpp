@@ -14,9 +14,7 @@
 
 namespace kiln {
 
-std::string version() {
-  return KILN_VERSION " (LLVM " LLVM_VERSION_STRING ")";
-}
+std::string version() { return KILN_VERSION " (LLVM " LLVM_VERSION_STRING ")"; }
 
 Module::Module(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Module::Module(Module &&) noexcept = default;
@@ -48,8 +46,8 @@ Module parse_module(std::string_view text, const std::string &file_name,
   impl->module = mlir::parseSourceString<mlir::ModuleOp>(
       llvm::StringRef(text.data(), text.size()), config, file_name);
   if (!impl->module)
-    diagnostics.raise(fmt::format("{} is not MLIR that Kiln can read",
-                                  file_name));
+    diagnostics.raise(
+        fmt::format("{} is not MLIR that Kiln can read", file_name));
   auto gpuModules =
       llvm::to_vector(impl->module->getOps<mlir::gpu::GPUModuleOp>());
   if (gpuModules.size() != 1)
@@ -80,14 +78,11 @@ static std::string moduleBytes(Module::Impl &impl) {
 }
 
 /// Everything the PTX depends on, in one key.
-static std::string cacheKey(Module::Impl &impl,
-                            const CompileOptions &options) {
-  return hashHex(fmt::format("kernel\n{}\n{}\n{}\n{}\n{}", version(),
-                             impl.target, options.opt_level,
-                             hashHex(Kernel{impl.name, impl.target, "",
-                                            impl.contract}
-                                         .serialize()),
-                             moduleBytes(impl)));
+static std::string cacheKey(Module::Impl &impl, const CompileOptions &options) {
+  return hashHex(fmt::format(
+      "kernel\n{}\n{}\n{}\n{}\n{}", version(), impl.target, options.opt_level,
+      hashHex(Kernel{impl.name, impl.target, "", impl.contract}.serialize()),
+      moduleBytes(impl)));
 }
 
 namespace {
@@ -142,8 +137,7 @@ std::string emit(const Module &module, Stage stage,
   std::unique_ptr<llvm::Module> llvmModule;
   {
     Stopwatch watch(&timing.llvm_us);
-    llvmModule =
-        lowerToLlvm(*lowered, context, impl.target, options.opt_level);
+    llvmModule = lowerToLlvm(*lowered, context, impl.target, options.opt_level);
   }
   if (stage == Stage::llvm) {
     std::string text;

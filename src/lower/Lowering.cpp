@@ -43,8 +43,8 @@ struct LowerVectorTransfers
   }
   void runOnOperation() override {
     mlir::RewritePatternSet patterns(&getContext());
-    mlir::vector::populateVectorTransferLoweringPatterns(
-        patterns, /*maxTransferRank=*/1);
+    mlir::vector::populateVectorTransferLoweringPatterns(patterns,
+                                                         /*maxTransferRank=*/1);
     if (mlir::failed(
             mlir::applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
@@ -57,7 +57,8 @@ static const Step kSteps[] = {
      "nvgpu operations become nvvm ones while their memrefs still have shapes",
      [] { return mlir::createConvertNVGPUToNVVMPass(); }, Step::onGpuModule},
     {"convert-vector-to-scf",
-     "multi-dimensional vector transfers become rows, unrolled: a loop over them "
+     "multi-dimensional vector transfers become rows, unrolled: a loop over "
+     "them "
      "would keep the vector in local memory",
      [] {
        mlir::VectorTransferToSCFOptions options;
@@ -66,7 +67,8 @@ static const Step kSteps[] = {
      },
      Step::onGpuModule},
     {"lower-vector-transfers",
-     "rows of transfers become vector loads and stores, which have an LLVM form",
+     "rows of transfers become vector loads and stores, which have an LLVM "
+     "form",
      []() -> std::unique_ptr<mlir::Pass> {
        return std::make_unique<LowerVectorTransfers>();
      },
@@ -88,12 +90,14 @@ static const Step kSteps[] = {
      "nvvm operations that are PTX text become llvm.inline_asm",
      [] { return mlir::createConvertNVVMToLLVMPass(); }, Step::onGpuModule},
     {"reconcile-unrealized-casts",
-     "casts that cancel disappear; one that stays is refused when the module is "
+     "casts that cancel disappear; one that stays is refused when the module "
+     "is "
      "translated",
      [] { return mlir::createReconcileUnrealizedCastsPass(); },
      Step::onGpuModule},
     {"ensure-debug-info-scope-on-llvm-func",
-     "without a scope no line reaches PTX; directives only, because line tables "
+     "without a scope no line reaches PTX; directives only, because line "
+     "tables "
      "turn the target into 'debug' and cost the optimisation",
      [] {
        mlir::LLVM::DIScopeForLLVMFuncOpPassOptions options;
@@ -111,7 +115,8 @@ std::vector<LoweringStep> loweringSteps() {
 }
 
 void lowerToNvvm(mlir::ModuleOp module) {
-  mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
+  mlir::PassManager manager(module.getContext(),
+                            mlir::ModuleOp::getOperationName());
   // Every operation was verified when the module was finished or parsed, and is
   // verified once more after the last pass.
   manager.enableVerifier(false);

@@ -132,8 +132,8 @@ static CUtensorMap encode(const CudaDriver &driver, const TensorMap &map,
       driver.cuTensorMapEncodeTiled,
       [&] { return fmt::format("encoding {}", what); }, &encoded,
       tensorMapType(map.type), static_cast<std::uint32_t>(map.dims.size()),
-      reinterpret_cast<void *>(map.address), map.dims.data(),
-      strides.data(), map.box.data(), map.element_strides.data(),
+      reinterpret_cast<void *>(map.address), map.dims.data(), strides.data(),
+      map.box.data(), map.element_strides.data(),
       static_cast<CUtensorMapInterleave>(
           widthRank(static_cast<int>(map.interleave), 16)),
       static_cast<CUtensorMapSwizzle>(

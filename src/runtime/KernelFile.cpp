@@ -61,9 +61,12 @@ static Json toJson(const TensorMapSpec &map) {
 
 static Json toJson(const ArgumentSpec &argument) {
   return {
-      {"name", argument.name},           {"kind", nameOf(argument.kind)},
-      {"type", name(argument.type)},     {"shape", dimsToJson(argument.shape)},
-      {"is_output", argument.is_output}, {"alignment_bytes", argument.alignment_bytes},
+      {"name", argument.name},
+      {"kind", nameOf(argument.kind)},
+      {"type", name(argument.type)},
+      {"shape", dimsToJson(argument.shape)},
+      {"is_output", argument.is_output},
+      {"alignment_bytes", argument.alignment_bytes},
   };
 }
 

@@ -12,7 +12,8 @@ enum BarrierFlags : std::uint32_t { isAligned = 1, isArrive = 2 };
 static void settle(CtaBarrier &barrier, const Cta &cta) {
   if (barrier.arrived == 0)
     return;
-  std::uint32_t wanted = barrier.expected ? barrier.expected : cta.liveThreads();
+  std::uint32_t wanted =
+      barrier.expected ? barrier.expected : cta.liveThreads();
   if (barrier.arrived < wanted)
     return;
   barrier.arrived = 0;
@@ -28,8 +29,9 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
   int lane = firstLane(active);
   auto id = static_cast<std::uint32_t>(warp.read(op.src[0], lane));
   if (id >= cta.barriers.size())
-    warp.machine().fault("barrier-number", warp, op, active,
-                         fmt::format("there is no barrier {}; 0 to 15 exist", id));
+    warp.machine().fault(
+        "barrier-number", warp, op, active,
+        fmt::format("there is no barrier {}; 0 to 15 exist", id));
   CtaBarrier &barrier = cta.barriers[id];
   Group &group = warp.group();
   bool hasArrived = group.wait.kind == WaitReason::Kind::ctaBarrier;

@@ -22,7 +22,8 @@ Cta::Cta(Machine &machine, Cluster &cluster, const Dim3 &index, int rank)
 int Cta::sm() const {
   const Dim3 &grid = machine_.config().grid;
   std::uint64_t linear =
-      index_[0] + std::uint64_t(grid[0]) * (index_[1] + std::uint64_t(grid[1]) * index_[2]);
+      index_[0] +
+      std::uint64_t(grid[0]) * (index_[1] + std::uint64_t(grid[1]) * index_[2]);
   return static_cast<int>(linear % machine_.config().device.sms);
 }
 
@@ -50,7 +51,8 @@ bool Cta::isDone() const {
 }
 
 Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number)
-    : machine_(machine), random_(machine.config().seed * 0x9e3779b97f4a7c15 + number) {
+    : machine_(machine),
+      random_(machine.config().seed * 0x9e3779b97f4a7c15 + number) {
   const Dim3 &size = machine.config().cluster;
   int rank = 0;
   for (std::uint32_t z = 0; z < size[2]; ++z)
@@ -170,10 +172,10 @@ static std::string describe(const Cta &cta, const Warp &warp,
     what = fmt::format("the mbarrier at shared address {}, phase of parity {}",
                        address, group.wait.detail);
     if (found != cta.mbarriers.end())
-      what += fmt::format(
-          ": {} of {} arrivals and {} bytes are missing, {} phases are complete",
-          found->second.pending, found->second.expected, found->second.txCount,
-          found->second.phase);
+      what += fmt::format(": {} of {} arrivals and {} bytes are missing, {} "
+                          "phases are complete",
+                          found->second.pending, found->second.expected,
+                          found->second.txCount, found->second.phase);
     break;
   }
   case WaitReason::Kind::ctaBarrier: {

@@ -169,12 +169,12 @@ static Step callPrintf(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     std::string format = stringAt(
         accessor, callParameter(accessor, call.parameters[0], lane), lane);
-    text += formatPrintf(accessor, format,
-                         callParameter(accessor, call.parameters[1], lane),
-                         lane);
+    text +=
+        formatPrintf(accessor, format,
+                     callParameter(accessor, call.parameters[1], lane), lane);
     if (call.hasResult) {
-      Place place = accessor.locate(Space::local, call.result.address, 4, 1,
-                                    lane, true);
+      Place place =
+          accessor.locate(Space::local, call.result.address, 4, 1, lane, true);
       std::memset(place.data, 0, 4);
     }
   });

@@ -134,8 +134,7 @@ void Machine::warn(const char *id, const Warp &warp, const Op &op,
 
 void Machine::fault(const char *id, const Warp &warp, const Op &op,
                     LaneMask lanes, const std::string &message) {
-  throw Fault{
-      makeFinding(id, Finding::Grade::error, warp, op, lanes, message)};
+  throw Fault{makeFinding(id, Finding::Grade::error, warp, op, lanes, message)};
 }
 
 void Machine::print(const std::string &text) {
@@ -170,8 +169,7 @@ LaunchResult Machine::run() {
   Dim3 clusters;
   for (int axis = 0; axis < 3; ++axis)
     clusters[axis] = grid[axis] / cluster[axis];
-  std::uint64_t count =
-      std::uint64_t(clusters[0]) * clusters[1] * clusters[2];
+  std::uint64_t count = std::uint64_t(clusters[0]) * clusters[1] * clusters[2];
   auto makeCluster = [&](std::uint64_t number) {
     Dim3 first = {
         static_cast<std::uint32_t>(number % clusters[0]) * cluster[0],
@@ -241,7 +239,8 @@ LaunchResult Machine::run() {
   auto start = std::chrono::steady_clock::now();
   bool isTalking = talksThroughGlobal(entry_);
   if (isTalking) {
-    std::uint64_t perCluster = std::uint64_t(cluster[0]) * cluster[1] * cluster[2];
+    std::uint64_t perCluster =
+        std::uint64_t(cluster[0]) * cluster[1] * cluster[2];
     std::uint64_t slots = std::uint64_t(config_.device.sms) *
                           std::max(1, config_.device.max_threads_per_sm /
                                           int(block[0] * block[1] * block[2]));
@@ -250,7 +249,8 @@ LaunchResult Machine::run() {
     int threads = config_.threads > 0
                       ? config_.threads
                       : static_cast<int>(std::thread::hardware_concurrency());
-    threads = static_cast<int>(std::min<std::uint64_t>(std::max(threads, 1), count));
+    threads =
+        static_cast<int>(std::min<std::uint64_t>(std::max(threads, 1), count));
     std::vector<std::thread> pool;
     for (int i = 1; i < threads; ++i)
       pool.emplace_back(work, 1);

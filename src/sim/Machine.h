@@ -35,8 +35,8 @@ struct LaunchConfig {
   Order order = Order::eager;
   std::uint64_t seed = 0;
   bool hasChecks = true;
-  int threads = 0; ///< host threads; 0: all
-  int registersAtEntry = 0; ///< per thread; 0: setmaxnreg does nothing
+  int threads = 0;                   ///< host threads; 0: all
+  int registersAtEntry = 0;          ///< per thread; 0: setmaxnreg does nothing
   std::uint64_t maxInstructions = 0; ///< per launch; 0: no limit
   /// Takes the kernel's printf; empty: stdout does.
   std::function<void(const std::string &)> print;

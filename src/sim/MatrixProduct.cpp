@@ -18,13 +18,11 @@ struct TypeWord {
 };
 } // namespace
 
-static constexpr TypeWord kTypes[] = {{"f16", OperandType::f16, 2},
-                                      {"bf16", OperandType::bf16, 2},
-                                      {"tf32", OperandType::tf32, 4},
-                                      {"e4m3", OperandType::e4m3, 1},
-                                      {"e5m2", OperandType::e5m2, 1},
-                                      {"s8", OperandType::s8, 1},
-                                      {"u8", OperandType::u8, 1}};
+static constexpr TypeWord kTypes[] = {
+    {"f16", OperandType::f16, 2},   {"bf16", OperandType::bf16, 2},
+    {"tf32", OperandType::tf32, 4}, {"e4m3", OperandType::e4m3, 1},
+    {"e5m2", OperandType::e5m2, 1}, {"s8", OperandType::s8, 1},
+    {"u8", OperandType::u8, 1}};
 
 static const TypeWord *findType(const std::string &word) {
   for (const TypeWord &type : kTypes)
@@ -41,7 +39,8 @@ bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
                 std::string &why) {
   std::size_t at = 0;
   for (; at < modifiers.size(); ++at)
-    if (std::sscanf(modifiers[at].c_str(), "m64n%dk%d", &shape.n, &shape.k) == 2)
+    if (std::sscanf(modifiers[at].c_str(), "m64n%dk%d", &shape.n, &shape.k) ==
+        2)
       break;
   if (at + 3 >= modifiers.size()) {
     why = "its shape and types are not of the form .m64nNkK.d.a.b";
@@ -62,8 +61,7 @@ bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
     why = "operands of type " + modifiers[at + (a ? 3 : 2)];
     return false;
   }
-  if (shape.n < 8 || shape.n > 256 || shape.n % 8 ||
-      shape.k * a->bytes != 32) {
+  if (shape.n < 8 || shape.n > 256 || shape.n % 8 || shape.k * a->bytes != 32) {
     why = "its shape is none of the hardware's";
     return false;
   }
@@ -92,7 +90,8 @@ std::uint32_t OperandView::address(int row, int column) const {
   if (isKMajor) {
     std::uint32_t byte = static_cast<std::uint32_t>(column * elementBytes);
     if (swizzleBytes == 0)
-      offset = row % 8 * 16 + row / 8 * stride + byte % 16 + byte / 16 * leading;
+      offset =
+          row % 8 * 16 + row / 8 * stride + byte % 16 + byte / 16 * leading;
     else
       offset = row % 8 * swizzleBytes + row / 8 * stride + byte;
   } else {
@@ -149,8 +148,8 @@ static float fromEight(std::uint8_t bits, int exponentBits) {
   if (exponentBits == 5 && isTop)
     return fraction ? NAN : sign * INFINITY;
   if (exponent == 0)
-    return sign * std::ldexp(static_cast<float>(fraction),
-                             1 - bias - fractionBits);
+    return sign *
+           std::ldexp(static_cast<float>(fraction), 1 - bias - fractionBits);
   return sign * std::ldexp(static_cast<float>((1 << fractionBits) + fraction),
                            exponent - bias - fractionBits);
 }
@@ -217,14 +216,16 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
   int columnStep = view.isKMajor ? perChunk : 1;
   for (int row = 0; row < count; row += rowStep)
     for (int column = 0; column < view.k; column += columnStep) {
-      std::uint32_t at = view.address(first + row, column) - kFirstSharedAddress;
+      std::uint32_t at =
+          view.address(first + row, column) - kFirstSharedAddress;
       isWritten &= valid.all(at, 16);
       for (int i = 0; i < perChunk; ++i) {
         int r = view.isKMajor ? row : row + i;
         int c = view.isKMajor ? column + i : column;
         if (r >= count || c >= view.k)
           continue;
-        float value = scale * toFloat(shared.data() + at + i * view.elementBytes, type);
+        float value =
+            scale * toFloat(shared.data() + at + i * view.elementBytes, type);
         out[isA ? r * view.k + c : c * count + r] = value;
       }
     }
@@ -232,9 +233,10 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
 }
 
 /// c[16][n] += a[16][k] * b[k][n], for the widest vectors of this processor.
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-static void multiplyTile(int n, int k, const float *__restrict a,
-                         const float *__restrict b, float *__restrict c) {
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
+                             "default"))) static void
+multiplyTile(int n, int k, const float *__restrict a, const float *__restrict b,
+             float *__restrict c) {
   for (int row = 0; row < 16; row += 4) {
     float *c0 = c + row * n, *c1 = c0 + n, *c2 = c1 + n, *c3 = c2 + n;
     for (int inner = 0; inner < k; ++inner) {

@@ -16,9 +16,9 @@ enum class OperandType : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
 struct ProductShape {
   int n = 0, k = 0;
   OperandType typeA = OperandType::f16, typeB = OperandType::f16;
-  int scaleA = 1, scaleB = 1; ///< 1 or -1
+  int scaleA = 1, scaleB = 1;                        ///< 1 or -1
   bool isATransposed = false, isBTransposed = false; ///< MN-major
-  bool isInteger = false; ///< s32 accumulators
+  bool isInteger = false;                            ///< s32 accumulators
 };
 
 /// Read ".m64n128k16.f32.f16.f16"; false with the reason where it is not

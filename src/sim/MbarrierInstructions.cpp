@@ -33,7 +33,8 @@ static Cta &ownerOf(Warp &warp, const Op &op, int lane, std::uint32_t &plain) {
     if (address >> kWindowShift != kSharedWindow >> kWindowShift)
       warp.machine().fault(
           "mbarrier-address", warp, op, LaneMask(1) << lane,
-          fmt::format("the mbarrier at {:#x} is not in shared memory", address));
+          fmt::format("the mbarrier at {:#x} is not in shared memory",
+                      address));
     address -= kSharedWindow;
   }
   Cta *owner = nullptr;
@@ -64,8 +65,8 @@ static Step init(Warp &warp, const Op &op, LaneMask active) {
     if (count == 0 || count > kMaxCount)
       warp.machine().fault(
           "mbarrier-count", warp, op, LaneMask(1) << lane,
-          fmt::format("an mbarrier for {} arrivals; 1 to {} are possible", count,
-                      kMaxCount));
+          fmt::format("an mbarrier for {} arrivals; 1 to {} are possible",
+                      count, kMaxCount));
     auto [found, isNew] = cta.mbarriers.try_emplace(plain);
     if (!isNew)
       warp.machine().warn(
@@ -136,8 +137,9 @@ static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
     MbarrierState &barrier = barrierOf(warp, op, lane, plain);
-    barrier.txCount += Sign * static_cast<std::int64_t>(
-                                  static_cast<std::uint32_t>(warp.read(op.src[1], lane)));
+    barrier.txCount +=
+        Sign * static_cast<std::int64_t>(
+                   static_cast<std::uint32_t>(warp.read(op.src[1], lane)));
     settlePhase(barrier, warp.cta().cluster());
   });
   return Step::next;
@@ -188,7 +190,8 @@ static void decodeMbarrier(Decoder &decoder,
     op.pdst = decoder.pred(operands.at(0));
     op.src[0] = decoder.address(operands.at(1), op.imm);
     op.src[1] = decoder.reg(operands.at(2), is("parity") ? 4 : 8);
-    op.flags |= (is("parity") ? isParity : 0) | (is("try_wait") ? isBlocking : 0);
+    op.flags |=
+        (is("parity") ? isParity : 0) | (is("try_wait") ? isBlocking : 0);
     op.handler = wait;
     return;
   }

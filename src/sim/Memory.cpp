@@ -39,12 +39,12 @@ bool ValidBits::all(std::size_t offset, std::size_t bytes) const {
 Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
   std::lock_guard lock(mutex_);
   auto region = std::make_unique<Region>();
-  region->name =
-      name.empty() ? fmt::format("buffer {}", count_) : name;
+  region->name = name.empty() ? fmt::format("buffer {}", count_) : name;
   ++count_;
   region->base = next_;
   region->bytes = bytes;
-  region->data = std::make_unique<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
+  region->data =
+      std::make_unique<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
   region->valid = ValidBits(bytes);
   // A gap behind each buffer, so that a small overrun hits nobody.
   next_ += (bytes + 4096 + 255) / 256 * 256;

@@ -54,7 +54,9 @@ struct Region {
   ValidBits valid;
   bool isReadOnly = false; ///< a constant variable
 
-  std::uint8_t *at(std::uint64_t address) { return data.get() + (address - base); }
+  std::uint8_t *at(std::uint64_t address) {
+    return data.get() + (address - base);
+  }
 };
 
 /// All buffers of a device. Allocation takes a lock; finding one does not, and

@@ -58,7 +58,8 @@ static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
   if (!flags.isSigned || flags.bytes == 8)
     return bits;
   int shift = 64 - 8 * flags.bytes;
-  auto wide = static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << shift) >> shift);
+  auto wide = static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(bits << shift) >> shift);
   if (reg.bytes < 8)
     wide &= (std::uint64_t(1) << (8 * reg.bytes)) - 1;
   return wide;
@@ -102,16 +103,17 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t address = addressOf(warp, op, lane);
     Place place =
         accessor.locate(flags.space, address, total, total, lane, true);
-    const Op *reader =
-        hasChecks && place.owner ? place.owner->readerOf(place.offset, total)
-                                 : nullptr;
+    const Op *reader = hasChecks && place.owner
+                           ? place.owner->readerOf(place.offset, total)
+                           : nullptr;
     if (reader) {
       SourceLine line = warp.machine().sourceLine(*reader->origin);
       warp.machine().fault(
           "wgmma-operand-reuse", warp, op, LaneMask(1) << lane,
-          fmt::format("this store writes shared memory that the wgmma at {}:{} "
-                      "may still be reading; no wgmma.wait_group has covered it",
-                      line.file, line.line));
+          fmt::format(
+              "this store writes shared memory that the wgmma at {}:{} "
+              "may still be reading; no wgmma.wait_group has covered it",
+              line.file, line.line));
     }
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
@@ -166,7 +168,16 @@ static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
 
 namespace {
 enum class AtomicKind : std::uint8_t {
-  add, min, max, inc, dec, bitAnd, bitOr, bitXor, exchange, compareAndSwap,
+  add,
+  min,
+  max,
+  inc,
+  dec,
+  bitAnd,
+  bitOr,
+  bitXor,
+  exchange,
+  compareAndSwap,
 };
 struct Atomic {
   AtomicKind kind;
@@ -175,8 +186,7 @@ struct Atomic {
 };
 } // namespace
 
-template <typename T>
-static T applyNumber(AtomicKind kind, T old, T value) {
+template <typename T> static T applyNumber(AtomicKind kind, T old, T value) {
   switch (kind) {
   case AtomicKind::add:
     return static_cast<T>(old + value);
@@ -274,10 +284,10 @@ static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("async"))
     return decodeAsyncReduction(decoder, instruction, op);
   static constexpr std::pair<const char *, AtomicKind> kKinds[] = {
-      {"add", AtomicKind::add},      {"min", AtomicKind::min},
-      {"max", AtomicKind::max},      {"inc", AtomicKind::inc},
-      {"dec", AtomicKind::dec},      {"and", AtomicKind::bitAnd},
-      {"or", AtomicKind::bitOr},     {"xor", AtomicKind::bitXor},
+      {"add", AtomicKind::add},       {"min", AtomicKind::min},
+      {"max", AtomicKind::max},       {"inc", AtomicKind::inc},
+      {"dec", AtomicKind::dec},       {"and", AtomicKind::bitAnd},
+      {"or", AtomicKind::bitOr},      {"xor", AtomicKind::bitXor},
       {"exch", AtomicKind::exchange}, {"cas", AtomicKind::compareAndSwap}};
   const std::pair<const char *, AtomicKind> *kind = nullptr;
   for (const auto &candidate : kKinds)
@@ -394,7 +404,8 @@ std::vector<Instruction> memoryInstructions() {
        "add min max inc dec and or xor of 32 and 64 bits; async"},
       {"cvta", decodeCvta, "address", "to and from every space"},
       {"isspacep", decodeIsspacep, "memory", "every space"},
-      {"mapa", decodeMapa, "address", "u32 and u64, shared::cluster and generic"},
+      {"mapa", decodeMapa, "address",
+       "u32 and u64, shared::cluster and generic"},
   };
 }
 

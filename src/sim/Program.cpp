@@ -46,8 +46,7 @@ const Symbol *Decoder::symbol(const std::string &name) const {
 void Decoder::refuse(const ptx::Instruction &instruction,
                      const std::string &why) const {
   userErrorAt({"PTX", static_cast<unsigned>(instruction.line)},
-              "the simulator does not support '{}': {}", instruction.text,
-              why);
+              "the simulator does not support '{}': {}", instruction.text, why);
 }
 
 Reg Decoder::constant(std::uint64_t bits, int bytes) {
@@ -95,18 +94,17 @@ template <int Axis> static std::uint64_t nctaid(const Warp &warp, int) {
   return warp.cta().machine().config().grid[Axis];
 }
 template <int Axis> static std::uint64_t clusterid(const Warp &warp, int) {
-  return warp.cta().index()[Axis] /
-         warp.cta().machine().config().cluster[Axis];
+  return warp.cta().index()[Axis] / warp.cta().machine().config().cluster[Axis];
 }
 template <int Axis> static std::uint64_t nclusterid(const Warp &warp, int) {
   const LaunchConfig &config = warp.cta().machine().config();
   return config.grid[Axis] / config.cluster[Axis];
 }
 template <int Axis> static std::uint64_t ctaidInCluster(const Warp &warp, int) {
-  return warp.cta().index()[Axis] %
-         warp.cta().machine().config().cluster[Axis];
+  return warp.cta().index()[Axis] % warp.cta().machine().config().cluster[Axis];
 }
-template <int Axis> static std::uint64_t nctaidInCluster(const Warp &warp, int) {
+template <int Axis>
+static std::uint64_t nctaidInCluster(const Warp &warp, int) {
   return warp.cta().machine().config().cluster[Axis];
 }
 
@@ -144,8 +142,7 @@ static constexpr Special kSpecials[] = {
        const Dim3 &cluster = warp.cta().machine().config().cluster;
        return std::uint64_t(cluster[0]) * cluster[1] * cluster[2];
      }},
-    {"%laneid", 4,
-     [](const Warp &, int lane) { return std::uint64_t(lane); }},
+    {"%laneid", 4, [](const Warp &, int lane) { return std::uint64_t(lane); }},
     {"%warpid", 4,
      [](const Warp &warp, int) { return std::uint64_t(warp.index()); }},
     {"%nwarpid", 4,
@@ -166,9 +163,8 @@ static constexpr Special kSpecials[] = {
      [](const Warp &, int lane) {
        return std::uint64_t(~((std::uint32_t)((std::uint64_t(1) << lane) - 1)));
      }},
-    {"%smid", 4, [](const Warp &warp, int) {
-       return std::uint64_t(warp.cta().sm());
-     }},
+    {"%smid", 4,
+     [](const Warp &warp, int) { return std::uint64_t(warp.cta().sm()); }},
     {"%nsmid", 4,
      [](const Warp &warp, int) {
        return std::uint64_t(warp.cta().machine().config().device.sms);
@@ -247,8 +243,7 @@ Pred Decoder::pred(const ptx::Operand &operand) {
     never.isNegated = (operand.bits != 0) != operand.isNegated;
     return never;
   }
-  if (operand.kind != ptx::Operand::Kind::reg ||
-      predicates_[operand.reg] < 0)
+  if (operand.kind != ptx::Operand::Kind::reg || predicates_[operand.reg] < 0)
     userError("a predicate is expected where '{}' stands", operand.name);
   return {predicates_[operand.reg], operand.isNegated};
 }
@@ -283,7 +278,7 @@ Space Decoder::spaceOfAddress(const ptx::Operand &operand,
     return declared;
   const Symbol *found = symbols_(base.name);
   return found && found->space == ptx::StateSpace::local ? Space::local
-                                                          : declared;
+                                                         : declared;
 }
 
 std::vector<Reg> Decoder::vector(const ptx::Operand &operand, int bytes) {

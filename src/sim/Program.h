@@ -46,9 +46,9 @@ enum class Space : std::uint8_t { generic, global, shared, local, param };
 
 /// What a handler did with its instruction.
 enum class Step : std::uint8_t {
-  next,     ///< go on with the next one
-  jumped,   ///< the handler has set where the group goes
-  blocked,  ///< try this instruction again when something has changed
+  next,    ///< go on with the next one
+  jumped,  ///< the handler has set where the group goes
+  blocked, ///< try this instruction again when something has changed
 };
 
 /// Execute `op` for the lanes of `active` (never empty, predicate applied).
@@ -61,13 +61,13 @@ struct Op {
   Reg dst, dst2;
   Pred pdst, pdst2, psrc;
   Reg src[4];
-  std::vector<Reg> list;  ///< vector operands: destinations or sources
+  std::vector<Reg> list;      ///< vector operands: destinations or sources
   bool isListWritten = false; ///< `list` holds destinations
-  std::int64_t imm = 0;   ///< a static offset, count or mode
-  std::uint32_t flags = 0; ///< meaning is the handler's own
-  int target = -1;        ///< of a branch
-  int reconverge = -1;    ///< its immediate post-dominator; -1: none
-  bool isArithmetic = false; ///< poison of the sources goes to the results
+  std::int64_t imm = 0;       ///< a static offset, count or mode
+  std::uint32_t flags = 0;    ///< meaning is the handler's own
+  int target = -1;            ///< of a branch
+  int reconverge = -1;        ///< its immediate post-dominator; -1: none
+  bool isArithmetic = false;  ///< poison of the sources goes to the results
   std::shared_ptr<const void> extra; ///< decoded state of a rich instruction
   const ptx::Instruction *origin = nullptr;
 };
@@ -154,8 +154,8 @@ private:
   const ptx::Function &function_;
   std::function<const Symbol *(const std::string &)> symbols_;
   Code code_;
-  std::vector<Reg> registers_;   ///< per ptx register
-  std::vector<int> predicates_;  ///< per ptx register; -1: not a predicate
+  std::vector<Reg> registers_;  ///< per ptx register
+  std::vector<int> predicates_; ///< per ptx register; -1: not a predicate
   std::map<std::pair<std::uint64_t, int>, Reg> constants_;
   std::map<std::string, Reg> specials_;
 };
@@ -167,10 +167,10 @@ using DecodeFunction = void (*)(Decoder &decoder,
 
 /// One opcode of the registry. docs/simulator.md's table is made from these.
 struct Instruction {
-  const char *opcode;   ///< "add", "mbarrier": the word before the first dot
+  const char *opcode; ///< "add", "mbarrier": the word before the first dot
   DecodeFunction decode;
-  const char *unit;     ///< "scalar", "memory", "mbarrier", "tma", ...
-  const char *forms;    ///< what is supported, in words
+  const char *unit;  ///< "scalar", "memory", "mbarrier", "tma", ...
+  const char *forms; ///< what is supported, in words
 
   /// A pure function of its sources, lane by lane.
   bool isArithmetic() const;
@@ -185,9 +185,9 @@ std::vector<Instruction> controlInstructions();
 std::vector<Instruction> warpInstructions();    ///< shfl, vote, elect, ...
 std::vector<Instruction> barrierInstructions(); ///< bar, barrier, fence, membar
 std::vector<Instruction> mbarrierInstructions();
-std::vector<Instruction> tmaInstructions();     ///< cp.async..., prefetch
-std::vector<Instruction> wgmmaInstructions();   ///< and setmaxnreg
-std::vector<Instruction> matrixInstructions();  ///< mma, wmma, ldmatrix, ...
+std::vector<Instruction> tmaInstructions();    ///< cp.async..., prefetch
+std::vector<Instruction> wgmmaInstructions();  ///< and setmaxnreg
+std::vector<Instruction> matrixInstructions(); ///< mma, wmma, ldmatrix, ...
 
 /// bar.warp.sync, which shares its opcode with the barriers of a CTA.
 void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,

@@ -90,8 +90,7 @@ private:
   sim::Region &locate(const Buffer &buffer, std::size_t bytes,
                       const char *what) {
     sim::Region *region = memory_->find(buffer.address());
-    if (!region ||
-        buffer.address() - region->base + bytes > region->bytes)
+    if (!region || buffer.address() - region->base + bytes > region->bytes)
       userError("{} of {} bytes at {:#x}: {}", what, bytes, buffer.address(),
                 memory_->describe(buffer.address()));
     return *region;
@@ -206,17 +205,18 @@ static void checkCoResident(const ptx::Function &entry,
   };
   auto smemBytes = static_cast<int>(staticSmemBytes + config.dynamicSmemBytes) +
                    device.reserved_smem_per_cta_bytes;
-  int perSm = std::min({device.max_ctas_per_sm,
-                        device.max_threads_per_sm /
-                            static_cast<int>(count(config.block)),
-                        device.smem_per_sm_bytes / smemBytes});
+  int perSm = std::min(
+      {device.max_ctas_per_sm,
+       device.max_threads_per_sm / static_cast<int>(count(config.block)),
+       device.smem_per_sm_bytes / smemBytes});
   std::uint64_t slots = std::uint64_t(device.sms) * std::max(perSm, 0);
   if (count(config.grid) > slots)
-    userError("the {} CTAs of {} wait for one another, and {} holds {} at once: "
-              "{} on each of {} SMs, with {} threads and {} bytes of shared "
-              "memory each; launch at most so many",
-              count(config.grid), entry.name, device.name, slots, perSm,
-              device.sms, count(config.block), smemBytes);
+    userError(
+        "the {} CTAs of {} wait for one another, and {} holds {} at once: "
+        "{} on each of {} SMs, with {} threads and {} bytes of shared "
+        "memory each; launch at most so many",
+        count(config.grid), entry.name, device.name, slots, perSm, device.sms,
+        count(config.block), smemBytes);
 }
 
 LaunchResult SimDevice::launch(const LaunchDescription &description,
@@ -242,14 +242,15 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
     if (config.grid[axis] == 0 || config.block[axis] == 0 ||
         config.cluster[axis] == 0 ||
         config.grid[axis] % config.cluster[axis] != 0)
-      userError("{} is launched with a grid of {}x{}x{}, blocks of {}x{}x{} and "
-                "clusters of {}x{}x{}; none may be 0 and the grid must be a "
-                "multiple of the cluster",
-                entry.name, config.grid[0], config.grid[1], config.grid[2],
-                config.block[0], config.block[1], config.block[2],
-                config.cluster[0], config.cluster[1], config.cluster[2]);
-  std::uint64_t threads = std::uint64_t(config.block[0]) * config.block[1] *
-                          config.block[2];
+      userError(
+          "{} is launched with a grid of {}x{}x{}, blocks of {}x{}x{} and "
+          "clusters of {}x{}x{}; none may be 0 and the grid must be a "
+          "multiple of the cluster",
+          entry.name, config.grid[0], config.grid[1], config.grid[2],
+          config.block[0], config.block[1], config.block[2], config.cluster[0],
+          config.cluster[1], config.cluster[2]);
+  std::uint64_t threads =
+      std::uint64_t(config.block[0]) * config.block[1] * config.block[2];
   if (threads > std::uint64_t(options_.device.max_threads_per_cta))
     userError("{} is launched with {} threads per CTA; {} takes {}", entry.name,
               threads, options_.device.name,

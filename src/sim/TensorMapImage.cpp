@@ -36,8 +36,7 @@ std::array<std::uint8_t, kTensorMapBytes> encode(const TensorMap &map) {
   for (std::size_t i = 0; i < map.dims.size(); ++i) {
     image.dims[i] = map.dims[i];
     image.box[i] = static_cast<std::uint16_t>(map.box[i]);
-    image.elementStrides[i] =
-        static_cast<std::uint8_t>(map.element_strides[i]);
+    image.elementStrides[i] = static_cast<std::uint8_t>(map.element_strides[i]);
     if (i + 1 < map.dims.size())
       image.strides[i] = map.strides_bytes[i];
   }

@@ -156,9 +156,10 @@ bool Warp::run(int limit) {
     LaneMask active = group.lanes;
     if (op.guard.isValid()) {
       if (hasChecks && (predPoison_[op.guard.index] & active))
-        cta_.machine().fault("uninitialized-predicate", *this, op,
-                             predPoison_[op.guard.index] & active,
-                             "the predicate depends on bytes that nobody wrote");
+        cta_.machine().fault(
+            "uninitialized-predicate", *this, op,
+            predPoison_[op.guard.index] & active,
+            "the predicate depends on bytes that nobody wrote");
       active &= pred(op.guard);
       if (!active) {
         ++group.pc;

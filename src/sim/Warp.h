@@ -25,14 +25,14 @@ class Machine;
 struct WaitReason {
   enum class Kind : std::uint8_t {
     none,
-    mbarrier,      ///< address, phase parity
-    ctaBarrier,    ///< bar.sync id
+    mbarrier,   ///< address, phase parity
+    ctaBarrier, ///< bar.sync id
     clusterBarrier,
-    wgmma,         ///< wait_group
-    bulkGroup,     ///< cp.async.bulk.wait_group
-    asyncGroup,    ///< cp.async.wait_group
-    registers,     ///< setmaxnreg.inc
-    lanes,         ///< a warp-wide instruction waits for other lanes
+    wgmma,      ///< wait_group
+    bulkGroup,  ///< cp.async.bulk.wait_group
+    asyncGroup, ///< cp.async.wait_group
+    registers,  ///< setmaxnreg.inc
+    lanes,      ///< a warp-wide instruction waits for other lanes
   };
   Kind kind = Kind::none;
   std::uint64_t object = 0; ///< address or barrier number
@@ -143,13 +143,14 @@ public:
   /// Lanes of the current group leave the kernel.
   void exit(LaneMask lanes);
 
-  std::uint64_t instructions = 0; ///< executed so far
-  int registers = 0;              ///< per thread, as setmaxnreg counts
+  std::uint64_t instructions = 0;  ///< executed so far
+  int registers = 0;               ///< per thread, as setmaxnreg counts
   std::vector<std::uint8_t> local; ///< lanes' local memory, one after another
-  /// State that units keep per warp or per lane (committed groups and the like).
+  /// State that units keep per warp or per lane (committed groups and the
+  /// like).
   std::uint32_t clusterGeneration = 0; ///< of the cluster barrier, at arrival
   WgmmaQueue wgmma;
-  std::array<BulkGroups, kLanes> bulk; ///< bulk copies, per thread
+  std::array<BulkGroups, kLanes> bulk;        ///< bulk copies, per thread
   std::array<BulkGroups, kLanes> asyncCopies; ///< cp.async, per thread
 
 private:

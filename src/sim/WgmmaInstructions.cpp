@@ -64,22 +64,23 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
         view->start < kFirstSharedAddress)
       first.machine().fault(
           "out-of-bounds", first, op, first.live(),
-          fmt::format("operand {} reaches from shared address {} to {}; the CTA "
-                      "has {} bytes from address {} on",
-                      view == &a ? "A" : "B", view->start, view->lastByte(),
-                      cta.shared.size(), kFirstSharedAddress));
+          fmt::format(
+              "operand {} reaches from shared address {} to {}; the CTA "
+              "has {} bytes from address {} on",
+              view == &a ? "A" : "B", view->start, view->lastByte(),
+              cta.shared.size(), kFirstSharedAddress));
   }
   std::vector<float> matrixB(std::size_t(product.shape.k) * product.shape.n);
-  bool isWritten = loadOperand(cta.shared, cta.sharedValid, b, product.shape,
-                               0, product.shape.n, matrixB.data());
+  bool isWritten = loadOperand(cta.shared, cta.sharedValid, b, product.shape, 0,
+                               product.shape.n, matrixB.data());
   for (int w = 0; w < kWarpsPerGroup; ++w) {
     std::array<float, 16 * 32> matrixA;
     bool isRowWritten = loadOperand(cta.shared, cta.sharedValid, a,
                                     product.shape, 16 * w, 16, matrixA.data());
     Warp &warp = *group[w];
     std::vector<float *> registers;
-    bool isKnown = (isWritten && isRowWritten) ||
-                   !warp.machine().config().hasChecks;
+    bool isKnown =
+        (isWritten && isRowWritten) || !warp.machine().config().hasChecks;
     LaneMask poison = isKnown ? 0 : kAllLanes;
     for (const Reg &reg : product.accumulator) {
       registers.push_back(warp.lanes<float>(reg));
@@ -104,8 +105,7 @@ static std::vector<std::uint32_t> chunksOf(const Cta &cta,
     int columnStep = view.isKMajor ? perChunk : 1;
     for (int row = 0; row < view.rows; row += rowStep)
       for (int k = 0; k < view.k; k += columnStep) {
-        std::uint32_t chunk =
-            (view.address(row, k) - kFirstSharedAddress) / 16;
+        std::uint32_t chunk = (view.address(row, k) - kFirstSharedAddress) / 16;
         if (chunk < cta.readers.size())
           chunks.push_back(chunk);
       }
@@ -114,9 +114,8 @@ static std::vector<std::uint32_t> chunksOf(const Cta &cta,
 }
 
 /// From now on, until somebody has waited for it, a product may read.
-static void beginReading(Cta &cta, TensorCoreQueue &queue,
-                         std::uint64_t number, const Op &op,
-                         std::vector<std::uint32_t> chunks) {
+static void beginReading(Cta &cta, TensorCoreQueue &queue, std::uint64_t number,
+                         const Op &op, std::vector<std::uint32_t> chunks) {
   for (std::uint32_t chunk : chunks) {
     ++cta.readers[chunk].count;
     cta.readers[chunk].last = &op;
@@ -125,8 +124,7 @@ static void beginReading(Cta &cta, TensorCoreQueue &queue,
 }
 
 /// Products up to `number` have been waited for.
-static void endReading(Cta &cta, TensorCoreQueue &queue,
-                       std::uint64_t number) {
+static void endReading(Cta &cta, TensorCoreQueue &queue, std::uint64_t number) {
   while (!queue.reading.empty() && queue.reading.front().number <= number) {
     for (std::uint32_t chunk : queue.reading.front().chunks)
       --cta.readers[chunk].count;
@@ -221,7 +219,8 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
     while (!held.empty() && held.front().number < issued)
       held.pop_front();
   }
-  groups.erase(groups.begin(), groups.end() - static_cast<std::ptrdiff_t>(keep));
+  groups.erase(groups.begin(),
+               groups.end() - static_cast<std::ptrdiff_t>(keep));
   return Step::next;
 }
 
@@ -311,7 +310,8 @@ static void decodeSetmaxnreg(Decoder &, const ptx::Instruction &instruction,
 std::vector<Instruction> wgmmaInstructions() {
   return {
       {"wgmma", decodeWgmma, "wgmma",
-       "fence, commit_group, wait_group, mma_async with both operands in shared "
+       "fence, commit_group, wait_group, mma_async with both operands in "
+       "shared "
        "memory: f16, bf16, tf32, e4m3 and e5m2 into f32, s8 and u8 into s32"},
       {"setmaxnreg", decodeSetmaxnreg, "wgmma", "inc and dec"},
   };

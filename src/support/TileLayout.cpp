@@ -42,24 +42,28 @@ std::string TileLayout::to_string() const {
 
 void TileLayout::check(const SourceLine &where) const {
   if (rows < 1 || columns < 1)
-    userErrorAt(where, "a tile of {}x{} has no elements; both sides must be at "
-                       "least 1",
+    userErrorAt(where,
+                "a tile of {}x{} has no elements; both sides must be at "
+                "least 1",
                 rows, columns);
   if (rows > 256)
-    userErrorAt(where, "a tile of {} rows is higher than a TMA box, which has "
-                       "at most 256; split it",
+    userErrorAt(where,
+                "a tile of {} rows is higher than a TMA box, which has "
+                "at most 256; split it",
                 rows);
   int rowBytes = columns * size_bytes(type);
   int width = static_cast<int>(swizzle);
   if (swizzle == Swizzle::none) {
     if (columns > 256)
-      userErrorAt(where, "a tile of {} columns without a swizzle is wider than "
-                         "a TMA box, which has at most 256; use a swizzle or "
-                         "split it",
+      userErrorAt(where,
+                  "a tile of {} columns without a swizzle is wider than "
+                  "a TMA box, which has at most 256; use a swizzle or "
+                  "split it",
                   columns);
     if (rowBytes % 16 != 0)
-      userErrorAt(where, "the rows of a {}x{} tile of {} are {} bytes; TMA "
-                         "needs a multiple of 16",
+      userErrorAt(where,
+                  "the rows of a {}x{} tile of {} are {} bytes; TMA "
+                  "needs a multiple of 16",
                   rows, columns, name(type), rowBytes);
     return;
   }

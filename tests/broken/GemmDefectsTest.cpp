@@ -93,8 +93,7 @@ TEST(GemmDefects, SlotNeverReleased) {
 }
 
 TEST(GemmDefects, FinalWaitDeleted) {
-  Finding finding =
-      firstError(planted("wgmma.wait_group.sync.aligned 0;", ""));
+  Finding finding = firstError(planted("wgmma.wait_group.sync.aligned 0;", ""));
   EXPECT_EQ(finding.id, "wgmma-register-in-flight");
   EXPECT_THAT(finding.message, HasSubstr("operands.cpp:"));
 }
@@ -107,8 +106,8 @@ TEST(GemmDefects, SlotReleasedInFlight) {
 }
 
 TEST(GemmDefects, RegistersThatNobodyGaveBack) {
-  Finding finding = firstError(
-      planted("setmaxnreg.dec.sync.aligned.u32 \t40;", ""));
+  Finding finding =
+      firstError(planted("setmaxnreg.dec.sync.aligned.u32 \t40;", ""));
   EXPECT_EQ(finding.id, "deadlock");
   EXPECT_THAT(finding.message, HasSubstr("setmaxnreg 232: 0 registers"));
 }

@@ -171,7 +171,7 @@ TEST_P(Atomics, OrderAndScope) {
     sum(0) = total;
   });
   reduce_add(arrived(0), 0,
-             {.order = MemoryOrder::release, .scope = MemoryScope::sys});
+             {.order = MemoryOrder::release, .scope = Scope::sys});
   Kernel kernel = compile_checked(kb.module());
   EXPECT_EQ(count(kernel.ptx, "atom.acq_rel.gpu.global.add.s32"), 1);
   EXPECT_EQ(count(kernel.ptx, "red.release.sys.global.add.s32"), 1);

@@ -29,7 +29,8 @@ TEST(Registry, IsWhatTheDocumentationSays) {
   for (const Instruction *instruction : allInstructions())
     known.insert(row(*instruction));
   for (const std::string &line : known)
-    EXPECT_TRUE(documented.contains(line)) << "add to docs/simulator.md: " << line;
+    EXPECT_TRUE(documented.contains(line))
+        << "add to docs/simulator.md: " << line;
   for (const std::string &line : documented)
     EXPECT_TRUE(known.contains(line)) << "no instruction: " << line;
 }
