@@ -142,7 +142,7 @@ static std::vector<LaunchArgument> runtime_sizes(const Kernel &kernel,
     const Dim &dim = argument.name == "m"   ? problem.m
                      : argument.name == "n" ? problem.n
                                             : problem.k;
-    sizes.push_back(
+    sizes.emplace_back(
         Scalar(argument.type, static_cast<std::uint64_t>(dim.constant())));
   }
   return sizes;

@@ -58,7 +58,31 @@ static ExitStatus show_cache(bool is_clearing) {
   return ExitStatus::ok;
 }
 
+static ExitStatus show_explanation(const std::string &id) {
+  if (id.empty()) {
+    for (const Explanation &explanation : explanations())
+      fmt::print("{}\n", explanation.id);
+    return ExitStatus::ok;
+  }
+  const Explanation &explanation = explain(id);
+  fmt::print("{}\n\n{}\n\nBroken:\n", explanation.id, explanation.cause);
+  std::string_view rest = explanation.broken;
+  while (!rest.empty()) {
+    std::size_t end = std::min(rest.find('\n'), rest.size());
+    fmt::print("    {}\n", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  fmt::print("\nRepair: {}\n", explanation.repair);
+  return ExitStatus::ok;
+}
+
 void add_info_commands(CLI::App &app, Action &action) {
+  CLI::App *explain = app.add_subcommand(
+      "explain", "what a finding of the simulator means, and its repair");
+  auto id = std::make_shared<std::string>();
+  explain->add_option("id", *id, "of the finding; none: list them all");
+  explain->callback(
+      [&action, id] { action = [id] { return show_explanation(*id); }; });
   app.add_subcommand("env", "the environment variables Kiln reads")
       ->callback([&action] { action = show_environment; });
   app.add_subcommand("devices", "what kernels can run on here, and what not")

@@ -45,6 +45,18 @@ std::shared_ptr<Device> open_sim(const SimOptions &options = {});
 std::shared_ptr<Device> open_device(std::string_view id = "auto",
                                     const SimOptions &options = {});
 
+/// What a finding's id stands for.
+struct Explanation {
+  std::string_view id;
+  std::string_view cause;  ///< what happened, and what hardware makes of it
+  std::string_view broken; ///< the smallest kernel text that does it
+  std::string_view repair;
+};
+/// Every id the simulator knows, in alphabetical order.
+std::span<const Explanation> explanations();
+/// One of them. Throws UserError that lists the ids.
+const Explanation &explain(std::string_view id);
+
 SimOrder parse_sim_order(std::string_view text);
 
 } // namespace kiln

@@ -4,9 +4,8 @@
 
 namespace kiln::sim {
 
-namespace {
-enum BarrierFlags : std::uint32_t { isAligned = 1, isArrive = 2 };
-} // namespace
+// What `flags` of a barrier holds.
+static constexpr std::uint32_t isAligned = 1, isArrive = 2;
 
 /// Complete the round if everyone is there.
 static void settle(CtaBarrier &barrier, const Cta &cta) {

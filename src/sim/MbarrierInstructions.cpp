@@ -7,16 +7,9 @@ namespace kiln::sim {
 
 static constexpr std::uint32_t kMaxCount = (1u << 20) - 1;
 
-namespace {
-enum MbarrierFlags : std::uint32_t {
-  isGeneric = 1,
-  isDrop = 2,
-  hasExpectTx = 4,
-  isNoComplete = 8,
-  isParity = 16,
-  isBlocking = 32,
-};
-} // namespace
+// What `flags` of an mbarrier operation holds.
+static constexpr std::uint32_t isGeneric = 1, isDrop = 2, hasExpectTx = 4,
+                               isNoComplete = 8, isParity = 16, isBlocking = 32;
 
 void settlePhase(MbarrierState &barrier, Cluster &cluster) {
   if (barrier.pending != 0 || barrier.txCount != 0)

@@ -1,0 +1,197 @@
+// Explain: what each finding means, a broken example, and the repair.
+#include "kiln/sim.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+// In alphabetical order.
+static constexpr Explanation kExplanations[] = {
+    {"assert",
+     "An assertion of the kernel failed. On hardware the launch ends with "
+     "CUDA_ERROR_ASSERT and the context is lost.",
+     "assert(index < size);",
+     "Make the condition hold; the finding names the assertion and its line."},
+    {"async-copy-size",
+     "cp.async copies 4, 8 or 16 bytes (.cg: 16) and reads at most as many "
+     "from its source.",
+     "cp.async.cg.shared.global [%r1], [%rd1], 8;",
+     "Use .ca for 4 and 8 bytes, and a source size no larger than the copy."},
+    {"barrier-count",
+     "A named barrier is used for different numbers of threads at once, or for "
+     "a number that is no multiple of 32. On hardware it hangs or releases too "
+     "early.",
+     "bar.sync 1, 100;",
+     "Give every bar.sync and bar.arrive of one round the same multiple of "
+     "32."},
+    {"barrier-number", "A CTA has sixteen barriers, 0 to 15.", "bar.sync 16;",
+     "Use a number from 0 to 15."},
+    {"branch-table",
+     "The index of a brx.idx lies outside its table of targets; hardware jumps "
+     "anywhere.",
+     "brx.idx %r1, table;  // %r1 = 9 of 4 targets",
+     "Check the index before the branch."},
+    {"bulk-barrier",
+     "A bulk copy signals an mbarrier of another CTA than the one that "
+     "receives the bytes.",
+     "cp.async.bulk.shared::cluster ... [%r_remote], ..., [%r_own];",
+     "Use the mbarrier of the CTA that receives the bytes (mapa of the same "
+     "rank)."},
+    {"bulk-size", "A bulk copy moves a multiple of 16 bytes.",
+     "cp.async.bulk.shared::cluster.global... [%r1], [%rd1], 24, [%r2];",
+     "Round the size up to 16, or copy the rest by ordinary loads."},
+    {"deadlock",
+     "Everyone who is left waits for something nobody can do any more. On "
+     "hardware the launch never returns. The ledger says who waits on what: "
+     "for an mbarrier the phase, the arrivals and the bytes that are missing.",
+     "mbarrier.arrive.expect_tx ... 32784;  // and 32768 bytes are loaded",
+     "Look for the missing arrival, the wrong byte count, the wrong parity, or "
+     "registers nobody gave back."},
+    {"divergent-aligned",
+     "An instruction for whole warps was reached by part of one. On hardware "
+     "it hangs or does something else.",
+     "@%p1 bar.sync 0;  // %p1 true in one lane",
+     "Move it out of the branch, or make the branch uniform for the warp."},
+    {"instruction-limit",
+     "A CTA executed more warp instructions than --max-instructions allows.",
+     "while (true) ++i;",
+     "Raise the limit, or find the loop that moves without getting anywhere."},
+    {"matrix-address",
+     "A row address of ldmatrix or stmatrix is not a multiple of 16 bytes or "
+     "not in shared memory.",
+     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];  // %r2 = 1032",
+     "Align each row of the tile to 16 bytes."},
+    {"mbarrier-address",
+     "An mbarrier operation was given an address outside shared memory.",
+     "mbarrier.init.b64 [%rd1], 1;  // %rd1 points to global memory",
+     "Pass the barrier in shared memory."},
+    {"mbarrier-bytes",
+     "More bytes are expected on an mbarrier than it can count, 2^20 - 1.",
+     "mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 2097152;",
+     "Split the copy over several barriers or phases."},
+    {"mbarrier-count",
+     "An mbarrier is initialised for no arrival, or for more than 2^20 - 1.",
+     "mbarrier.init.shared.b64 [%r1], 0;",
+     "Give the number of arrivals of a phase, at least 1."},
+    {"mbarrier-no-complete",
+     "An arrival that says .noComplete completed the phase.",
+     "mbarrier.arrive.noComplete.shared.b64 %rd1, [%r1], 1;  // the last one",
+     "Leave the last arrival of a phase to an ordinary arrive."},
+    {"mbarrier-over-arrival",
+     "More arrivals came than the phase waits for. Hardware counts into the "
+     "next phase, and somebody is released too early.",
+     "mbarrier.init.shared.b64 [%r1], 1;  // and two threads arrive",
+     "Initialise with the number of threads that arrive, or let one arrive for "
+     "all."},
+    {"mbarrier-reinitialized",
+     "A live mbarrier is initialised again (warning). Whoever waits on it may "
+     "wait forever.",
+     "if (tid % 128 == 0) mbarrier.init ...  // by two threads",
+     "Let one thread initialise, or end its life with mbarrier.inval first."},
+    {"mbarrier-uninitialized",
+     "An operation on an mbarrier that nobody has initialised: a missing init, "
+     "or no barrier between the init and its use by others.",
+     "mbarrier.init ...;  // no bar.sync\nmbarrier.try_wait ...;",
+     "Initialise by one thread, then synchronise the CTA (the cluster: "
+     "fence.mbarrier_init and a cluster barrier)."},
+    {"misaligned",
+     "An access at an address that is not a multiple of its size; hardware "
+     "ends the launch with \"misaligned address\".",
+     "ld.global.v4.f32 {...}, [%rd1+4];",
+     "Align the address, or use narrower accesses."},
+    {"order-dependent",
+     "Results differ between orders of events: something reads what another "
+     "unit is still writing, or sums floats in no fixed order.",
+     "ld.shared ...;  // before the wait for the TMA load",
+     "Wait before reading; for sums of floats give a tolerance."},
+    {"out-of-bounds",
+     "An access outside every buffer, or outside the shared or local memory at "
+     "hand.",
+     "st.global.f32 [%rd1], %f1;  // row 129 of 128",
+     "Guard the tail of the problem, or launch fewer CTAs."},
+    {"read-only", "A write to a constant variable.",
+     "st.global.u32 [const_table], %r1;", "Write to global memory."},
+    {"refused",
+     "The PTX, the launch or an instruction was refused before anything ran.",
+     "ld.global.b128 %rq1, [%rd1];  // not supported",
+     "The message names the line or the key, and what would be accepted."},
+    {"setmaxnreg",
+     "setmaxnreg.inc asks for fewer registers than the warp has, or .dec for "
+     "more. Its effect on hardware is undefined.",
+     "setmaxnreg.dec.sync.aligned.u32 160;  // with 136 at hand",
+     "Increase from below and decrease from above the number at entry "
+     "(.maxnreg)."},
+    {"tensor-map",
+     "The address of a tensor copy holds no tensor map, or one of another rank "
+     "than the instruction.",
+     "cp.async.bulk.tensor.2d ... [%rd1, {...}]  // %rd1 is the tensor",
+     "Pass the map, made for this rank, as a __grid_constant__ parameter."},
+    {"tma-coordinate",
+     "Coordinates on which the TMA unit traps: an innermost one that is not a "
+     "multiple of 16 bytes, or a store that starts below 0. Hardware says "
+     "\"illegal instruction\".",
+     "cp.async.bulk.tensor.2d ... {%r1, 0}  // %r1 = 3",
+     "Start boxes on 16 bytes; store from non-negative coordinates."},
+    {"tma-multicast",
+     "A multicast mask names CTAs that the cluster does not have.",
+     "... .multicast::cluster ..., 0x000c;  // in a cluster of 2",
+     "Set one bit per rank of the cluster."},
+    {"trap", "The kernel executed a trap.", "trap;",
+     "See why it asked for it."},
+    {"uninitialized-address",
+     "An address or coordinate depends on bytes that nobody wrote.",
+     "ld.shared.u32 %r1, [%r2];  // never stored\nld.global.f32 %f1, [%rd1];  "
+     "// from %r1",
+     "Write the index before it is used, and synchronise in between."},
+    {"uninitialized-descriptor",
+     "A matrix descriptor depends on bytes that nobody wrote.",
+     "wgmma.mma_async ... %rd1, ...;  // %rd1 from an unwritten word",
+     "Build the descriptor from the address of the tile."},
+    {"uninitialized-predicate",
+     "A branch or guard depends on bytes that nobody wrote.",
+     "@%p1 bra L;  // %p1 compares an unwritten word",
+     "Initialise what is compared."},
+    {"uninitialized-size",
+     "The size of a copy depends on bytes that nobody wrote.",
+     "cp.async.bulk ... %r1 ...;  // %r1 never written",
+     "Initialise the size."},
+    {"uninitialized-store",
+     "A value that depends on bytes nobody wrote goes to global memory: a "
+     "result that no computation made.",
+     "ld.shared.f32 %f1, [%r1];  // before the TMA load has "
+     "landed\nst.global.f32 [%rd1], %f1;",
+     "Wait for what fills the memory; write every element that is read."},
+    {"warpgroup",
+     "A wgmma in a CTA that has no whole warpgroup of four warps there.",
+     ".reqntid 96", "Use a multiple of 128 threads."},
+    {"wgmma-mismatch",
+     "The four warps of a warpgroup issue different multiplications; on "
+     "hardware the result is undefined.",
+     "wgmma.mma_async ... %rd1, ...;  // %rd1 differs per warp",
+     "Compute descriptors from values that all four warps share."},
+    {"wgmma-operand-reuse",
+     "Shared memory is written that a wgmma may still be reading: nobody has "
+     "waited for it. The product comes out wrong, sometimes.",
+     "wgmma.commit_group...; mbarrier.arrive [empty];  // slot given back in "
+     "flight",
+     "Release a slot after the wgmma.wait_group that covers its product: with "
+     "one group in flight, the slot before this one."},
+    {"wgmma-register-in-flight",
+     "An instruction touches an accumulator of a wgmma that no wait has "
+     "covered. ptxas puts a wait in and serialises: the overlap is lost.",
+     "wgmma.commit_group...;\nst.global.f32 [%rd1], %f1;",
+     "Put wgmma.wait_group 0 before the first use of the registers."},
+};
+
+std::span<const Explanation> explanations() { return kExplanations; }
+
+const Explanation &explain(std::string_view id) {
+  std::string known;
+  for (const Explanation &explanation : kExplanations) {
+    if (explanation.id == id)
+      return explanation;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", explanation.id);
+  }
+  userError("'{}' is no finding of the simulator; there are {}", id, known);
+}
+
+} // namespace kiln
