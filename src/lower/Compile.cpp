@@ -62,8 +62,7 @@ Module parse_module(std::string_view text, const std::string &file_name,
   impl->name = mlir::SymbolTable::getSymbolName(kernels.front()).str();
   auto threads = kernels.front()->getAttrOfType<mlir::DenseI32ArrayAttr>(
       mlir::NVVM::NVVMDialect::getReqntidAttrName());
-  for (std::size_t axis = 0; threads && axis < threads.size() && axis < 3;
-       ++axis)
+  for (int axis = 0; threads && axis < threads.size() && axis < 3; ++axis)
     impl->contract.block[axis] = threads[axis];
   return Module(std::move(impl));
 }
