@@ -80,7 +80,7 @@ static std::string text_of(const EmitOptions &options) {
   assemble_options.target = kernel.target;
   Assembly assembly = assemble(kernel.ptx, kernel.name, assemble_options);
   if (options.form == "sass")
-    return disassemble(assembly);
+    return disassemble(assembly, assemble_options);
   return {reinterpret_cast<const char *>(assembly.cubin.data()),
           assembly.cubin.size()};
 }

@@ -66,8 +66,10 @@ std::optional<std::string> find_ptxas(const AssembleOptions &options = {});
 Assembly assemble(std::string_view ptx, std::string_view entry = {},
                   const AssembleOptions &options = {});
 
-/// Machine code as text, by cuobjdump or nvdisasm. Throws RuntimeError where
-/// neither is found.
-std::string disassemble(const Assembly &assembly);
+/// Machine code as text, by the cuobjdump or nvdisasm beside the ptxas that
+/// `options` mean, else of the toolkit. Throws RuntimeError where neither is
+/// found.
+std::string disassemble(const Assembly &assembly,
+                        const AssembleOptions &options = {});
 
 } // namespace kiln

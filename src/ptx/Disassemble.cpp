@@ -13,8 +13,9 @@ static constexpr std::chrono::minutes kTimeLimit{2};
 
 /// `name` beside the ptxas that would be used, else where the toolkit is: a
 /// disassembler that is older than the assembler does not know its code.
-static std::optional<std::string> findBesidePtxas(std::string_view name) {
-  if (std::optional<std::string> ptxas = find_ptxas()) {
+static std::optional<std::string>
+findBesidePtxas(std::string_view name, const AssembleOptions &options) {
+  if (std::optional<std::string> ptxas = find_ptxas(options)) {
     std::string beside =
         std::filesystem::path(*ptxas).replace_filename(name).string();
     if (isExecutableFile(beside))
@@ -24,22 +25,24 @@ static std::optional<std::string> findBesidePtxas(std::string_view name) {
 }
 
 /// The command that prints the code of `cubin`.
-static std::vector<std::string> disassembler(const std::string &cubin) {
-  if (std::optional<std::string> path = findBesidePtxas("cuobjdump"))
+static std::vector<std::string> disassembler(const std::string &cubin,
+                                             const AssembleOptions &options) {
+  if (std::optional<std::string> path = findBesidePtxas("cuobjdump", options))
     return {*path, "-sass", cubin};
-  if (std::optional<std::string> path = findBesidePtxas("nvdisasm"))
+  if (std::optional<std::string> path = findBesidePtxas("nvdisasm", options))
     return {*path, cubin};
   runtimeError("there is neither cuobjdump nor nvdisasm beside ptxas, in "
                "CUDA_HOME/bin or on PATH; install the CUDA toolkit's binary "
                "utilities to see machine code");
 }
 
-std::string disassemble(const Assembly &assembly) {
+std::string disassemble(const Assembly &assembly,
+                        const AssembleOptions &options) {
   TemporaryFolder folder;
   std::string_view bytes(reinterpret_cast<const char *>(assembly.cubin.data()),
                          assembly.cubin.size());
   std::string cubin = folder.write("kernel.cubin", bytes).string();
-  std::vector<std::string> command = disassembler(cubin);
+  std::vector<std::string> command = disassembler(cubin, options);
   ProcessResult result = runProcess(command, kTimeLimit);
   if (result.exitCode != 0)
     runtimeError("'{}' failed with exit status {} on {} bytes of machine "

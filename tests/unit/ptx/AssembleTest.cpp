@@ -310,6 +310,12 @@ TEST_F(Disassemble, prefersTheProgramBesidePtxas) {
             inFolder("beside/cuobjdump") + " -sass AB\n");
 }
 
+TEST_F(Disassemble, looksBesideThePtxasItIsGiven) {
+  writeScript(inFolder("given/cuobjdump"), "echo given\n");
+  AssembleOptions options{.ptxas = writeScript(inFolder("given/ptxas"), "")};
+  EXPECT_EQ(disassemble(machineCode(), options), "given\n");
+}
+
 TEST_F(Disassemble, fallsBackToNvdisasm) {
   writeScript(inFolder("cuda/bin/nvdisasm"), "read code < $1; echo $code\n");
   WithVariable home("CUDA_HOME", inFolder("cuda"));
