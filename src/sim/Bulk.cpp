@@ -51,7 +51,7 @@ void checkNotRead(Warp &warp, const Op &op, int lane, const Cta &target,
   warp.machine().fault(
       "wgmma-operand-reuse", warp, op, LaneMask(1) << lane,
       fmt::format(
-          "this copy writes shared memory from address {} on that the "
+          "this writes shared memory from address {} on that the "
           "wgmma at {}:{} may still be reading; no wgmma.wait_group has "
           "covered it",
           destination, line.file, line.line));

@@ -1,6 +1,7 @@
 // MatrixProduct: descriptors, conversions and the product.
 #include "sim/MatrixProduct.h"
 #include "sim/Lanes.h"
+#include "sim/Swizzled.h"
 
 #include <algorithm>
 #include <array>
@@ -105,12 +106,7 @@ std::uint32_t OperandView::address(int row, int column) const {
                column % 8 * swizzleBytes + column / 8 * stride;
     }
   }
-  std::uint32_t result = start + offset;
-  if (swizzleBytes) {
-    std::uint32_t chunks = swizzleBytes / 16;
-    result ^= ((result >> 7) & (chunks - 1)) << 4;
-  }
-  return result;
+  return swizzled(start + offset, static_cast<std::uint32_t>(swizzleBytes));
 }
 
 std::uint32_t OperandView::lastByte() const {

@@ -103,18 +103,11 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t address = addressOf(warp, op, lane);
     Place place =
         accessor.locate(flags.space, address, total, total, lane, true);
-    const Op *reader = hasChecks && place.owner
-                           ? place.owner->readerOf(place.offset, total)
-                           : nullptr;
-    if (reader) {
-      SourceLine line = warp.machine().sourceLine(*reader->origin);
-      warp.machine().fault(
-          "wgmma-operand-reuse", warp, op, LaneMask(1) << lane,
-          fmt::format(
-              "this store writes shared memory that the wgmma at {}:{} "
-              "may still be reading; no wgmma.wait_group has covered it",
-              line.file, line.line));
-    }
+    if (place.owner)
+      checkNotRead(warp, op, lane, *place.owner,
+                   static_cast<std::uint32_t>(place.offset) +
+                       kFirstSharedAddress,
+                   static_cast<std::uint32_t>(total));
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       std::memcpy(place.data + i * flags.bytes, &bits, flags.bytes);

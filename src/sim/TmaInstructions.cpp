@@ -3,6 +3,7 @@
 // A copy is work of its own (Cluster::enqueue): it reads and writes when the
 // order says, and then signals its mbarrier or its group.
 #include "sim/Bulk.h"
+#include "sim/Swizzled.h"
 #include "sim/TensorMapImage.h"
 #include "support/Error.h"
 
@@ -30,14 +31,6 @@ struct Box {
   std::optional<Reduction> reduction;
 };
 } // namespace
-
-/// The 16-byte chunk of a shared address after the swizzle.
-static std::uint32_t swizzled(std::uint32_t address, Swizzle swizzle) {
-  if (swizzle == Swizzle::none)
-    return address;
-  std::uint32_t chunks = static_cast<std::uint32_t>(swizzle) / 16;
-  return address ^ (((address >> 7) & (chunks - 1)) << 4);
-}
 
 /// Call `row(tile offset, coordinates of its first element)` for each innermost
 /// row of a box.
@@ -153,7 +146,8 @@ template <typename Chunk>
 static void forEachChunk(std::uint32_t address, std::size_t bytes,
                          Swizzle swizzle, Chunk &&chunk) {
   for (std::size_t i = 0; i < bytes; i += 16)
-    chunk(swizzled(address + static_cast<std::uint32_t>(i), swizzle) -
+    chunk(swizzled(address + static_cast<std::uint32_t>(i),
+                   static_cast<std::uint32_t>(swizzle)) -
               kFirstSharedAddress,
           i, std::min<std::size_t>(16, bytes - i));
 }

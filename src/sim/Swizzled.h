@@ -1,0 +1,18 @@
+// Swizzled: where the hardware puts a byte of swizzled shared memory.
+//
+// TMA writes by this rule and wgmma reads by it; both mean absolute addresses.
+#pragma once
+
+#include <cstdint>
+
+namespace kiln::sim {
+
+/// `address` under a swizzle of `widthBytes` (0, 32, 64, 128): bits 7.. select
+/// among the 16-byte chunks of a row.
+inline std::uint32_t swizzled(std::uint32_t address, std::uint32_t widthBytes) {
+  if (widthBytes == 0)
+    return address;
+  return address ^ (((address >> 7) & (widthBytes / 16 - 1)) << 4);
+}
+
+} // namespace kiln::sim
