@@ -5,11 +5,13 @@
 //     for (const Finding &finding : result.findings) ...
 //
 // It implements device.h like the GPU does. What it finds wrong is in the
-// result of a launch: an error ends the launch, a warning does not.
+// result of a launch. Most errors end the launch; one in the order of accesses
+// (a race) and a warning do not.
 #pragma once
 
 #include <kiln/device.h>
 
+#include <atomic>
 #include <functional>
 
 namespace kiln {
@@ -22,22 +24,35 @@ enum class SimOrder : std::uint8_t {
   random, ///< at moments drawn from the seed; warps take random turns too
 };
 
+/// Warp instructions that a CTA may execute where nobody says another number:
+/// minutes of simulation, and more than a kernel that gets anywhere needs.
+inline constexpr std::uint64_t kDefaultMaxInstructions = 250'000'000;
+
 struct SimOptions {
   DeviceDescription device = DeviceDescription::h200();
   SimOrder order = SimOrder::eager;
   std::uint64_t seed = 0;
   bool checks = true;
   int threads = 0; ///< of the host; 0: all cores
-  std::uint64_t max_instructions =
-      0;                      ///< warp instructions per CTA; 0: no limit
-  int registers_at_entry = 0; ///< per thread; 0: as the PTX's directives say
+  /// Warp instructions per CTA after which a launch is ended.
+  std::uint64_t max_instructions = kDefaultMaxInstructions;
+  int registers_at_entry = 0; ///< per thread; 0: as ptxas or the PTX says
   bool co_resident = false;   ///< refuse a grid the device cannot hold at once
   bool check_only = false;    ///< refuse what cannot be launched, run nothing
+  std::vector<std::string> allow; ///< ids of findings not to report
+  std::vector<std::string> warn;  ///< ids of errors to take for warnings
+  bool stats = false;             ///< fill LaunchResult::stats
+  bool timeline = false;          ///< fill LaunchResult::timeline
+  /// Told how many CTAs are done, of how many, from time to time.
+  std::function<void(std::uint64_t, std::uint64_t)> progress;
+  /// Set it, from a signal handler too, and the launch throws RuntimeError.
+  const std::atomic<bool> *cancel = nullptr;
   /// Takes what kernels print, piece by piece; empty: it goes to stdout.
   std::function<void(const std::string &)> print;
 };
 
-/// The simulator. Its buffers are host memory with bounds.
+/// The simulator. Its buffers are host memory with bounds. Throws UserError
+/// where `allow` or `warn` names an id that does not exist.
 std::shared_ptr<Device> open_sim(const SimOptions &options = {});
 
 /// "auto": the GPU where a driver and one are found, else the simulator; or
@@ -58,5 +73,9 @@ std::span<const Explanation> explanations();
 const Explanation &explain(std::string_view id);
 
 SimOrder parse_sim_order(std::string_view text);
+
+/// A tensor map as kernels find it in their parameters on the simulator: for a
+/// map inside a struct that is passed by value.
+std::array<std::byte, 128> sim_tensor_map(const TensorMap &map);
 
 } // namespace kiln

@@ -2,6 +2,8 @@
 #include "sim/Access.h"
 #include "support/Error.h"
 
+#include <algorithm>
+
 namespace kiln::sim {
 
 Space spaceOf(const ptx::Instruction &instruction) {
@@ -50,8 +52,9 @@ Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain) {
   return &cta.cluster().cta(static_cast<int>(rank) - 1);
 }
 
-void Accessor::fault(const char *id, int lane, const std::string &message) {
-  warp_.machine().fault(id, warp_, op_, LaneMask(1) << lane, message);
+void Accessor::fault(const char *id, int lane, const std::string &message,
+                     const FindingObject &object) {
+  warp_.machine().fault(id, warp_, op_, LaneMask(1) << lane, message, object);
 }
 
 Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
@@ -71,12 +74,14 @@ Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
           fmt::format("{} of {} bytes at shared address {}; the CTA has {} "
                       "bytes from address {} on",
                       verb_, bytes, plain, cta->shared.size(),
-                      kFirstSharedAddress));
+                      kFirstSharedAddress),
+          {"shared", plain});
   if (plain % alignment)
     fault("misaligned", lane,
           fmt::format("{} of {} bytes at shared address {}, which is not a "
                       "multiple of {}",
-                      verb_, bytes, plain, alignment));
+                      verb_, bytes, plain, alignment),
+          {"shared", plain});
   std::size_t offset = plain - kFirstSharedAddress;
   return {cta->shared.data() + offset, &cta->sharedValid, offset, cta};
 }
@@ -91,19 +96,85 @@ Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
       fault("out-of-bounds", lane,
             fmt::format("{} of {} bytes at global address {:#x}: {}", verb_,
                         bytes, address,
-                        warp_.machine().memory().describe(address)));
+                        warp_.machine().memory().describe(address)),
+            {"global", address, last_ ? last_->name : ""});
   }
   if (address % alignment)
     fault("misaligned", lane,
           fmt::format("{} of {} bytes at global address {:#x} ({}), which is "
                       "not a multiple of {}",
                       verb_, bytes, address,
-                      warp_.machine().memory().describe(address), alignment));
+                      warp_.machine().memory().describe(address), alignment),
+          {"global", address, last_->name});
   if (isWrite && last_->isReadOnly)
     fault("read-only", lane,
-          fmt::format("{} to the constant variable {}", verb_, last_->name));
+          fmt::format("{} to the constant variable {}", verb_, last_->name),
+          {"global", address, last_->name});
   return {last_->at(address), &last_->valid,
           static_cast<std::size_t>(address - last_->base)};
+}
+
+void Accessor::flush() {
+  if (!run_.memory)
+    return;
+  Access &access = run_.isWrite ? writes_ : reads_;
+  if (!access.warp)
+    access = warp_.order()->plain(warp_, op_, run_.isWrite);
+  constexpr unsigned kAlone = (1u << Record::kBaseShift) - 1 - Record::kSplit;
+  unsigned flags = access.record.flags & kAlone;
+  if (run_.isSplit)
+    flags |= Record::kSplit | run_.first << Record::kBaseShift |
+             std::countr_zero(run_.bytes) << Record::kSizeShift;
+  access.record.flags = static_cast<std::uint16_t>(flags);
+  access.record.lanes = access.issuers = run_.lanes;
+  warp_.order()->touch(
+      access, *run_.memory, run_.cell,
+      static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first)));
+  run_.memory = nullptr;
+}
+
+void Accessor::note(const Place &place, std::uint64_t address,
+                    std::size_t bytes, int lane, bool isWrite) {
+  HappensBefore *order = warp_.order();
+  if (!order)
+    return;
+  ShadowedMemory &memory = place.owner ? place.owner->shadow : order->global();
+  std::uint64_t begin = place.owner ? place.offset : address;
+  for (std::uint64_t end = begin + bytes; begin < end;) {
+    constexpr std::uint64_t kCell = Shadow::kCellBytes;
+    std::uint64_t cell = begin / kCell;
+    auto first = static_cast<std::uint32_t>(begin % kCell);
+    auto last = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(kCell, first + end - begin));
+    begin += last - first;
+    bool isSameCell =
+        run_.memory == &memory && run_.cell == cell && run_.isWrite == isWrite;
+    LaneMask bit = LaneMask(1) << lane;
+    if (isSameCell && !run_.isSplit && run_.first == first &&
+        run_.end == last) {
+      run_.lanes |= bit;
+      continue;
+    }
+    bool isNext = isSameCell && run_.end == first && lane == run_.lane + 1 &&
+                  last - first == run_.bytes &&
+                  std::has_single_bit(run_.bytes) &&
+                  (run_.isSplit || countLanes(run_.lanes) == 1);
+    if (isNext) {
+      run_.isSplit = true;
+      run_.end = last;
+      run_.lane = lane;
+      run_.lanes |= bit;
+      continue;
+    }
+    flush();
+    run_ = {&memory, cell, first, last,   last - first,
+            lane,    bit,  false, isWrite};
+  }
+  if (!op_.order.isStrong)
+    return;
+  flush();
+  order->synchronise(warp_, op_.order, LaneMask(1) << lane, memory,
+                     place.owner ? place.offset : address, isWrite);
 }
 
 Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
@@ -113,19 +184,22 @@ Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
     std::uint64_t inside = address & ((std::uint64_t(1) << kWindowShift) - 1);
     switch (window) {
     case kSharedWindow >> kWindowShift:
-      return locateShared(inside, bytes, alignment, lane);
+      return locate(Space::shared, inside, bytes, alignment, lane, isWrite);
     case kParamWindow >> kWindowShift:
       return locate(Space::param, inside, bytes, alignment, lane, isWrite);
     case kLocalWindow >> kWindowShift:
       return locate(Space::local, inside, bytes, alignment, lane, isWrite);
     default:
-      return locateGlobal(address, bytes, alignment, lane, isWrite);
+      return locate(Space::global, address, bytes, alignment, lane, isWrite);
     }
   }
-  if (space == Space::global)
-    return locateGlobal(address, bytes, alignment, lane, isWrite);
-  if (space == Space::shared)
-    return locateShared(address, bytes, alignment, lane);
+  if (space == Space::global || space == Space::shared) {
+    Place place = space == Space::global
+                      ? locateGlobal(address, bytes, alignment, lane, isWrite)
+                      : locateShared(address, bytes, alignment, lane);
+    note(place, address, bytes, lane, isWrite);
+    return place;
+  }
   if (space == Space::param) {
     const std::vector<std::uint8_t> &params = warp_.machine().config().params;
     if (address + bytes > params.size())
@@ -134,7 +208,7 @@ Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
                         bytes, address, params.size()));
     return {const_cast<std::uint8_t *>(params.data()) + address, nullptr, 0};
   }
-  std::size_t perLane = warp_.code().localBytes;
+  std::size_t perLane = warp_.localBytes;
   if (address + bytes > perLane)
     fault("out-of-bounds", lane,
           fmt::format("{} of {} bytes at local address {}; a thread has {}",

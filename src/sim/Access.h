@@ -30,25 +30,48 @@ class Accessor {
 public:
   Accessor(Warp &warp, const Op &op, const char *verb)
       : warp_(warp), op_(op), verb_(verb) {}
+  Accessor(const Accessor &) = delete;
+  ~Accessor() { flush(); }
 
-  /// The `bytes` at `address` of `lane`, aligned to `alignment`. Ends the
-  /// launch with a finding where they are not there.
+  /// The `bytes` at `address` of `lane`, aligned to `alignment`, which the lane
+  /// itself reads or writes: the order of accesses is told. Ends the launch
+  /// with a finding where they are not there.
   Place locate(Space space, std::uint64_t address, std::size_t bytes,
                std::size_t alignment, int lane, bool isWrite);
-  /// The same in shared memory; also gives the CTA it belongs to.
+  /// Shared memory, without a word to the order; also gives the CTA it belongs
+  /// to.
   Place locateShared(std::uint64_t address, std::size_t bytes,
                      std::size_t alignment, int lane, Cta **owner = nullptr);
-  /// In global memory.
+  /// Global memory, likewise.
   Place locateGlobal(std::uint64_t address, std::size_t bytes,
                      std::size_t alignment, int lane, bool isWrite);
 
 private:
-  [[noreturn]] void fault(const char *id, int lane, const std::string &message);
+  /// A lane touches bytes. Lanes that share a cell in a row are told at once.
+  void note(const Place &place, std::uint64_t address, std::size_t bytes,
+            int lane, bool isWrite);
+  void flush();
+  [[noreturn]] void fault(const char *id, int lane, const std::string &message,
+                          const FindingObject &object = {});
 
   Warp &warp_;
   const Op &op_;
   const char *verb_;
   Region *last_ = nullptr;
+
+  /// Lanes that touch one cell, not told yet.
+  struct Run {
+    ShadowedMemory *memory = nullptr; ///< null: none
+    std::uint64_t cell = 0;
+    std::uint32_t first = 0, end = 0; ///< bytes of it
+    std::uint32_t bytes = 0;          ///< of each lane
+    int lane = 0;                     ///< the last one
+    LaneMask lanes = 0;
+    bool isSplit = false; ///< the lanes took the bytes in turn
+    bool isWrite = false;
+  };
+  Run run_;
+  Access reads_, writes_; ///< made when first needed
 };
 
 /// End the launch where part of a warp reaches an instruction for all of it.

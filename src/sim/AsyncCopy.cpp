@@ -41,16 +41,30 @@ static std::uint32_t bytesToRead(Warp &warp, const Op &op,
 static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const AsyncCopy *>(op.extra.get());
   Accessor accessor(warp, op, "an asynchronous copy");
+  HappensBefore *order = warp.order();
+  std::uint32_t time = ++warp.clock.now;
   forEachLane(active, [&](int lane) {
     std::uint32_t taken = bytesToRead(warp, op, copy, lane);
     SharedRange range =
         sharedRange(warp, op, copy.destination, copy.bytes, copy.bytes, lane);
-    checkNotRead(warp, op, lane, *range.owner, range.address, copy.bytes);
+    auto issued = [&](bool isWrite) {
+      return order->issued(warp, op, lane, isWrite, warp.clock.copies, time,
+                           /*isAsync=*/false);
+    };
+    if (order) {
+      Access write = issued(true);
+      order->touchShared(write, *range.owner,
+                         range.address - kFirstSharedAddress, copy.bytes);
+    }
     Place to = range.in(*range.owner), from;
     // An address that is not read may be anything.
     if (taken)
       from = accessor.locateGlobal(copy.source.read(warp, op, lane), taken,
                                    copy.bytes, lane, false);
+    if (order && taken) {
+      Access read = issued(false);
+      order->touchGlobal(read, copy.source.read(warp, op, lane), taken);
+    }
     std::uint32_t zeros = copy.bytes - taken;
     warp.asyncCopies[lane].open.push_back(
         warp.cta().cluster().enqueue([to, from, taken, zeros] {
@@ -66,14 +80,24 @@ static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
 }
 
 static Step commit(Warp &warp, const Op &, LaneMask active) {
-  forEachLane(active, [&](int lane) { commitGroup(warp.asyncCopies[lane]); });
+  forEachLane(active, [&](int lane) {
+    commitGroup(warp.asyncCopies[lane]);
+    noteCommit(warp, warp.clock.copyCommits[lane]);
+  });
   return Step::next;
+}
+
+/// The copies of a lane are complete but for its last `keep` groups.
+static void noteWaited(Warp &warp, int lane, std::size_t keep) {
+  noteWait(warp, LaneMask(1) << lane, warp.clock.copyCommits[lane], keep,
+           {warp.clock.copies}, /*isLast=*/true);
 }
 
 static Step waitGroup(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     waitGroups(warp.cta().cluster(), warp.asyncCopies[lane],
                static_cast<std::size_t>(op.imm));
+    noteWaited(warp, lane, static_cast<std::size_t>(op.imm));
   });
   return Step::next;
 }
@@ -82,6 +106,8 @@ static Step waitAll(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
     commitGroup(warp.asyncCopies[lane]);
     waitGroups(warp.cta().cluster(), warp.asyncCopies[lane], 0);
+    noteCommit(warp, warp.clock.copyCommits[lane]);
+    noteWaited(warp, lane, 0);
   });
   return Step::next;
 }
@@ -112,9 +138,18 @@ static MbarrierState &barrierAt(Warp &warp, const Op &op, int lane,
   return found->second;
 }
 
+/// The copies that a lane issued up to that time are complete.
 static void arriveOnce(Warp &warp, const Op &op, int lane,
-                       const SharedRange &range) {
+                       const SharedRange &range, std::uint32_t issuedUpTo) {
   MbarrierState &barrier = barrierAt(warp, op, lane, range);
+  if (barrier.order) {
+    Known known{.some = issuedUpTo, .mask = LaneMask(1) << lane};
+    for (Clock *clock : {&barrier.order->arriving.near.strict.clock,
+                         &barrier.order->arriving.near.practice.clock}) {
+      clock->learn(View::generic, warp.clock.copies, known);
+      clock->learn(View::completed, warp.clock.copies, known);
+    }
+  }
   if (barrier.pending == 0)
     warp.machine().fault(
         "mbarrier-over-arrival", warp, op, LaneMask(1) << lane,
@@ -122,6 +157,7 @@ static void arriveOnce(Warp &warp, const Op &op, int lane,
                     "{}, which waits for 0 of {} in phase {}",
                     range.address, barrier.expected, barrier.phase));
   --barrier.pending;
+  barrier.note(op);
   settlePhase(barrier, warp.cta().cluster());
 }
 
@@ -139,11 +175,13 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
           fmt::format("cp.async adds an arrival to the {} that the mbarrier at "
                       "shared address {} waits for; at most {} are possible",
                       barrier.pending - 1, range.address, kMaxCount));
-    cluster.enqueue([&warp, &op, lane, range, &cluster,
+    if (HappensBefore *order = warp.order())
+      order->use(warp, op, lane, *range.owner, range.address);
+    cluster.enqueue([&warp, &op, lane, range, &cluster, now = warp.clock.now,
                      works = copiesInFlight(warp.asyncCopies[lane])] {
       for (const auto &work : works)
         cluster.complete(work);
-      arriveOnce(warp, op, lane, range);
+      arriveOnce(warp, op, lane, range, now);
     });
   });
   return Step::next;

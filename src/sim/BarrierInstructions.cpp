@@ -5,7 +5,7 @@
 namespace kiln::sim {
 
 // What `flags` of a barrier holds.
-static constexpr std::uint32_t isAligned = 1, isArrive = 2;
+static constexpr std::uint32_t isAligned = 1, isArrive = 2, isAnd = 4;
 
 /// Complete the round if everyone is there.
 static void settle(CtaBarrier &barrier, const Cta &cta) {
@@ -17,8 +17,26 @@ static void settle(CtaBarrier &barrier, const Cta &cta) {
     return;
   barrier.arrived = 0;
   barrier.expected = 0;
+  barrier.results[barrier.generation & 1] = barrier.votes;
+  barrier.votes = {};
+  barrier.round = nullptr;
   ++barrier.generation;
   cta.cluster().notify();
+}
+
+/// bar.red: what all threads of the round have brought.
+static void takeResult(Warp &warp, const Op &op, LaneMask active,
+                       const CtaBarrier::Votes &votes) {
+  if (op.dst.isValid()) {
+    forEachLane(active,
+                [&](int lane) { warp.write(op.dst, lane, votes.holding); });
+    warp.poison(op.dst) &= ~active;
+  } else if (op.pdst.isValid()) {
+    bool holds =
+        op.flags & isAnd ? votes.holding == votes.threads : votes.holding > 0;
+    warp.setPred(op.pdst, active, holds ? kAllLanes : 0);
+    warp.predPoison(op.pdst) &= ~active;
+  }
 }
 
 static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
@@ -53,7 +71,17 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
     barrier.expected = threads;
     // A warp counts as 32 threads wherever a number is given.
     barrier.arrived += threads ? kLanes : countLanes(active);
+    if (op.psrc.isValid()) {
+      barrier.votes.threads += countLanes(active);
+      barrier.votes.holding += countLanes(active & warp.pred(op.psrc));
+    }
     std::uint32_t generation = barrier.generation;
+    if (warp.order()) {
+      if (!barrier.round)
+        barrier.round = std::make_shared<SyncPoint>();
+      group.strand.release(*barrier.round, warp.clock, active);
+      group.round = barrier.round;
+    }
     settle(barrier, cta);
     cta.cluster().notify();
     if (op.flags & isArrive)
@@ -64,7 +92,12 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
   }
   if (barrier.generation == group.wait.detail)
     return Step::blocked;
+  takeResult(warp, op, active, barrier.results[group.wait.detail & 1]);
   group.wait = {};
+  if (group.round) {
+    group.strand.acquire(*group.round, warp.clock, active);
+    group.round = nullptr;
+  }
   return Step::next;
 }
 
@@ -80,6 +113,7 @@ static void settle(Cluster &cluster) {
       cluster.barrierArrived < liveThreads(cluster))
     return;
   cluster.barrierArrived = 0;
+  cluster.barrierRound = nullptr;
   ++cluster.barrierGeneration;
   cluster.notify();
 }
@@ -90,6 +124,12 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.cta().cluster();
   warp.clusterGeneration = cluster.barrierGeneration;
   cluster.barrierArrived += countLanes(active);
+  if (HappensBefore *order = warp.order()) {
+    if (!cluster.barrierRound)
+      cluster.barrierRound = std::make_shared<SyncPoint>();
+    order->publish(warp, active, op.order, *cluster.barrierRound);
+    warp.clusterRound = cluster.barrierRound;
+  }
   settle(cluster);
   return Step::next;
 }
@@ -101,6 +141,10 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
   settle(cluster);
   if (cluster.barrierGeneration != warp.clusterGeneration) {
     warp.group().wait = {};
+    if (warp.clusterRound) {
+      warp.group().strand.acquire(*warp.clusterRound, warp.clock, active);
+      warp.clock.clusterBarriers = warp.clusterGeneration + 1;
+    }
     return Step::next;
   }
   warp.group().wait = {WaitReason::Kind::clusterBarrier, 0, 0};
@@ -118,29 +162,75 @@ static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
   }
   if (instruction.has("warp"))
     return decodeWarpBarrier(decoder, instruction, op);
-  if (instruction.has("red"))
-    decoder.refuse(instruction, "barriers with a reduction");
   if (instruction.has("arrive"))
     op.flags |= isArrive;
-  op.src[0] = decoder.reg(instruction.operands.at(0), 4);
-  if (instruction.operands.size() > 1)
-    op.src[1] = decoder.reg(instruction.operands[1], 4);
   op.handler = syncCta;
+  const auto &operands = instruction.operands;
+  std::size_t first = 0, last = operands.size();
+  if (instruction.has("red")) {
+    if (operands.size() < 3)
+      decoder.refuse(instruction,
+                     "it takes a result, a barrier and a predicate");
+    if (instruction.has("popc"))
+      op.dst = decoder.reg(operands[0], 4);
+    else
+      op.pdst = decoder.pred(operands[0]);
+    op.flags |= instruction.has("and") ? isAnd : 0;
+    op.psrc = decoder.pred(operands.back());
+    ++first;
+    --last;
+  }
+  op.src[0] = decoder.reg(operands.at(first), 4);
+  if (first + 1 < last)
+    op.src[1] = decoder.reg(operands[first + 1], 4);
 }
 
-/// Lanes run in order and memory is written at once: fences order nothing that
-/// is not ordered already.
-static Step fence(Warp &, const Op &, LaneMask) { return Step::next; }
+// Lanes run in order and memory is written at once: fences change no value,
+// only what is known to be ordered.
 
-static void decodeFence(Decoder &, const ptx::Instruction &, Op &op) {
-  op.handler = fence;
+static Step fence(Warp &warp, const Op &op, LaneMask active) {
+  if (warp.order())
+    warp.group().strand.fence(op.order.scope, warp.clock, active);
+  return Step::next;
+}
+
+// What `flags` of a proxy fence holds.
+static constexpr std::uint32_t isForShared = 1, isForGlobal = 2;
+
+static Step fenceProxy(Warp &warp, const Op &op, LaneMask active) {
+  if (!warp.order())
+    return Step::next;
+  Strand &strand = warp.group().strand;
+  if (op.flags & isForShared)
+    strand.fenceProxy(View::asyncShared, warp.clock, active);
+  if (op.flags & isForGlobal)
+    strand.fenceProxy(View::asyncGlobal, warp.clock, active);
+  return Step::next;
+}
+
+static Step fenceInits(Warp &warp, const Op &, LaneMask) {
+  if (warp.order())
+    HappensBefore::fenceInits(warp);
+  return Step::next;
+}
+
+static void decodeFence(Decoder &, const ptx::Instruction &instruction,
+                        Op &op) {
+  auto is = [&](const char *word) { return instruction.has(word); };
+  op.handler = is("mbarrier_init") ? fenceInits : fence;
+  if (!is("proxy"))
+    return;
+  op.handler = fenceProxy;
+  bool isShared = is("shared::cta") || is("shared::cluster");
+  if (is("async") || is("async::generic"))
+    op.flags = (is("global") ? 0 : isForShared) | (isShared ? 0 : isForGlobal);
 }
 
 std::vector<Instruction> barrierInstructions() {
   return {
-      {"bar", decodeBarrier, "barrier", "sync, arrive, warp.sync"},
+      {"bar", decodeBarrier, "barrier", "sync, arrive, red, warp.sync"},
       {"barrier", decodeBarrier, "barrier",
-       "cta sync and arrive, cluster arrive and wait"},
+       "cta sync, arrive and red, cluster arrive and wait"},
       {"fence", decodeFence, "barrier", "every form"},
       {"membar", decodeFence, "barrier", "every form"},
   };

@@ -16,7 +16,7 @@ AddressOperand AddressOperand::decode(Decoder &decoder,
 std::uint64_t AddressOperand::read(Warp &warp, const Op &op, int lane) const {
   LaneMask bit = LaneMask(1) << lane;
   if (warp.machine().config().hasChecks && (warp.poison(base) & bit))
-    warp.machine().fault("uninitialized-address", warp, op, bit,
+    warp.machine().error("uninitialized-address", warp, op, bit,
                          "the address depends on bytes that nobody wrote");
   return warp.read(base, lane) + static_cast<std::uint64_t>(offset);
 }
@@ -40,21 +40,31 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
   return range;
 }
 
-void checkNotRead(Warp &warp, const Op &op, int lane, const Cta &target,
-                  std::uint32_t destination, std::uint32_t bytes) {
-  if (!warp.machine().config().hasChecks)
+Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
+                     std::uint32_t barrier, bool isWrite, bool isAsync) {
+  MbarrierOrder &order = cta.mbarrierOrder[barrier];
+  auto [component, time] = HappensBefore::phaseOf(order);
+  return warp.order()->issued(warp, op, lane, isWrite, component, time,
+                              isAsync);
+}
+
+void noteCommit(Warp &warp, std::vector<std::uint32_t> &commits) {
+  if (warp.order())
+    commits.push_back(warp.clock.now);
+}
+
+void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
+              std::size_t keep, std::initializer_list<Component> components,
+              bool isLast) {
+  if (commits.size() <= keep)
     return;
-  const Op *reader = target.readerOf(destination - kFirstSharedAddress, bytes);
-  if (!reader)
-    return;
-  SourceLine line = warp.machine().sourceLine(*reader->origin);
-  warp.machine().fault(
-      "wgmma-operand-reuse", warp, op, LaneMask(1) << lane,
-      fmt::format(
-          "this writes shared memory from address {} on that the "
-          "wgmma at {}:{} may still be reading; no wgmma.wait_group has "
-          "covered it",
-          destination, line.file, line.line));
+  std::size_t waited = commits.size() - keep;
+  Known known{.some = commits[waited - 1], .mask = lane};
+  for (Component component : components)
+    warp.group().strand.complete(component, known, lane);
+  if (isLast)
+    commits.erase(commits.begin(),
+                  commits.begin() + static_cast<std::ptrdiff_t>(waited));
 }
 
 void copyBytes(const Place &to, const Place &from, std::size_t bytes) {
@@ -76,6 +86,7 @@ void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
                     "there is no initialised mbarrier",
                     barrier));
   found->second.txCount -= bytes;
+  found->second.note(op);
   settlePhase(found->second, cta.cluster());
 }
 

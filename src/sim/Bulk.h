@@ -36,12 +36,13 @@ struct SharedRange {
 SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
                         std::uint32_t bytes, std::size_t alignment, int lane);
 
-/// A copy may write as soon as it is issued: no product may be reading there.
-void checkNotRead(Warp &warp, const Op &op, int lane, const Cta &target,
-                  std::uint32_t destination, std::uint32_t bytes);
-
 /// Copy, with the knowledge of which bytes were ever written.
 void copyBytes(const Place &to, const Place &from, std::size_t bytes);
+
+/// The copy `bytes` of which will count on an mbarrier's current phase, as the
+/// order of accesses sees it; only where that is kept.
+Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
+                     std::uint32_t barrier, bool isWrite, bool isAsync = true);
 
 /// Tell an mbarrier that bytes have arrived.
 void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
@@ -63,6 +64,13 @@ void forEachCta(Cluster &cluster, std::uint32_t mask, Body &&body) {
 std::shared_ptr<Pending> enqueueStore(Cluster &cluster,
                                       std::function<void()> read,
                                       std::function<void()> write);
+
+/// A thread has committed a group or waited for all but `keep`: the times up to
+/// which its copies are known to be complete.
+void noteCommit(Warp &warp, std::vector<std::uint32_t> &commits);
+void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
+              std::size_t keep, std::initializer_list<Component> components,
+              bool isLast);
 
 /// Close the open group.
 void commitGroup(BulkGroups &groups);

@@ -62,6 +62,32 @@ static SharedRange barrierOf(Warp &warp, const Op &op,
   return barrier;
 }
 
+/// Tell the order of a copy to shared memory.
+static void noteCopy(Warp &warp, const Op &op, const BulkCopy &copy, int lane,
+                     std::uint32_t mask, const SharedRange &destination,
+                     std::uint32_t barrier, std::uint32_t bytes) {
+  HappensBefore *order = warp.order();
+  if (!order || !mask)
+    return;
+  forEachCta(warp.cta().cluster(), mask, [&](Cta &target) {
+    order->use(warp, op, lane, target, barrier);
+    Access write = copyOnBarrier(warp, op, lane, target, barrier, true);
+    if (copy.reduction)
+      write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
+                                                  << Record::kScopeShift;
+    order->touchShared(write, target, destination.address - kFirstSharedAddress,
+                       bytes);
+  });
+  Cta &first = warp.cta().cluster().cta(std::countr_zero(mask));
+  Access read = copyOnBarrier(warp, op, lane, first, barrier, false);
+  if (copy.isFromGlobal)
+    return order->touchGlobal(read, copy.source.read(warp, op, lane), bytes);
+  SharedRange source =
+      sharedRange(warp, op, copy.source, bytes, kBulkUnit, lane);
+  order->touchShared(read, *source.owner, source.address - kFirstSharedAddress,
+                     bytes);
+}
+
 /// To shared memory, from global memory or from the CTA's own.
 static Step copyToShared(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const BulkCopy *>(op.extra.get());
@@ -83,8 +109,8 @@ static Step copyToShared(Warp &warp, const Op &op, LaneMask active) {
     }
     std::uint32_t mask =
         multicastMask(warp, op, copy.mask, *destination.owner, lane);
+    noteCopy(warp, op, copy, lane, mask, destination, barrier.address, bytes);
     forEachCta(cluster, mask, [&](Cta &target) {
-      checkNotRead(warp, op, lane, target, destination.address, bytes);
       cluster.enqueue([&warp, &op, &copy, lane, &target, destination, from,
                        barrier = barrier.address, bytes] {
         Place to = destination.in(target);
@@ -111,6 +137,19 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     Place from = source.in(*source.owner);
     Place to = accessor.locateGlobal(copy.destination.read(warp, op, lane),
                                      bytes, kBulkUnit, lane, true);
+    if (HappensBefore *order = warp.order()) {
+      std::uint32_t time = ++warp.clock.now;
+      Access read =
+          order->issued(warp, op, lane, false, warp.clock.bulkReads, time);
+      order->touchShared(read, *source.owner,
+                         source.address - kFirstSharedAddress, bytes);
+      Access write =
+          order->issued(warp, op, lane, true, warp.clock.bulkWrites, time);
+      if (copy.reduction)
+        write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
+                                                    << Record::kScopeShift;
+      order->touchGlobal(write, copy.destination.read(warp, op, lane), bytes);
+    }
     auto data = std::make_shared<std::vector<std::uint8_t>>(bytes);
     auto read = [&warp, &op, lane, from, data] {
       std::memcpy(data->data(), from.data, data->size());
@@ -132,7 +171,10 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
 }
 
 static Step commit(Warp &warp, const Op &, LaneMask active) {
-  forEachLane(active, [&](int lane) { commitGroup(warp.bulk[lane]); });
+  forEachLane(active, [&](int lane) {
+    commitGroup(warp.bulk[lane]);
+    noteCommit(warp, warp.clock.bulkCommits[lane]);
+  });
   return Step::next;
 }
 
@@ -140,6 +182,13 @@ static Step commit(Warp &warp, const Op &, LaneMask active) {
 static Step wait(Warp &warp, const Op &op, LaneMask active) {
   auto keep = static_cast<std::size_t>(op.imm);
   forEachLane(active, [&](int lane) {
+    WarpClock &clock = warp.clock;
+    if (op.flags)
+      noteWait(warp, LaneMask(1) << lane, clock.bulkCommits[lane], keep,
+               {clock.bulkReads}, /*isLast=*/false);
+    else
+      noteWait(warp, LaneMask(1) << lane, clock.bulkCommits[lane], keep,
+               {clock.bulkReads, clock.bulkWrites}, /*isLast=*/true);
     if (op.flags)
       waitReads(warp.cta().cluster(), warp.bulk[lane], keep);
     else
@@ -159,8 +208,16 @@ static Step storeAsync(Warp &warp, const Op &op, LaneMask active) {
     SharedRange destination =
         sharedRange(warp, op, store.destination, bytes, bytes, lane);
     SharedRange barrier = barrierOf(warp, op, store.barrier, destination, lane);
-    checkNotRead(warp, op, lane, *destination.owner, destination.address,
-                 bytes);
+    if (HappensBefore *order = warp.order()) {
+      order->use(warp, op, lane, *barrier.owner, barrier.address);
+      Access write = copyOnBarrier(warp, op, lane, *barrier.owner,
+                                   barrier.address, true, /*isAsync=*/false);
+      if (store.reduction)
+        write.record.flags |= Record::kStrong | unsigned(Scope::cluster)
+                                                    << Record::kScopeShift;
+      order->touchShared(write, *destination.owner,
+                         destination.address - kFirstSharedAddress, bytes);
+    }
     std::array<std::uint8_t, 32> data{};
     bool isKnown = true;
     for (std::size_t i = 0; i < op.list.size(); ++i) {

@@ -8,34 +8,40 @@ namespace kiln::sim {
 
 /// Instructions a group runs before the next one's turn.
 static constexpr int kTurn = 512;
+/// Instructions of a warp for which lanes wait where their paths meet, however
+/// much their partners do.
+static constexpr std::uint64_t kPatience = 1 << 16;
 
 Cta::Cta(Machine &machine, Cluster &cluster, const Dim3 &index, int rank)
     : shared(machine.staticSharedBytes() + machine.config().dynamicSmemBytes),
-      sharedValid(shared.size()), readers(shared.size() / 16 + 1),
-      machine_(machine), cluster_(cluster), index_(index), rank_(rank) {
+      sharedValid(shared.size()), machine_(machine), cluster_(cluster),
+      index_(index), rank_(rank) {
+  shadow.owner = this;
   const Dim3 &block = machine.config().block;
   int threads = static_cast<int>(block[0] * block[1] * block[2]);
   for (int warp = 0; warp * kLanes < threads; ++warp)
     warps_.push_back(std::make_unique<Warp>(*this, warp, machine.code()));
+  if (!cluster.order())
+    return;
+  auto clusterNumber = static_cast<std::uint32_t>(cluster.number());
+  for (std::size_t i = 0; i < tensorCores.size() && i * 4 < warps_.size(); ++i)
+    tensorCores[i].component =
+        cluster.order()->add(clusterNumber, {Agent::Kind::products, index,
+                                             static_cast<std::uint32_t>(i),
+                                             number(), clusterNumber});
+}
+
+std::uint32_t Cta::number() const {
+  const Dim3 &grid = machine_.config().grid;
+  return index_[0] + grid[0] * (index_[1] + grid[1] * index_[2]);
 }
 
 int Cta::sm() const {
-  const Dim3 &grid = machine_.config().grid;
-  std::uint64_t linear =
-      index_[0] +
-      std::uint64_t(grid[0]) * (index_[1] + std::uint64_t(grid[1]) * index_[2]);
-  return static_cast<int>(linear % machine_.config().device.sms);
+  return static_cast<int>(number() % machine_.config().device.sms);
 }
 
 std::uint32_t Cta::sharedBytes() const {
   return static_cast<std::uint32_t>(shared.size());
-}
-
-const Op *Cta::readerOf(std::size_t offset, std::size_t bytes) const {
-  for (std::size_t chunk = offset / 16; chunk * 16 < offset + bytes; ++chunk)
-    if (readers[chunk].count)
-      return readers[chunk].last;
-  return nullptr;
 }
 
 std::uint32_t Cta::liveThreads() const {
@@ -50,8 +56,9 @@ bool Cta::isDone() const {
                      [](const auto &warp) { return warp->isDone(); });
 }
 
-Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number)
-    : machine_(machine),
+Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
+                 HappensBefore *order)
+    : machine_(machine), order_(order), number_(number),
       random_(machine.config().seed * 0x9e3779b97f4a7c15 + number) {
   const Dim3 &size = machine.config().cluster;
   int rank = 0;
@@ -99,129 +106,101 @@ bool Cluster::performOne() {
   return true;
 }
 
+std::uint64_t Cluster::activity() const {
+  std::uint64_t sum = epoch;
+  for (const auto &cta : ctas_)
+    for (const auto &warp : cta->warps())
+      sum += warp->effects;
+  return sum;
+}
+
+/// Give a warp its turn: all its groups where they only spin.
+static Progress runWarp(Warp &warp, int limit) {
+  Progress best = Progress::none;
+  for (std::size_t i = warp.groups().size(); i > 0; --i) {
+    Progress progress = warp.run(limit);
+    if (progress == Progress::moved)
+      return progress;
+    if (progress == Progress::none)
+      return best;
+    best = progress;
+  }
+  return best;
+}
+
 bool Cluster::step(bool isAlone) {
   bool isRandom = machine_.config().order == Order::random;
+  const std::atomic<bool> *cancel = machine_.config().cancel;
   for (;;) {
-    bool hasRun = false;
+    if (cancel && cancel->load(std::memory_order_relaxed))
+      runtimeError("the launch was interrupted");
+    bool hasMoved = false;
     for (auto &cta : ctas_) {
       auto &warps = cta->warps();
       std::size_t shift = isRandom ? random_() % warps.size() : 0;
       for (std::size_t i = 0; i < warps.size(); ++i) {
         Warp &warp = *warps[(i + shift) % warps.size()];
         std::uint64_t before = warp.instructions;
-        hasRun |= warp.run(isRandom ? 1 + int(random_() % 64) : kTurn);
+        int limit = isRandom ? 1 + int(random_() % 64) : kTurn;
+        hasMoved |= runWarp(warp, limit) == Progress::moved;
         instructions += warp.instructions - before;
+        // However long its partners take, a lane gets its turn.
+        hasMoved |= warp.breakMeeting(kPatience);
         if (isRandom && random_() % 4 == 0)
-          performOne();
+          hasMoved |= performOne();
       }
     }
-    std::uint64_t limit = machine_.config().maxInstructions;
+    std::uint64_t limit = machine_.config().maxInstructions * ctas_.size();
     if (limit && instructions > limit)
-      throw Fault{{.id = "instruction-limit",
-                   .message = fmt::format(
-                       "CTA ({}, {}, {}) has executed {} warp instructions and "
-                       "is not done; the limit is {} (--max-instructions)",
-                       ctas_[0]->index()[0], ctas_[0]->index()[1],
-                       ctas_[0]->index()[2], instructions, limit)}};
+      machine_.reportLimit(*this);
     if (isDone()) {
       while (performOne())
         ;
       return true;
     }
-    if (hasRun) {
-      if (!isAlone)
-        return true;
+    if (hasMoved && !isAlone)
+      return true;
+    if (hasMoved || performOne() || unblock())
       continue;
-    }
-    if (performOne() || unblock())
-      continue;
-    if (!isAlone)
-      return false;
-    reportDeadlock();
+    return false;
   }
 }
 
 bool Cluster::unblock() {
-  if (lastUnblockEpoch_ == epoch)
-    return false;
-  // Give every wait its time-out and every parked lane its way, once; if the
-  // state of the cluster is then what it was, nobody will ever move.
+  // Lanes that wait for their partners go on alone; that cannot go on for ever.
   bool hasChanged = false;
   for (auto &cta : ctas_)
-    for (auto &warp : cta->warps()) {
+    for (auto &warp : cta->warps())
       hasChanged |= warp->breakMeeting();
+  if (hasChanged)
+    return true;
+  for (auto &cta : ctas_)
+    for (auto &warp : cta->warps())
+      warp->checkStrayLanes();
+  // Give every wait its time-out, once; if the state of the cluster is then
+  // what it was, nobody will ever move.
+  if (lastUnblock_ == activity())
+    return false;
+  lastUnblock_ = activity();
+  for (auto &cta : ctas_)
+    for (auto &warp : cta->warps()) {
       for (Group &group : warp->groups())
         if (group.wait.kind == WaitReason::Kind::mbarrier)
           group.hasTimedOut = hasChanged = true;
       warp->wake();
     }
-  lastUnblockEpoch_ = epoch;
   return hasChanged;
 }
 
-/// One line of the ledger: who waits for what.
-static std::string describe(const Cta &cta, const Warp &warp,
-                            const Group &group, const Machine &machine) {
-  const Op &op = warp.code().ops[group.pc];
-  SourceLine line = machine.sourceLine(*op.origin);
-  std::string what;
-  switch (group.wait.kind) {
-  case WaitReason::Kind::mbarrier: {
-    auto address = static_cast<std::uint32_t>(group.wait.object);
-    auto found = cta.mbarriers.find(address);
-    what = fmt::format("the mbarrier at shared address {}, phase of parity {}",
-                       address, group.wait.detail);
-    if (found != cta.mbarriers.end())
-      what += fmt::format(": {} of {} arrivals and {} bytes are missing, {} "
-                          "phases are complete",
-                          found->second.pending, found->second.expected,
-                          found->second.txCount, found->second.phase);
-    break;
-  }
-  case WaitReason::Kind::ctaBarrier: {
-    const CtaBarrier &barrier = cta.barriers[group.wait.object];
-    what = fmt::format("barrier {}: {} of {} threads have arrived",
-                       group.wait.object, barrier.arrived, barrier.expected);
-    break;
-  }
-  case WaitReason::Kind::clusterBarrier:
-    what = "the cluster barrier";
-    break;
-  case WaitReason::Kind::registers:
-    what = fmt::format("setmaxnreg {}: {} registers are free in the CTA",
-                       group.wait.detail, cta.registerPool);
-    break;
-  case WaitReason::Kind::lanes:
-    what = "other lanes of its warp";
-    break;
-  case WaitReason::Kind::wgmma:
-    what = "a wgmma that not all four warps have issued";
-    break;
-  default:
-    what = "nothing that is known";
-  }
-  return fmt::format("\n  CTA ({}, {}, {}), threads {} to {}: {} at {}:{}",
-                     cta.index()[0], cta.index()[1], cta.index()[2],
-                     warp.thread(firstLane(group.lanes)),
-                     warp.thread(31 - std::countl_zero(group.lanes)), what,
-                     line.file, line.line);
-}
-
-void Cluster::reportDeadlock() {
-  std::string ledger;
-  Finding finding{.id = "deadlock"};
-  for (auto &cta : ctas_)
-    for (auto &warp : cta->warps())
-      for (Group &group : warp->groups()) {
-        const Op &op = warp->code().ops[group.pc];
-        if (!finding.where.is_known()) {
-          finding.where = machine_.sourceLine(*op.origin);
-          finding.ptx_line = op.origin->line;
-        }
-        ledger += describe(*cta, *warp, group, machine_);
-      }
-  finding.message = "deadlock: everyone who is left waits:" + ledger;
-  throw Fault{finding};
+std::uint64_t Cluster::shadowBytes() const {
+  if (!machine_.config().hasChecks)
+    return 0;
+  std::uint64_t sum = ownOrder ? ownOrder->global().cells.bytes() : 0;
+  for (const auto &cta : ctas_)
+    sum +=
+        cta->shared.size() / 8 + cta->shadow.cells.bytes() +
+        cta->warps().size() * machine_.code().registerCount * sizeof(LaneMask);
+  return sum;
 }
 
 } // namespace kiln::sim

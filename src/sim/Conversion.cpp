@@ -21,7 +21,19 @@ struct FloatConversion {
 
 } // namespace
 
+/// The low bits of an f32 that tf32 does not have.
+static constexpr std::uint32_t kTf32Dropped = 0x1fff;
+
+/// cvt.rna.tf32.f32: infinities and NaNs are cut off, so that a NaN whose
+/// payload is in the low bits becomes an infinity.
+static std::uint32_t roundAway(std::uint32_t bits) {
+  bool isFinite = (~bits & 0x7f800000u) != 0;
+  return (bits + (isFinite ? (kTf32Dropped + 1) / 2 : 0)) & ~kTf32Dropped;
+}
+
 static double toIntegral(double value, Rounding rounding) {
+  if (std::isnan(value))
+    return value + value; // quiet, with its payload
   switch (rounding) {
   case Rounding::zero:
     return std::trunc(value);
@@ -34,6 +46,15 @@ static double toIntegral(double value, Rounding rounding) {
   }
 }
 
+/// A NaN of 64 bits keeps its sign and the top of its payload, quiet.
+static std::uint32_t narrowNan(const FloatFormat &format, double value) {
+  auto bits = std::bit_cast<std::uint64_t>(value);
+  std::uint64_t payload = bits & 0xfffffffffffffu;
+  std::uint32_t sign = std::signbit(value) ? 1u << (format.bits() - 1) : 0;
+  return sign | format.infinity | 1u << (format.mantissaBits - 1) |
+         static_cast<std::uint32_t>(payload >> (52 - format.mantissaBits));
+}
+
 /// One value, from a double to the bits of the destination.
 static std::uint64_t convert(const FloatConversion &conversion, double value) {
   if (conversion.isIntegral)
@@ -44,10 +65,12 @@ static std::uint64_t convert(const FloatConversion &conversion, double value) {
     value = rectify(value);
   if (!conversion.format)
     return std::bit_cast<std::uint64_t>(value);
+  if (conversion.from == ptx::ScalarType::f64 && std::isnan(value))
+    return narrowNan(*conversion.format, value);
   std::uint32_t bits = encode(*conversion.format, value, conversion.rounding,
                               conversion.isFinite);
   if (conversion.to == ptx::ScalarType::tf32)
-    return std::isnan(value) ? kFloatNan : bits << 13;
+    return std::isnan(value) ? kFloatNan & ~kTf32Dropped : bits << 13;
   if (conversion.isFlushed && conversion.to == ptx::ScalarType::f32)
     return std::bit_cast<std::uint32_t>(flush(std::bit_cast<float>(bits)));
   return bits;
@@ -77,7 +100,8 @@ static bool decodeFrequent(Decoder &decoder,
   using U16 = std::uint16_t;
   for (const std::string &modifier : instruction.modifiers)
     if (modifier != "rn" && modifier != "f16" && modifier != "bf16" &&
-        modifier != "f32" && modifier != "f64")
+        modifier != "f32" && modifier != "f64" && modifier != "rna" &&
+        modifier != "tf32")
       return false;
   if (to == f32 && from == f16)
     decodeLanewise<float, U16>(decoder, instruction, op,
@@ -96,7 +120,10 @@ static bool decodeFrequent(Decoder &decoder,
                                   [](float a) { return double(a); });
   else if (to == f32 && from == f64)
     decodeLanewise<float, double>(decoder, instruction, op,
-                                  [](double a) { return canonical(float(a)); });
+                                  [](double a) { return float(a); });
+  else if (instruction.has("rna") && to == tf32 && from == f32)
+    decodeLanewise<std::uint32_t, std::uint32_t>(
+        decoder, instruction, op, [](std::uint32_t a) { return roundAway(a); });
   else
     return false;
   return true;

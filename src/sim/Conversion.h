@@ -40,6 +40,7 @@ double decode(const FloatFormat &format, std::uint32_t bits);
 
 /// The lanes of a source as doubles, whatever its type: integers that a double
 /// does not hold are rounded to odd. A register may be wider than the type.
+/// `isFlushed` is about f32: an f16 is never subnormal as one.
 void loadDoubles(const Warp &warp, Reg reg, ptx::ScalarType type,
                  bool isFlushed, double *values);
 

@@ -101,13 +101,12 @@ void loadDoubles(const Warp &warp, Reg reg, ptx::ScalarType type,
   case f32:
     loadLanes(warp, reg, floats);
     for (int lane = 0; lane < kLanes; ++lane)
-      values[lane] = isFlushed ? flush(floats[lane]) : floats[lane];
+      values[lane] = isFlushed ? canonical(flush(floats[lane])) : floats[lane];
     return;
   case f16:
     loadLanes(warp, reg, halves);
     for (int lane = 0; lane < kLanes; ++lane)
-      values[lane] =
-          halfToFloat(isFlushed ? flushHalf(halves[lane]) : halves[lane]);
+      values[lane] = halfToFloat(halves[lane]);
     return;
   case bf16:
     loadLanes(warp, reg, halves);

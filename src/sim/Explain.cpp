@@ -6,6 +6,14 @@ namespace kiln {
 
 // In alphabetical order.
 static constexpr Explanation kExplanations[] = {
+    {"acquire-fence",
+     "An atomic was read, and the data it announces right after it, with "
+     "no fence between: the idiom of the last block. Released hardware "
+     "orders them; the PTX text does not.",
+     "atom.global.inc.u32 %r1, [counter], 63;  // the last one reads the "
+     "sums\nld.global.f32 %f1, [sums];",
+     "Put fence.acq_rel.gpu (__threadfence) between the atomic and the "
+     "reads, or make the atomic .acquire."},
     {"assert",
      "An assertion of the kernel failed. On hardware the launch ends with "
      "CUDA_ERROR_ASSERT and the context is lost.",
@@ -39,10 +47,42 @@ static constexpr Explanation kExplanations[] = {
     {"bulk-size", "A bulk copy moves a multiple of 16 bytes.",
      "cp.async.bulk.shared::cluster.global... [%r1], [%rd1], 24, [%r2];",
      "Round the size up to 16, or copy the rest by ordinary loads."},
+    {"call-target",
+     "A call through a pointer goes where no function begins, or to one that "
+     "takes other parameters. Hardware jumps anywhere.",
+     "call (r), %rd1, (a), prototype;  // %rd1 was never set",
+     "Check the pointer, the index into the table of functions, and the "
+     "prototype."},
+    {"copy-not-awaited",
+     "Bytes that an asynchronous copy writes were read or written before "
+     "anybody waited for the copy, or by a thread that nothing orders "
+     "after the wait.",
+     "cp.async.bulk.shared::cluster.global... [tile], [%rd1], 64, "
+     "[full];\nld.shared.b32 %r1, [tile];  // no wait for full",
+     "Wait for the mbarrier's phase, or for the thread's group and then at "
+     "a barrier, before the bytes are touched."},
+    {"copy-source-reuse",
+     "Bytes were written that an asynchronous copy may still be reading: "
+     "the copy takes what comes later.",
+     "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], "
+     "64;\ncp.async.bulk.commit_group;\nst.shared.b32 [tile], %r1;",
+     "Wait with cp.async.bulk.wait_group.read in the thread that issued "
+     "the copy; other threads pass a barrier after it."},
+    {"data-over-barrier",
+     "Data was written over the bytes of a live mbarrier. The H200 keeps "
+     "the state of barriers apart, so that it works there; the PTX text "
+     "forbids it.",
+     "mbarrier.init.shared.b64 [bar], 1;\nst.shared.b64 [bar], %rd1;",
+     "Give barriers bytes of their own, or end them with mbarrier.inval "
+     "first."},
     {"deadlock",
      "Everyone who is left waits for something nobody can do any more. On "
-     "hardware the launch never returns. The ledger says who waits on what: "
-     "for an mbarrier the phase, the arrivals and the bytes that are missing.",
+     "hardware the launch never returns. A lane waits when its loop goes round "
+     "without an effect and reads what it read before. The ledger says who "
+     "waits on what: for an mbarrier the phase, the arrivals and bytes that "
+     "are "
+     "missing, for a flag its value and last writer, and which instructions "
+     "could have sent what is missing.",
      "mbarrier.arrive.expect_tx ... 32784;  // and 32768 bytes are loaded",
      "Look for the missing arrival, the wrong byte count, the wrong parity, or "
      "registers nobody gave back."},
@@ -72,6 +112,13 @@ static constexpr Explanation kExplanations[] = {
      "An mbarrier is initialised for no arrival, or for more than 2^20 - 1.",
      "mbarrier.init.shared.b64 [%r1], 0;",
      "Give the number of arrivals of a phase, at least 1."},
+    {"mbarrier-init-order",
+     "An mbarrier was used by a thread that nothing orders after its "
+     "initialisation: it may still see what lay there before.",
+     "@%p mbarrier.init.shared.b64 [bar], 1;\nmbarrier.arrive.shared.b64 "
+     "_, [bar];  // by other threads",
+     "Put bar.sync between them; for other CTAs of a cluster, "
+     "fence.mbarrier_init.release.cluster and a cluster barrier."},
     {"mbarrier-no-complete",
      "An arrival that says .noComplete completed the phase.",
      "mbarrier.arrive.noComplete.shared.b64 %rd1, [%r1], 1;  // the last one",
@@ -87,6 +134,15 @@ static constexpr Explanation kExplanations[] = {
      "wait forever.",
      "if (tid % 128 == 0) mbarrier.init ...  // by two threads",
      "Let one thread initialise, or end its life with mbarrier.inval first."},
+    {"mbarrier-remote-scope",
+     "An arrival at another CTA's mbarrier, or the wait for it, has the "
+     "scope .cta, which is the default and does not reach across. For "
+     "handing back a slot hardware orders it; data published this way is a "
+     "race.",
+     "mapa.shared::cluster.u32 %r1, bar, "
+     "0;\nmbarrier.arrive.shared::cluster.b64 _, [%r1];",
+     "Write .release.cluster at the arrival and .acquire.cluster at the "
+     "wait."},
     {"mbarrier-uninitialized",
      "An operation on an mbarrier that nobody has initialised: a missing init, "
      "or no barrier between the init and its use by others.",
@@ -108,18 +164,60 @@ static constexpr Explanation kExplanations[] = {
      "hand.",
      "st.global.f32 [%rd1], %f1;  // row 129 of 128",
      "Guard the tail of the problem, or launch fewer CTAs."},
+    {"proxy-fence",
+     "A copy or a matrix product of the async proxy touches bytes that "
+     "threads wrote through the generic proxy. They are ordered, but the "
+     "async proxy may still see what was there before.",
+     "st.shared.b32 [tile], %r1;\nbar.sync "
+     "0;\ncp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 64;",
+     "Let every writer execute fence.proxy.async.shared::cta before the "
+     "barrier (.global for global memory)."},
+    {"proxy-fence-after-read",
+     "An async copy overwrites bytes that threads have read. They are "
+     "ordered, but no fence.proxy.async stands between; released kernels "
+     "leave it out and hardware forgives it, the PTX text does not.",
+     "ld.shared.b32 %r1, [tile];\nbar.sync "
+     "0;\ncp.async.bulk.shared::cluster.global... [tile], [%rd1], 64, "
+     "[full];",
+     "Execute fence.proxy.async.shared::cta after the reads."},
+    {"race",
+     "Two threads touch the same bytes, one of them writes, and nothing "
+     "orders them. Another order of the threads gives another answer, even "
+     "where this run's was right.",
+     "st.shared.b32 [tile], %r1;  // by thread 0\nld.shared.b32 %r2, "
+     "[tile];  // by thread 32",
+     "Put the missing edge between them: bar.sync in a CTA, "
+     "barrier.cluster in a cluster, a fence and an atomic on each side "
+     "between CTAs."},
     {"read-only", "A write to a constant variable.",
      "st.global.u32 [const_table], %r1;", "Write to global memory."},
     {"refused",
      "The PTX, the launch or an instruction was refused before anything ran.",
      "ld.global.b128 %rq1, [%rd1];  // not supported",
      "The message names the line or the key, and what would be accepted."},
+    {"scope",
+     "Two strong operations meet in the same bytes, and the scope of one "
+     "does not take in the thread of the other: they are not atomic to "
+     "each other.",
+     "atom.cta.global.add.u32 %r1, [counter], 1;  // by two CTAs",
+     "Use a scope that holds both threads: .cluster or .gpu."},
     {"setmaxnreg",
      "setmaxnreg.inc asks for fewer registers than the warp has, or .dec for "
      "more. Its effect on hardware is undefined.",
      "setmaxnreg.dec.sync.aligned.u32 160;  // with 136 at hand",
      "Increase from below and decrease from above the number at entry "
      "(.maxnreg)."},
+    {"setmaxnreg-ignored",
+     "setmaxnreg does nothing: without .maxnreg, .reqntid or .maxntid ptxas "
+     "does not know how many registers a thread has, and ignores it (C7508). A "
+     "warning.",
+     ".entry gemm(...)  // no .reqntid",
+     "Give the entry .reqntid or .maxntid and .minnctapersm, or .maxnreg."},
+    {"stack-overflow",
+     "Calls are nested too deeply, or their frames need more local memory than "
+     "a thread can have (512 KiB). Hardware writes over other memory.",
+     "int f(int n) { return n + f(n + 1); }",
+     "Bound the recursion, or make it a loop."},
     {"tensor-map",
      "The address of a tensor copy holds no tensor map, or one of another rank "
      "than the instruction.",
@@ -160,9 +258,33 @@ static constexpr Explanation kExplanations[] = {
      "ld.shared.f32 %f1, [%r1];  // before the TMA load has "
      "landed\nst.global.f32 [%rd1], %f1;",
      "Wait for what fills the memory; write every element that is read."},
+    {"warp-convergence",
+     "Lanes of one warp pass data on, or one lane speaks for the others, "
+     "and only their running together orders them. Hardware and compilers "
+     "keep converged lanes in step; the PTX text promises it for "
+     "bar.warp.sync alone.",
+     "st.shared.b32 [%r1], %r2;  // each lane its own word\nld.shared.b32 "
+     "%r3, [%r1+4];  // the neighbour's",
+     "Put bar.warp.sync (__syncwarp) between the accesses, or before the "
+     "one lane that arrives."},
     {"warpgroup",
      "A wgmma in a CTA that has no whole warpgroup of four warps there.",
      ".reqntid 96", "Use a multiple of 128 threads."},
+    {"wgmma-fence",
+     "A wgmma uses registers that were touched since the last wgmma.fence "
+     "of its warp. The tensor core may read or write them at the wrong "
+     "moment; ptxas repairs it by waiting for every product.",
+     "mov.f32 %f1, 0f00000000;\nwgmma.mma_async... {%f1, ...};  // no "
+     "wgmma.fence",
+     "Execute wgmma.fence.sync.aligned after the last access to the "
+     "registers and before the first wgmma."},
+    {"wgmma-fence-order",
+     "Registers were written between wgmma.fence and the first wgmma that "
+     "uses them. Released compilers do it and ptxas moves the fence "
+     "(C7519); the PTX text wants the fence last.",
+     "wgmma.fence.sync.aligned;\nmov.f32 %f1, "
+     "0f00000000;\nwgmma.mma_async... {%f1, ...};",
+     "Write the registers before the fence."},
     {"wgmma-mismatch",
      "The four warps of a warpgroup issue different multiplications; on "
      "hardware the result is undefined.",

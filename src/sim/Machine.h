@@ -10,6 +10,8 @@
 #include "kiln/device.h"
 #include "sim/Mbarrier.h"
 #include "sim/Memory.h"
+#include "sim/Observer.h"
+#include "sim/Order.h"
 #include "sim/Program.h"
 #include "sim/Warp.h"
 
@@ -37,9 +39,20 @@ struct LaunchConfig {
   bool hasChecks = true;
   int threads = 0;                   ///< host threads; 0: all
   int registersAtEntry = 0;          ///< per thread; 0: setmaxnreg does nothing
-  std::uint64_t maxInstructions = 0; ///< per launch; 0: no limit
+  std::uint64_t maxInstructions = 0; ///< per CTA; 0: no limit
+  std::vector<std::string> allow, warn; ///< ids of findings
+  bool hasStats = false, hasTimeline = false;
+  std::function<void(std::uint64_t, std::uint64_t)> progress;
+  const std::atomic<bool> *cancel = nullptr;
   /// Takes the kernel's printf; empty: stdout does.
   std::function<void(const std::string &)> print;
+};
+
+/// What a finding is about, beside an instruction.
+struct FindingObject {
+  const char *space = "";
+  std::optional<std::uint64_t> address = std::nullopt;
+  std::string name = {};
 };
 
 /// Thrown by a unit to end the launch with a finding.
@@ -56,12 +69,20 @@ struct Pending {
 };
 
 class Cluster;
+class ModuleVariables;
 
 /// Named barrier of a CTA (bar.sync, bar.arrive).
 struct CtaBarrier {
   std::uint32_t arrived = 0;    ///< threads
   std::uint32_t expected = 0;   ///< 0: nobody is here
   std::uint32_t generation = 0; ///< completed rounds
+  /// bar.red: threads that brought a predicate, and those where it held; of the
+  /// round that is open, and of the last two completed ones by their parity.
+  struct Votes {
+    std::uint32_t threads = 0, holding = 0;
+  };
+  Votes votes, results[2];
+  std::shared_ptr<SyncPoint> round; ///< what the arrived hand over
 };
 
 /// What the warps of one warpgroup have issued to its tensor core.
@@ -78,15 +99,10 @@ struct TensorCoreQueue {
     std::uint64_t number;
     std::shared_ptr<std::function<void()>> work;
   };
-  /// Issued by all, not waited for by any: it may still be reading.
-  struct Reading {
-    std::uint64_t number;
-    std::vector<std::uint32_t> chunks; ///< of 16 bytes, counted in Cta::readers
-  };
   std::uint64_t formed = 0; ///< multiplications all four warps have issued
   std::deque<Waiting> waiting;
   std::deque<Formed> inFlight;
-  std::deque<Reading> reading;
+  Component component = 0; ///< of its products in the order of accesses
 
   /// Do every multiplication up to `number`, in order.
   void finish(std::uint64_t number);
@@ -100,6 +116,7 @@ public:
   Cluster &cluster() const { return cluster_; }
   const Dim3 &index() const { return index_; }
   int rankInCluster() const { return rank_; }
+  std::uint32_t number() const; ///< in the launch
   int sm() const;
   std::vector<std::unique_ptr<Warp>> &warps() { return warps_; }
   const std::vector<std::unique_ptr<Warp>> &warps() const { return warps_; }
@@ -114,18 +131,9 @@ public:
   std::map<std::uint32_t, MbarrierState> mbarriers; ///< by shared address
   std::array<CtaBarrier, 16> barriers;
   int registerPool = 0; ///< free registers, for setmaxnreg
-  std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
-
-  /// Products in flight that read a 16-byte chunk of shared memory, and the
-  /// last of them.
-  struct Readers {
-    std::uint16_t count = 0;
-    const Op *last = nullptr;
-  };
-  std::vector<Readers> readers;
-  /// The product in flight that reads some of [offset, offset + bytes) of
-  /// shared memory; null: none.
-  const Op *readerOf(std::size_t offset, std::size_t bytes) const;
+  std::array<TensorCoreQueue, 8> tensorCores;           ///< one per warpgroup
+  ShadowedMemory shadow;                                ///< of shared memory
+  std::map<std::uint32_t, MbarrierOrder> mbarrierOrder; ///< by address
 
 private:
   Machine &machine_;
@@ -138,14 +146,20 @@ private:
 /// CTAs that can reach each other's shared memory; one if there is no cluster.
 class Cluster {
 public:
-  Cluster(Machine &machine, const Dim3 &first, std::uint64_t number);
+  /// `order` is told of every access; null: it is not kept.
+  Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
+          HappensBefore *order = nullptr);
 
-  /// Run: to the end where it is alone, else until it has had its turn. False
-  /// where nothing moved. Throws Fault.
+  /// Run: to its end or until nothing moves where it is alone, else until it
+  /// has had its turn. False where nothing moved. Throws Fault.
   bool step(bool isAlone);
   bool isDone() const;
-  /// End the launch, naming who waits for what.
-  [[noreturn]] void reportDeadlock();
+  /// Whether some lanes spin on global memory, which another cluster may write.
+  bool waitsForOthers() const;
+  std::uint64_t number() const { return number_; }
+  HappensBefore *order() const { return order_; }
+  /// Memory of the host that is there for the checks alone.
+  std::uint64_t shadowBytes() const;
 
   Cta &cta(int rank) { return *ctas_[rank]; }
   std::size_t size() const { return ctas_.size(); }
@@ -160,25 +174,44 @@ public:
 
   std::uint64_t epoch = 1;
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;
+  std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;
+  std::vector<Finding> findings;      ///< that did not end it
+  std::string printed;                ///< and not shown yet
+  std::unique_ptr<Observer> observer; ///< null: nobody asked for one
+  /// Its own order, where it cannot talk to others.
+  std::unique_ptr<HappensBefore> ownOrder;
 
 private:
   bool performOne();
+  /// Effects of instructions and of asynchronous work so far.
+  std::uint64_t activity() const;
   /// Nothing can run: let waits time out and parked lanes go. False where
   /// that has been tried and nothing came of it.
   bool unblock();
 
   Machine &machine_;
+  HappensBefore *order_;
+  std::uint64_t number_;
   std::vector<std::unique_ptr<Cta>> ctas_;
   std::deque<std::shared_ptr<Pending>> pending_;
   std::mt19937_64 random_;
-  std::uint64_t lastUnblockEpoch_ = 0;
+  std::uint64_t lastUnblock_ = 0; ///< activity() then
+};
+
+/// Who wrote a flag last: an ordered store or an atomic.
+struct LastWriter {
+  const Op *op;
+  Dim3 cta;
+  int thread;
 };
 
 class Machine {
 public:
+  /// `variables`: those of the module, where they live longer than a launch.
   Machine(GlobalMemory &memory, const ptx::Module &module,
-          const ptx::Function &entry, const LaunchConfig &config);
+          const ptx::Function &entry, const LaunchConfig &config,
+          const ModuleVariables *variables = nullptr);
   ~Machine();
 
   /// Run the launch to its end.
@@ -190,32 +223,66 @@ public:
   std::uint32_t staticSharedBytes() const { return staticSharedBytes_; }
   /// A finding that does not end the launch; told once per instruction.
   void warn(const char *id, const Warp &warp, const Op &op, LaneMask lanes,
-            const std::string &message);
+            const std::string &message, const FindingObject &object = {});
   /// End the launch with a finding at `op`.
   [[noreturn]] void fault(const char *id, const Warp &warp, const Op &op,
-                          LaneMask lanes, const std::string &message);
+                          LaneMask lanes, const std::string &message,
+                          const FindingObject &object = {});
+  /// The same where the launch could go on: it does if the caller allows the
+  /// id, or takes it for a warning.
+  void error(const char *id, const Warp &warp, const Op &op, LaneMask lanes,
+             const std::string &message, const FindingObject &object = {});
+  /// Whether findings of that id are wanted at all.
+  bool isAllowed(const std::string &id) const;
   /// The source line of an instruction, from .loc.
   SourceLine sourceLine(const ptx::Instruction &instruction) const;
-  /// Text from the kernel's printf, in order of clusters.
-  void print(const std::string &text);
+  /// A finding at `op` by a thread, and by others of its warp's `lanes`, graded
+  /// as the caller wants it.
+  Finding makeFinding(const char *id, Finding::Grade grade, const Dim3 &cta,
+                      int thread, LaneMask lanes, const Op &op,
+                      const std::string &message,
+                      const FindingObject &object) const;
+  /// The shared variable that an address lies in; null: none.
+  const std::pair<std::string, Symbol> *
+  sharedVariable(std::uint64_t address) const;
+  /// "shared address 1040 (byte 16 of tile)"
+  std::string describeShared(std::uint32_t address) const;
+  /// "gemm.cpp:12"
+  std::string placeOf(const Op &op) const;
+  /// Text from the kernel's printf: in the order of clusters, or of events
+  /// where clusters talk to each other.
+  void print(Cluster &cluster, const std::string &text) {
+    print_(cluster, text);
+  }
+  using Printer = std::function<void(Cluster &, const std::string &)>;
+  void setPrinter(Printer printer) { print_ = std::move(printer); }
+  /// End the launch because those clusters wait, naming who waits for what;
+  /// `notBegun` CTAs have found no room on the device.
+  [[noreturn]] void reportDeadlock(const std::vector<Cluster *> &clusters,
+                                   std::uint64_t notBegun = 0);
+  /// End it because a cluster has executed more than it may.
+  [[noreturn]] void reportLimit(Cluster &cluster);
+  /// Remember who wrote a flag last; for the deadlock's ledger.
+  void noteWriter(const Warp &warp, const Op &op, const void *data, int lane);
+  const LastWriter *lastWriter(const void *data);
+
+  /// Clusters behind this one need not be run: it ends the launch.
+  std::atomic<std::uint64_t> lastWanted{~std::uint64_t(0)};
 
 private:
-  Finding makeFinding(const char *id, Finding::Grade grade, const Warp &warp,
-                      const Op &op, LaneMask lanes,
-                      const std::string &message) const;
-  void layoutSymbols();
+  /// End the launch with that finding, graded as the caller wants it.
+  [[noreturn]] void end(Finding finding) const;
 
   GlobalMemory &memory_;
   const ptx::Module &module_;
-  const ptx::Function &entry_;
   LaunchConfig config_;
-  std::map<std::string, Symbol> symbols_;
-  std::vector<std::uint64_t> ownRegions_; ///< module variables
-  std::uint32_t staticSharedBytes_ = 0, localBytes_ = 0;
+  std::unique_ptr<ModuleVariables> ownVariables_;
+  std::uint32_t staticSharedBytes_ = 0;
+  std::vector<std::pair<std::string, Symbol>> sharedVariables_;
   Code code_;
-  std::mutex mutex_;
-  std::vector<Finding> findings_;
-  std::map<std::pair<std::string, int>, bool> told_;
+  Printer print_;
+  std::mutex writersMutex_;
+  std::map<const void *, LastWriter> writers_; ///< by their first byte
 };
 
 } // namespace kiln::sim

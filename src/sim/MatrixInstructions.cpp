@@ -1,12 +1,10 @@
 // MatrixInstructions: matrices in the registers of one warp: mma, and ldmatrix,
 // stmatrix and movmatrix, which bring 8 x 8 blocks there, away and around.
 #include "sim/Bulk.h"
-#include "sim/Conversion.h"
-#include "sim/Half.h"
+#include "sim/MatrixNumber.h"
 #include "sim/MmaShapes.h"
 #include "support/Error.h"
 
-#include <cmath>
 #include <cstring>
 
 namespace kiln::sim {
@@ -107,9 +105,6 @@ static Step storeBlocks(Warp &warp, const Op &op, LaneMask active) {
     for (int r = 0; r < kBlock; ++r) {
       int lane = static_cast<int>(i) * kBlock + r;
       Place row = rowAt(warp, op, accessor, lane, true);
-      checkNotRead(warp, op, lane, *row.owner,
-                   static_cast<std::uint32_t>(row.offset) + kFirstSharedAddress,
-                   kBlockRowBytes);
       std::memcpy(row.data, block.value[r], kBlockRowBytes);
       for (int column = 0; column < kBlock; ++column)
         if (block.isKnown[r][column])
@@ -163,50 +158,6 @@ static void decodeMovmatrix(Decoder &decoder,
   op.handler = transposeBlock;
 }
 
-/// One element of A, B or C as the number it is multiplied or added as.
-static float toNumber(std::uint64_t bits, ptx::ScalarType type, float) {
-  switch (type) {
-  case ptx::ScalarType::f16:
-    return halfToFloat(static_cast<std::uint16_t>(bits));
-  case ptx::ScalarType::bf16:
-    return bfloatToFloat(static_cast<std::uint16_t>(bits));
-  case ptx::ScalarType::tf32: // the hardware does not look at the low bits
-    return std::bit_cast<float>(std::uint32_t(bits) & 0xffffe000u);
-  case ptx::ScalarType::e4m3:
-    return static_cast<float>(decode(kFormatE4m3, std::uint8_t(bits)));
-  case ptx::ScalarType::e5m2:
-    return static_cast<float>(decode(kFormatE5m2, std::uint8_t(bits)));
-  default:
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  }
-}
-static double toNumber(std::uint64_t bits, ptx::ScalarType, double) {
-  return std::bit_cast<double>(bits);
-}
-static std::int64_t toNumber(std::uint64_t bits, ptx::ScalarType type,
-                             std::int64_t) {
-  if (type == ptx::ScalarType::u8)
-    return static_cast<std::uint8_t>(bits);
-  if (type == ptx::ScalarType::s8)
-    return static_cast<std::int8_t>(bits);
-  return static_cast<std::int32_t>(bits);
-}
-
-/// The bits of a result.
-static std::uint64_t fromNumber(float value, const MmaShape &shape) {
-  if (shape.typeD == ptx::ScalarType::f16)
-    return floatToHalf(value);
-  return std::bit_cast<std::uint32_t>(canonical(value));
-}
-static std::uint64_t fromNumber(double value, const MmaShape &) {
-  return std::bit_cast<std::uint64_t>(value);
-}
-static std::uint64_t fromNumber(std::int64_t value, const MmaShape &shape) {
-  if (shape.isSaturated)
-    value = std::clamp<std::int64_t>(value, INT32_MIN, INT32_MAX);
-  return static_cast<std::uint32_t>(value);
-}
-
 /// Element `index` of a lane's registers, `packed` to a register.
 static std::uint64_t elementBits(const Warp &warp, const Reg *registers,
                                  int packed, int lane, int index) {
@@ -214,14 +165,6 @@ static std::uint64_t elementBits(const Warp &warp, const Reg *registers,
   int bits = 8 * reg.width / packed;
   std::uint64_t word = warp.read(reg, lane) >> (bits * (index % packed));
   return bits == 64 ? word : word & ((std::uint64_t(1) << bits) - 1);
-}
-
-/// a * b + sum: floats' products are exact, so that adding rounds once.
-template <typename T> static T multiplyAdd(T a, T b, T sum) {
-  if constexpr (std::is_same_v<T, double>)
-    return std::fma(a, b, sum);
-  else
-    return a * b + sum;
 }
 
 /// op.list holds the registers of D, A, B and C in this order.
@@ -269,7 +212,9 @@ static Step multiply(Warp &warp, const Op &op, LaneMask active) {
       std::uint64_t bits = 0;
       for (int part = 0; part < packedD; ++part) {
         MatrixElement at = elementC(lane, i * packedD + part);
-        bits |= fromNumber(sums[at.row * n + at.column], shape) << (16 * part);
+        bits |= fromNumber(sums[at.row * n + at.column], shape.typeD,
+                           shape.isSaturated)
+                << (16 * part);
       }
       warp.write(d[i], lane, bits);
     }
@@ -315,8 +260,9 @@ std::vector<Instruction> matrixInstructions() {
        "m16n8 of f16, bf16, tf32, s8, u8, e4m3, e5m2 and f64, m8n8 of f64, s8 "
        "and u8; row.col"},
       {"wmma", decodeWmma, "matrix",
-       "load, store and mma of f16 with f16 and f32 accumulators: m16n16k16, "
-       "m32n8k16, m8n32k16"},
+       "load, store and mma: m16n16k16, m32n8k16 and m8n32k16 of f16 with f16 "
+       "and f32 accumulators, bf16, s8 and u8; m16n16k8 of tf32; m8n8k4 of "
+       "f64"},
   };
 }
 

@@ -1,5 +1,6 @@
 // MatrixProduct: descriptors, conversions and the product.
 #include "sim/MatrixProduct.h"
+#include "sim/Half.h"
 #include "sim/Lanes.h"
 #include "sim/Swizzled.h"
 
@@ -36,6 +37,28 @@ static int bytesOf(OperandType type) {
   return kTypes[static_cast<int>(type)].bytes;
 }
 
+/// Whether wgmma has the types together: both of 8 bits may differ.
+static bool areTypesKnown(const ProductShape &shape) {
+  bool isSame = shape.typeA == shape.typeB;
+  switch (shape.typeA) {
+  case OperandType::f16:
+    return isSame && shape.typeD != AccumulatorType::s32;
+  case OperandType::bf16:
+  case OperandType::tf32:
+    return isSame && shape.typeD == AccumulatorType::f32;
+  case OperandType::e4m3:
+  case OperandType::e5m2:
+    return (shape.typeB == OperandType::e4m3 ||
+            shape.typeB == OperandType::e5m2) &&
+           shape.typeD != AccumulatorType::s32;
+  case OperandType::s8:
+  case OperandType::u8:
+    return shape.typeB >= OperandType::s8 &&
+           shape.typeD == AccumulatorType::s32;
+  }
+  return false;
+}
+
 bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
                 std::string &why) {
   std::size_t at = 0;
@@ -43,31 +66,40 @@ bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
     if (std::sscanf(modifiers[at].c_str(), "m64n%dk%d", &shape.n, &shape.k) ==
         2)
       break;
-  if (at + 3 >= modifiers.size()) {
+  shape.isSaturated =
+      at + 1 < modifiers.size() && modifiers[at + 1] == "satfinite";
+  if (shape.isSaturated)
+    ++at;
+  if (at + 4 != modifiers.size()) {
     why = "its shape and types are not of the form .m64nNkK.d.a.b";
     return false;
   }
-  shape.isInteger = modifiers[at + 1] == "s32";
-  if (modifiers[at + 1] != "f32" && !shape.isInteger) {
-    why = "accumulators of type " + modifiers[at + 1];
+  const std::string &d = modifiers[at + 1];
+  if (d != "f32" && d != "f16" && d != "s32") {
+    why = "accumulators of type " + d;
     return false;
   }
-  if (modifiers.back() == "satfinite") {
-    why = "saturating accumulation";
-    return false;
-  }
+  shape.typeD = d == "f32"   ? AccumulatorType::f32
+                : d == "f16" ? AccumulatorType::f16
+                             : AccumulatorType::s32;
   const TypeWord *a = findType(modifiers[at + 2]);
   const TypeWord *b = findType(modifiers[at + 3]);
   if (!a || !b) {
     why = "operands of type " + modifiers[at + (a ? 3 : 2)];
     return false;
   }
-  if (shape.n < 8 || shape.n > 256 || shape.n % 8 || shape.k * a->bytes != 32) {
+  shape.typeA = a->type;
+  shape.typeB = b->type;
+  if (!areTypesKnown(shape) || (shape.isSaturated && !shape.hasIntegers())) {
+    why = "these types do not go together";
+    return false;
+  }
+  int step = shape.hasIntegers() && shape.n > 32 ? 16 : 8;
+  if (shape.n < 8 || shape.n > 256 || shape.n % step ||
+      shape.k * a->bytes != 32) {
     why = "its shape is none of the hardware's";
     return false;
   }
-  shape.typeA = a->type;
-  shape.typeB = b->type;
   return true;
 }
 
@@ -79,6 +111,8 @@ OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
   view.leading = static_cast<std::uint32_t>(descriptor >> 16 & 0x3fff) << 4;
   view.stride = static_cast<std::uint32_t>(descriptor >> 32 & 0x3fff) << 4;
   view.swizzleBytes = kSwizzles[descriptor >> 62];
+  view.baseOffset = static_cast<std::uint32_t>(descriptor >> 49 & 7);
+  view.isA = isA;
   view.isKMajor = !(isA ? shape.isATransposed : shape.isBTransposed);
   view.elementBytes = bytesOf(isA ? shape.typeA : shape.typeB);
   view.rows = isA ? 64 : shape.n;
@@ -106,7 +140,11 @@ std::uint32_t OperandView::address(int row, int column) const {
                column % 8 * swizzleBytes + column / 8 * stride;
     }
   }
-  return swizzled(start + offset, static_cast<std::uint32_t>(swizzleBytes));
+  // The pattern is counted from where the descriptor says it starts.
+  std::uint32_t base = baseOffset << 7;
+  return swizzled(start + offset - base,
+                  static_cast<std::uint32_t>(swizzleBytes)) +
+         base;
 }
 
 std::uint32_t OperandView::lastByte() const {
@@ -117,19 +155,6 @@ std::uint32_t OperandView::lastByte() const {
   // The swizzle moves bytes within their row of the pattern only.
   std::uint32_t pattern = std::max(swizzleBytes, 16);
   return (last / pattern + 1) * pattern;
-}
-
-/// 16 bits of IEEE half as float.
-static float fromHalf(std::uint16_t bits) {
-  std::uint32_t sign = (bits & 0x8000u) << 16;
-  std::uint32_t exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
-  if (exponent == 31)
-    return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
-  if (exponent == 0) {
-    float value = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
 /// Eight bits with `exponentBits` of exponent as float.
@@ -150,17 +175,7 @@ static float fromEight(std::uint8_t bits, int exponentBits) {
                            exponent - bias - fractionBits);
 }
 
-/// Every half and every eight-bit float, converted once.
-static const std::vector<float> &halfTable() {
-  static const std::vector<float> table = [] {
-    std::vector<float> values(65536);
-    for (int i = 0; i < 65536; ++i)
-      values[i] = fromHalf(static_cast<std::uint16_t>(i));
-    return values;
-  }();
-  return table;
-}
-
+/// Every eight-bit float, converted once.
 static const std::array<float, 256> &eightTable(OperandType type) {
   static const auto make = [](int exponentBits) {
     std::array<float, 256> values;
@@ -178,7 +193,7 @@ static float toFloat(const std::uint8_t *bytes, OperandType type) {
   case OperandType::f16: {
     std::uint16_t bits;
     std::memcpy(&bits, bytes, 2);
-    return halfTable()[bits];
+    return halfToFloat(bits);
   }
   case OperandType::bf16: {
     std::uint16_t bits;
@@ -199,10 +214,20 @@ static float toFloat(const std::uint8_t *bytes, OperandType type) {
   }
 }
 
+/// Eight halves as floats, by the processor's own conversion where it has one.
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
+                             "default"))) static void
+halvesToFloats(const std::uint8_t *__restrict from, float *__restrict to) {
+  _Float16 halves[8];
+  std::memcpy(halves, from, sizeof(halves));
+  for (int i = 0; i < 8; ++i)
+    to[i] = static_cast<float>(halves[i]);
+}
+
 bool loadOperand(const std::vector<std::uint8_t> &shared,
                  const ValidBits &valid, const OperandView &view,
                  const ProductShape &shape, int first, int count, float *out) {
-  bool isA = view.rows == 64 && count == 16;
+  bool isA = view.isA;
   OperandType type = isA ? shape.typeA : shape.typeB;
   float scale = static_cast<float>(isA ? shape.scaleA : shape.scaleB);
   bool isWritten = true;
@@ -215,71 +240,218 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
       std::uint32_t at =
           view.address(first + row, column) - kFirstSharedAddress;
       isWritten &= valid.all(at, 16);
-      for (int i = 0; i < perChunk; ++i) {
-        int r = view.isKMajor ? row : row + i;
-        int c = view.isKMajor ? column + i : column;
-        if (r >= count || c >= view.k)
-          continue;
-        float value =
-            scale * toFloat(shared.data() + at + i * view.elementBytes, type);
-        out[isA ? r * view.k + c : c * count + r] = value;
-      }
+      float values[16];
+      if (type == OperandType::f16)
+        halvesToFloats(shared.data() + at, values);
+      else
+        for (int i = 0; i < perChunk; ++i)
+          values[i] = toFloat(shared.data() + at + i * view.elementBytes, type);
+      int inside = view.isKMajor ? view.k - column : count - row;
+      int step = view.isKMajor == isA ? 1 : isA ? view.k : count;
+      float *to = out + (isA ? row * view.k + column : column * count + row);
+      for (int i = 0; i < std::min(perChunk, inside); ++i)
+        to[i * step] = scale * values[i];
     }
   return isWritten;
 }
+
+void loadFragment(const std::uint32_t *const *registers,
+                  const ProductShape &shape, float *out) {
+  int elementBytes = bytesOf(shape.typeA), perWord = 4 / elementBytes;
+  // Register i of a lane: four bytes of row lane / 4 (+ 8 for i & 1), bytes
+  // 4 * (lane % 4) + 16 * (i / 2) of the row's 32.
+  for (int i = 0; i < kFragmentRegisters; ++i)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      std::uint8_t bytes[4];
+      std::memcpy(bytes, &registers[i][lane], 4);
+      int row = lane / 4 + 8 * (i & 1);
+      int column = (lane % 4 + 4 * (i >> 1)) * perWord;
+      for (int j = 0; j < perWord; ++j)
+        out[row * shape.k + column + j] =
+            static_cast<float>(shape.scaleA) *
+            toFloat(bytes + j * elementBytes, shape.typeA);
+    }
+}
+
+/// Sixteen floats; narrower processors use several registers for them.
+typedef float Wide __attribute__((vector_size(64)));
+/// Rows of a tile that are kept in registers while k runs, and their columns.
+static constexpr int kRows = 4, kColumns = 32;
 
 /// c[16][n] += a[16][k] * b[k][n], for the widest vectors of this processor.
 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
                              "default"))) static void
 multiplyTile(int n, int k, const float *__restrict a, const float *__restrict b,
              float *__restrict c) {
-  for (int row = 0; row < 16; row += 4) {
-    float *c0 = c + row * n, *c1 = c0 + n, *c2 = c1 + n, *c3 = c2 + n;
-    for (int inner = 0; inner < k; ++inner) {
-      float a0 = a[row * k + inner], a1 = a[(row + 1) * k + inner];
-      float a2 = a[(row + 2) * k + inner], a3 = a[(row + 3) * k + inner];
-      const float *bRow = b + inner * n;
-      for (int column = 0; column < n; ++column) {
-        float value = bRow[column];
-        c0[column] += a0 * value;
-        c1[column] += a1 * value;
-        c2[column] += a2 * value;
-        c3[column] += a3 * value;
+  int wide = n / kColumns * kColumns;
+  for (int row = 0; row < kWarpRows; row += kRows) {
+    for (int column = 0; column < wide; column += kColumns) {
+      Wide sum[kRows][2];
+      for (int r = 0; r < kRows; ++r)
+        std::memcpy(sum[r], c + (row + r) * n + column, sizeof(sum[r]));
+      for (int inner = 0; inner < k; ++inner) {
+        Wide right[2];
+        std::memcpy(right, b + inner * n + column, sizeof(right));
+        for (int r = 0; r < kRows; ++r) {
+          float left = a[(row + r) * k + inner];
+          sum[r][0] += left * right[0];
+          sum[r][1] += left * right[1];
+        }
       }
+      for (int r = 0; r < kRows; ++r)
+        std::memcpy(c + (row + r) * n + column, sum[r], sizeof(sum[r]));
+    }
+    for (int r = row; r < row + kRows && wide < n; ++r)
+      for (int inner = 0; inner < k; ++inner)
+        for (int column = wide; column < n; ++column)
+          c[r * n + column] += a[r * k + inner] * b[inner * n + column];
+  }
+}
+
+/// The power of two of an eight-bit float; a subnormal one has that of the
+/// smallest normal number, `least`, and 0 has none.
+static float powerOf(float value, float least) {
+  float power =
+      std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0x7f800000u);
+  return value == 0 ? 0 : std::max(power, least);
+}
+
+/// The smallest normal number of an eight-bit float.
+static float leastNormal(OperandType type) {
+  return type == OperandType::e4m3 ? 0x1p-6f : 0x1p-14f;
+}
+
+/// The same as the tensor core adds products of eight-bit floats: all addends
+/// are cut off to 13 bits behind the point of the largest of them, whose power
+/// is the sum of its factors' exponents, and an f32 to 14 bits in all, where an
+/// f16 is rounded. Bit for bit what an H200 does.
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
+                             "default"))) static void
+multiplyEightBitTile(const ProductShape &shape, const float *__restrict a,
+                     const float *__restrict b, float *__restrict c) {
+  constexpr float kCut = 0x1p13f;
+  // 13 of 23 fraction bits.
+  std::uint32_t keptBits = shape.typeD == AccumulatorType::f32 ? ~0x3ffu : ~0u;
+  int n = shape.n, k = shape.k;
+  float leastA = leastNormal(shape.typeA), leastB = leastNormal(shape.typeB);
+  std::vector<float> powers(std::size_t(k) * n);
+  for (std::size_t i = 0; i < powers.size(); ++i)
+    powers[i] = powerOf(b[i], leastB);
+  std::array<float, 256> largest, plain;
+  std::array<std::int32_t, 256> sums;
+  for (int row = 0; row < kWarpRows; ++row) {
+    float *sum = c + row * n;
+    for (int column = 0; column < n; ++column) {
+      plain[column] = sum[column];
+      largest[column] = powerOf(sum[column], 0);
+    }
+    for (int inner = 0; inner < k; ++inner) {
+      float factor = a[row * k + inner], power = powerOf(factor, leastA);
+      for (int column = 0; column < n; ++column) {
+        plain[column] += factor * b[inner * n + column];
+        float size = power * powers[inner * n + column];
+        largest[column] = size > largest[column] ? size : largest[column];
+      }
+    }
+    for (int column = 0; column < n; ++column) {
+      // Nothing to cut off where the largest is tiny.
+      float power = largest[column];
+      largest[column] = kCut / (power > 0x1p-60f ? power : 0x1p-60f);
+      sums[column] = static_cast<std::int32_t>(sum[column] * largest[column]);
+    }
+    for (int inner = 0; inner < k; ++inner) {
+      float factor = a[row * k + inner];
+      for (int column = 0; column < n; ++column)
+        sums[column] += static_cast<std::int32_t>(
+            factor * b[inner * n + column] * largest[column]);
+    }
+    for (int column = 0; column < n; ++column) {
+      float kept = std::bit_cast<float>(
+          std::bit_cast<std::uint32_t>(static_cast<float>(sums[column])) &
+          keptBits);
+      sum[column] = std::fabs(plain[column]) <= 0x1p126f
+                        ? kept / largest[column]
+                        : plain[column];
     }
   }
 }
 
-void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
-                  float *const *registers, bool isAdded) {
-  int n = shape.n;
-  std::array<float, 16 * 256> tile{};
-  // Register i of a lane: row lane / 4 (+ 8 for i & 2), columns 8 * (i / 4) +
-  // 2 * (lane % 4) + (i & 1).
-  auto place = [&](int i, int lane) {
-    return (lane / 4 + 8 * (i >> 1 & 1)) * n + 8 * (i >> 2) + 2 * (lane % 4) +
-           (i & 1);
-  };
-  if (shape.isInteger) {
-    // One instruction's sums stay below 2^24: they are exact as floats.
-    multiplyTile(n, shape.k, a, b, tile.data());
-    for (int i = 0; i < n / 2; ++i) {
-      auto *lanes = reinterpret_cast<std::uint32_t *>(registers[i]);
-      for (int lane = 0; lane < kLanes; ++lane)
-        lanes[lane] = (isAdded ? lanes[lane] : 0) +
-                      static_cast<std::uint32_t>(
-                          static_cast<std::int32_t>(tile[place(i, lane)]));
-    }
-    return;
-  }
-  if (isAdded)
-    for (int i = 0; i < n / 2; ++i)
-      for (int lane = 0; lane < kLanes; ++lane)
-        tile[place(i, lane)] = registers[i][lane];
-  multiplyTile(n, shape.k, a, b, tile.data());
+/// The accumulator of one warp as a matrix, and back. Element i of a lane: row
+/// lane / 4 (+ 8 for i & 2), column 8 * (i / 4) + 2 * (lane % 4) + (i & 1).
+template <typename Element>
+static void forEachAccumulator(int n, Element &&element) {
   for (int i = 0; i < n / 2; ++i)
     for (int lane = 0; lane < kLanes; ++lane)
-      registers[i][lane] = tile[place(i, lane)];
+      element(i, lane,
+              (lane / 4 + 8 * (i >> 1 & 1)) * n + 8 * (i >> 2) +
+                  2 * (lane % 4) + (i & 1));
+}
+
+/// The same for accumulators of 32 bits, eight columns of a row at a time.
+template <typename Move>
+static void forEachFloat(int n, std::uint32_t *const *registers, float *tile,
+                         Move &&move) {
+  for (int column = 0; column < n; column += 8)
+    for (int half = 0; half < 2; ++half) {
+      std::uint32_t *even = registers[column / 2 + 2 * half];
+      std::uint32_t *odd = registers[column / 2 + 2 * half + 1];
+      for (int row = 0; row < 8; ++row) {
+        float *eight = tile + (row + 8 * half) * n + column;
+        for (int pair = 0; pair < 4; ++pair) {
+          move(eight[2 * pair], even[4 * row + pair]);
+          move(eight[2 * pair + 1], odd[4 * row + pair]);
+        }
+      }
+    }
+}
+
+/// Sums of one instruction stay below 2^24: they are exact as floats.
+static void addIntegers(const ProductShape &shape, const float *tile,
+                        std::uint32_t *const *registers, bool isAdded) {
+  forEachAccumulator(shape.n, [&](int i, int lane, int at) {
+    std::uint32_t &to = registers[i][lane];
+    std::int64_t sum = isAdded ? static_cast<std::int32_t>(to) : 0;
+    sum += static_cast<std::int64_t>(tile[at]);
+    if (shape.isSaturated)
+      sum = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
+    to = static_cast<std::uint32_t>(sum);
+  });
+}
+
+void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
+                  std::uint32_t *const *registers, bool isAdded) {
+  std::array<float, kWarpRows * 256> tile;
+  int n = shape.n;
+  if (!isAdded || shape.hasIntegers())
+    std::fill_n(tile.begin(), kWarpRows * n, 0.0f);
+  if (shape.hasIntegers()) {
+    multiplyTile(n, shape.k, a, b, tile.data());
+    return addIntegers(shape, tile.data(), registers, isAdded);
+  }
+  bool isHalf = shape.typeD == AccumulatorType::f16;
+  if (isAdded && isHalf)
+    forEachAccumulator(n, [&](int i, int lane, int at) {
+      tile[at] = halfToFloat(
+          static_cast<std::uint16_t>(registers[i / 2][lane] >> (16 * (i & 1))));
+    });
+  else if (isAdded)
+    forEachFloat(n, registers, tile.data(), [](float &to, std::uint32_t from) {
+      to = std::bit_cast<float>(from);
+    });
+  if (bytesOf(shape.typeA) == 1)
+    multiplyEightBitTile(shape, a, b, tile.data());
+  else
+    multiplyTile(n, shape.k, a, b, tile.data());
+  if (!isHalf)
+    return forEachFloat(n, registers, tile.data(),
+                        [](float from, std::uint32_t &to) {
+                          to = std::bit_cast<std::uint32_t>(from);
+                        });
+  forEachAccumulator(n, [&](int i, int lane, int at) {
+    std::uint32_t &pair = registers[i / 2][lane];
+    std::uint32_t half = floatToHalf(tile[at]);
+    pair = i & 1 ? (pair & 0xffff) | half << 16 : half;
+  });
 }
 
 } // namespace kiln::sim

@@ -13,13 +13,30 @@ namespace kiln::sim {
 /// Element types of the operands.
 enum class OperandType : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
 
+/// Types of the accumulator; f16 ones lie in pairs in a register.
+enum class AccumulatorType : std::uint8_t { f32, f16, s32 };
+
 struct ProductShape {
   int n = 0, k = 0;
   OperandType typeA = OperandType::f16, typeB = OperandType::f16;
+  AccumulatorType typeD = AccumulatorType::f32;
   int scaleA = 1, scaleB = 1;                        ///< 1 or -1
   bool isATransposed = false, isBTransposed = false; ///< MN-major
-  bool isInteger = false;                            ///< s32 accumulators
+  bool isSaturated = false;                          ///< s32: no wrapping
+
+  /// f16 and bf16, the types that may be MN-major.
+  bool hasHalves() const { return typeA <= OperandType::bf16; }
+  bool hasIntegers() const { return typeA >= OperandType::s8; }
+  /// Registers of the accumulator.
+  int registersD() const {
+    return typeD == AccumulatorType::f16 ? n / 4 : n / 2;
+  }
 };
+
+/// 32-bit registers of A where it is not in shared memory.
+inline constexpr int kFragmentRegisters = 4;
+/// Rows of A and of the accumulator that a warp holds.
+inline constexpr int kWarpRows = 16;
 
 /// Read ".m64n128k16.f32.f16.f16"; false with the reason where it is not
 /// supported.
@@ -30,7 +47,9 @@ bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
 struct OperandView {
   std::uint32_t start = 0; ///< shared address
   std::uint32_t leading = 0, stride = 0;
-  int swizzleBytes = 0; ///< 0, 32, 64, 128
+  int swizzleBytes = 0;         ///< 0, 32, 64, 128
+  std::uint32_t baseOffset = 0; ///< where the pattern starts, in 128 bytes
+  bool isA = false;
   bool isKMajor = true;
   int elementBytes = 2;
   int rows = 0, k = 0;
@@ -49,9 +68,13 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
                  const ValidBits &valid, const OperandView &view,
                  const ProductShape &shape, int first, int count, float *out);
 
-/// One warp's 16 rows: registers (n / 2 of them, 32 lanes each) = a * b
+/// The same 16 rows of A from registers, 32 lanes each.
+void loadFragment(const std::uint32_t *const *registers,
+                  const ProductShape &shape, float *out);
+
+/// One warp's 16 rows: registers (registersD() of them, 32 lanes each) = a * b
 /// (+ registers). `a` is [16][k], `b` is [k][n].
 void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
-                  float *const *registers, bool isAdded);
+                  std::uint32_t *const *registers, bool isAdded);
 
 } // namespace kiln::sim

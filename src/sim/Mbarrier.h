@@ -3,15 +3,29 @@
 // The hardware keeps this state apart from the bytes it lies on, and so do we.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace kiln::sim {
 
+struct MbarrierOrder;
+struct Op;
+
 struct MbarrierState {
-  std::uint32_t expected = 0; ///< arrivals per phase
-  std::uint32_t pending = 0;  ///< arrivals still missing in this phase
-  std::int64_t txCount = 0;   ///< bytes announced and not yet written
-  std::uint32_t phase = 0;    ///< completed phases
+  std::uint32_t expected = 0;     ///< arrivals per phase
+  std::uint32_t pending = 0;      ///< arrivals still missing in this phase
+  std::int64_t txCount = 0;       ///< bytes announced and not yet written
+  std::uint32_t phase = 0;        ///< completed phases
+  MbarrierOrder *order = nullptr; ///< null where nothing is checked
+
+  /// Instructions that have arrived or brought bytes; for the ledger of a
+  /// deadlock.
+  std::vector<const Op *> senders = {};
+  void note(const Op &op) {
+    if (std::find(senders.begin(), senders.end(), &op) == senders.end())
+      senders.push_back(&op);
+  }
 
   /// Whether the phase of that parity has completed: true for the phase before
   /// the current one.

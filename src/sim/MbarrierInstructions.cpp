@@ -16,6 +16,11 @@ void settlePhase(MbarrierState &barrier, Cluster &cluster) {
     return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
+  if (barrier.order) {
+    barrier.order->completed = std::move(barrier.order->arriving);
+    barrier.order->arriving = {};
+    ++barrier.order->phases;
+  }
   cluster.notify();
 }
 
@@ -39,14 +44,18 @@ static Cta &ownerOf(Warp &warp, const Op &op, int lane, std::uint32_t &plain) {
 
 /// The live barrier an operand means.
 static MbarrierState &barrierOf(Warp &warp, const Op &op, int lane,
-                                std::uint32_t &plain) {
+                                std::uint32_t &plain, Cta **owner = nullptr) {
   Cta &cta = ownerOf(warp, op, lane, plain);
+  if (owner)
+    *owner = &cta;
   auto found = cta.mbarriers.find(plain);
   if (found == cta.mbarriers.end())
     warp.machine().fault(
         "mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
         fmt::format("there is no initialised mbarrier at shared address {}",
                     plain));
+  if (HappensBefore *order = warp.order())
+    order->use(warp, op, lane, cta, plain);
   return found->second;
 }
 
@@ -68,6 +77,8 @@ static Step init(Warp &warp, const Op &op, LaneMask active) {
                       "mbarrier.inval ends it",
                       plain));
     found->second = {.expected = count, .pending = count};
+    if (HappensBefore *order = warp.order())
+      found->second.order = &order->initialise(warp, op, lane, cta, plain);
   });
   warp.cta().cluster().notify();
   return Step::next;
@@ -77,21 +88,45 @@ static Step invalidate(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
     barrierOf(warp, op, lane, plain);
-    ownerOf(warp, op, lane, plain).mbarriers.erase(plain);
+    Cta &cta = ownerOf(warp, op, lane, plain);
+    cta.mbarriers.erase(plain);
+    if (warp.order())
+      HappensBefore::invalidate(cta, plain);
   });
   return Step::next;
 }
 
+/// The active lanes that name the same address as `lane`.
+static LaneMask lanesAlike(const Warp &warp, const Op &op, LaneMask active,
+                           int lane) {
+  LaneMask alike = 0;
+  std::uint64_t address = warp.read(op.src[0], lane);
+  forEachLane(active, [&](int other) {
+    alike |= LaneMask(warp.read(op.src[0], other) == address) << other;
+  });
+  return alike;
+}
+
 static Step arrive(Warp &warp, const Op &op, LaneMask active) {
+  LaneMask told = 0;
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
-    MbarrierState &barrier = barrierOf(warp, op, lane, plain);
+    Cta *owner;
+    MbarrierState &barrier = barrierOf(warp, op, lane, plain, &owner);
     LaneMask bit = LaneMask(1) << lane;
+    if (HappensBefore *order = warp.order(); order && !(told & bit)) {
+      LaneMask alike = lanesAlike(warp, op, active, lane);
+      order->arrive(warp, op, alike, *owner, plain);
+      told |= alike;
+    }
     auto operand = static_cast<std::uint32_t>(
         op.src[1].isValid() ? warp.read(op.src[1], lane) : 1);
     std::uint32_t count = 1;
     if (op.dst.isValid()) {
-      warp.write(op.dst, lane, barrier.phase);
+      // The state: its phase, and what was pending in the upper half.
+      warp.write(op.dst, lane,
+                 static_cast<std::uint32_t>(barrier.phase) |
+                     std::uint64_t(barrier.pending) << 32);
       warp.poison(op.dst) &= ~bit;
     }
     if (op.flags & hasExpectTx)
@@ -112,6 +147,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
                       count, plain, barrier.pending, barrier.expected,
                       barrier.phase));
     barrier.pending -= count;
+    barrier.note(op);
     if (op.flags & isDrop)
       barrier.expected -= count;
     if ((op.flags & isNoComplete) && barrier.pending == 0)
@@ -130,6 +166,7 @@ static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
     MbarrierState &barrier = barrierOf(warp, op, lane, plain);
+    barrier.note(op);
     barrier.txCount +=
         Sign * static_cast<std::int64_t>(
                    static_cast<std::uint32_t>(warp.read(op.src[1], lane)));
@@ -139,16 +176,24 @@ static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
 }
 
 static Step wait(Warp &warp, const Op &op, LaneMask active) {
-  LaneMask complete = 0;
+  LaneMask complete = 0, told = 0;
   std::uint32_t first = 0, parity = 0;
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
-    MbarrierState &barrier = barrierOf(warp, op, lane, plain);
+    Cta *owner;
+    MbarrierState &barrier = barrierOf(warp, op, lane, plain, &owner);
     auto operand = static_cast<std::uint32_t>(warp.read(op.src[1], lane));
-    bool isDone = op.flags & isParity ? barrier.isComplete(operand)
-                                      : barrier.phase != operand;
+    bool isDone = op.flags & isParity
+                      ? barrier.isComplete(operand)
+                      : static_cast<std::uint32_t>(barrier.phase) != operand;
     if (isDone) {
       complete |= LaneMask(1) << lane;
+      HappensBefore *order = warp.order();
+      if (order && barrier.phase > 0 && !(told >> lane & 1)) {
+        LaneMask alike = lanesAlike(warp, op, active, lane);
+        order->await(warp, op, alike, *owner, plain);
+        told |= alike;
+      }
     } else if (!first) {
       first = plain;
       parity = operand & 1;
@@ -164,6 +209,15 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
   group.hasTimedOut = false;
   warp.setPred(op.pdst, active, complete);
   warp.predPoison(op.pdst) &= ~active;
+  return Step::next;
+}
+
+static Step pendingCount(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    warp.write(op.dst, lane, warp.read(op.src[0], lane) >> 32);
+  });
+  LaneMask &poison = warp.poison(op.dst);
+  poison = (poison & ~active) | (warp.poison(op.src[0]) & active);
   return Step::next;
 }
 
@@ -207,13 +261,19 @@ static void decodeMbarrier(Decoder &decoder,
     op.handler = is("expect_tx") ? changeTx<1> : changeTx<-1>;
     return;
   }
+  if (is("pending_count")) {
+    op.dst = decoder.reg(operands.at(0), 4);
+    op.src[0] = decoder.reg(operands.at(1), 8);
+    op.handler = pendingCount;
+    return;
+  }
   decoder.refuse(instruction, "this operation on an mbarrier");
 }
 
 std::vector<Instruction> mbarrierInstructions() {
   return {{"mbarrier", decodeMbarrier, "mbarrier",
            "init inval arrive arrive_drop expect_tx complete_tx test_wait "
-           "try_wait, local and remote"}};
+           "try_wait pending_count, local and remote"}};
 }
 
 } // namespace kiln::sim

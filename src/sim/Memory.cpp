@@ -65,6 +65,13 @@ Region *GlobalMemory::find(std::uint64_t address) {
   return std::prev(above)->second.get();
 }
 
+std::uint64_t GlobalMemory::shadowBytes() const {
+  std::uint64_t sum = 0;
+  for (const auto &[base, region] : regions_)
+    sum += region->bytes / 8;
+  return sum;
+}
+
 std::string GlobalMemory::describe(std::uint64_t address) {
   Region *region = find(address);
   if (!region)

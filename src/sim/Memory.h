@@ -9,6 +9,7 @@
 //     1  shared memory    [15:0 CTA of the cluster + 1 | 0: this CTA][24 bits]
 //     2  kernel parameters
 //     3  local memory of the thread
+//     4  functions, which can be called and not read
 //     112 and up: global buffers
 #pragma once
 
@@ -26,6 +27,7 @@ inline constexpr int kWindowShift = 40;
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t(1) << kWindowShift;
 inline constexpr std::uint64_t kParamWindow = std::uint64_t(2) << kWindowShift;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t(3) << kWindowShift;
+inline constexpr std::uint64_t kCodeWindow = std::uint64_t(4) << kWindowShift;
 inline constexpr std::uint64_t kGlobalBase = std::uint64_t(112) << kWindowShift;
 /// The CTA's number in a shared::cluster address, plus one.
 inline constexpr int kRankShift = 24;
@@ -69,6 +71,8 @@ public:
   Region *find(std::uint64_t address);
   /// "buffer 2 (4096 bytes at 0x7000...)", for messages about an address.
   std::string describe(std::uint64_t address);
+  /// Bytes of the host that say which bytes were written.
+  std::uint64_t shadowBytes() const;
 
 private:
   std::mutex mutex_;

@@ -1,5 +1,6 @@
 // MemoryInstructions: ld, st, atom, red, and arithmetic on addresses.
 #include "sim/Bulk.h"
+#include "sim/Event.h"
 #include "support/Error.h"
 
 #include <cstring>
@@ -45,7 +46,7 @@ static bool isSigned(ptx::ScalarType type) {
 static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
   LaneMask bad = warp.poison(op.src[0]) & active;
   if (bad && warp.machine().config().hasChecks)
-    warp.machine().fault("uninitialized-address", warp, op, bad,
+    warp.machine().error("uninitialized-address", warp, op, bad,
                          "the address depends on bytes that nobody wrote");
 }
 
@@ -103,11 +104,6 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t address = addressOf(warp, op, lane);
     Place place =
         accessor.locate(flags.space, address, total, total, lane, true);
-    if (place.owner)
-      checkNotRead(warp, op, lane, *place.owner,
-                   static_cast<std::uint32_t>(place.offset) +
-                       kFirstSharedAddress,
-                   static_cast<std::uint32_t>(total));
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       std::memcpy(place.data + i * flags.bytes, &bits, flags.bytes);
@@ -119,22 +115,33 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
       }
       bool isGlobal = address >= kGlobalBase;
       if (hasChecks && isGlobal)
-        warp.machine().fault(
+        warp.machine().error(
             "uninitialized-store", warp, op, LaneMask(1) << lane,
             "a value that depends on bytes nobody wrote goes to global memory");
     }
+    if (op.event->isStrong)
+      warp.machine().noteWriter(warp, op, place.data, lane);
   });
   return Step::next;
+}
+
+/// The registers of a value or a vector. 128 bits are two of 64: `bytes` says
+/// so afterwards.
+static std::vector<Reg> elementsOf(Decoder &decoder,
+                                   const ptx::Operand &operand, int &bytes) {
+  std::vector<Reg> list = decoder.vector(operand, bytes);
+  if (bytes != 16)
+    return list;
+  bytes = 8;
+  return {list.at(0), highHalf(list[0])};
 }
 
 static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
   ptx::ScalarType type = typeOf(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
-  if (bytes > 8)
-    decoder.refuse(instruction, "128-bit elements");
   op.handler = load;
-  op.list = decoder.vector(instruction.operands.at(0), bytes);
+  op.list = elementsOf(decoder, instruction.operands.at(0), bytes);
   op.isListWritten = true;
   op.src[0] = decoder.address(instruction.operands.at(1), op.imm);
   op.flags = MemoryFlags::pack(
@@ -147,11 +154,9 @@ static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("async"))
     return decodeAsyncStore(decoder, instruction, op);
   int bytes = ptx::sizeBytes(typeOf(decoder, instruction));
-  if (bytes > 8)
-    decoder.refuse(instruction, "128-bit elements");
   op.handler = store;
   op.src[0] = decoder.address(instruction.operands.at(0), op.imm);
-  op.list = decoder.vector(instruction.operands.at(1), bytes);
+  op.list = elementsOf(decoder, instruction.operands.at(1), bytes);
   op.flags = MemoryFlags::pack(
       decoder.spaceOfAddress(instruction.operands[0], spaceOf(instruction)),
       bytes, false);
@@ -254,6 +259,11 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t fresh =
         applyAtomic(what, old, warp.read(op.src[1], lane), extra);
     std::memcpy(place.data, &fresh, bytes);
+    if (fresh != old) {
+      ++warp.effects;
+      warp.machine().noteWriter(warp, op, place.data, lane);
+      warp.cta().cluster().notify();
+    }
     // What was there reaches the result; an exchange replaces it.
     bool isWritten =
         place.isWritten(bytes) || !warp.machine().config().hasChecks;
@@ -268,7 +278,6 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
     else
       warp.poison(op.dst) |= bit;
   });
-  warp.cta().cluster().notify();
   return Step::next;
 }
 
@@ -290,11 +299,8 @@ static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
     decoder.refuse(instruction, "this operation");
   ptx::ScalarType type = typeOf(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
-  if (bytes != 4 && bytes != 8)
-    decoder.refuse(instruction, "atomics of 32 and 64 bits only");
-  if (type == ptx::ScalarType::f16x2 || type == ptx::ScalarType::bf16x2 ||
-      instruction.has("v2") || instruction.has("v4"))
-    decoder.refuse(instruction, "packed and vector atomics");
+  if (isPackedAtomic(instruction, type))
+    return decodePackedAtomic(decoder, instruction, type, op);
   std::size_t first = 0;
   if (instruction.opcode == "atom")
     op.dst = decoder.reg(instruction.operands.at(first++), bytes);
@@ -328,7 +334,7 @@ static void decodeCvta(Decoder &decoder, const ptx::Instruction &instruction,
     window = kLocalWindow;
     break;
   case Space::param:
-    window = kParamWindow;
+    window = decoder.function().isEntry ? kParamWindow : kLocalWindow;
     break;
   default:
     break;
@@ -385,18 +391,44 @@ static void decodeMapa(Decoder &decoder, const ptx::Instruction &instruction,
   op.handler = mapAddress;
 }
 
+/// getctarank: whose shared memory an address lies in.
+static Step rankOfAddress(Warp &warp, const Op &op, LaneMask active) {
+  std::uint64_t window = op.flags ? 0 : kSharedWindow;
+  forEachLane(active, [&](int lane) {
+    std::uint64_t rank = (warp.read(op.src[0], lane) - window) >> kRankShift;
+    warp.write(op.dst, lane, rank ? rank - 1 : warp.cta().rankInCluster());
+  });
+  return Step::next;
+}
+
+static void decodeGetctarank(Decoder &decoder,
+                             const ptx::Instruction &instruction, Op &op) {
+  op.dst = decoder.reg(instruction.operands.at(0), 4);
+  op.src[0] =
+      decoder.reg(instruction.operands.at(1), instruction.has("u32") ? 4 : 8);
+  op.flags = spaceOf(instruction) == Space::shared;
+  op.handler = rankOfAddress;
+}
+
 std::vector<Instruction> memoryInstructions() {
   return {
       {"ld", decodeLoad, "memory",
-       "all spaces, 8 to 64 bits, vectors; cache and order modifiers accepted"},
+       "all spaces, 8 to 128 bits, vectors; cache and order modifiers "
+       "accepted"},
       {"ldu", decodeLoad, "memory", "as ld"},
-      {"st", decodeStore, "memory", "all spaces, 8 to 64 bits, vectors; async"},
+      {"st", decodeStore, "memory",
+       "all spaces, 8 to 128 bits, vectors; async"},
       {"atom", decodeAtomic, "memory",
-       "add min max inc dec and or xor exch cas of 32 and 64 bits"},
+       "add min max inc dec and or xor exch cas of 32 and 64 bits; add min "
+       "max of f16, bf16, pairs and vectors; cas of 16, cas and exch of 128 "
+       "bits"},
       {"red", decodeAtomic, "memory",
-       "add min max inc dec and or xor of 32 and 64 bits; async"},
+       "add min max inc dec and or xor of 32 and 64 bits; add min max of f16, "
+       "bf16, pairs and vectors; async"},
       {"cvta", decodeCvta, "address", "to and from every space"},
       {"isspacep", decodeIsspacep, "memory", "every space"},
+      {"getctarank", decodeGetctarank, "address",
+       "u32 and u64, shared::cluster and generic"},
       {"mapa", decodeMapa, "address",
        "u32 and u64, shared::cluster and generic"},
   };

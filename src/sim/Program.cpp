@@ -2,7 +2,10 @@
 // branch targets and where their paths meet again.
 #include "sim/Program.h"
 #include "sim/ControlFlow.h"
-#include "sim/Machine.h"
+#include "sim/Event.h"
+#include "sim/SpecialRegisters.h"
+#include "sim/SpinLoop.h"
+#include "sim/SymbolLayout.h"
 #include "sim/Warp.h"
 #include "support/Error.h"
 
@@ -10,13 +13,29 @@
 
 namespace kiln::sim {
 
-Decoder::Decoder(
-    const ptx::Module &module, const ptx::Function &function,
-    const std::function<const Symbol *(const std::string &)> &symbols)
-    : module_(module), function_(function), symbols_(symbols) {
-  code_.function = &function;
+Decoder::Decoder(const ptx::Module &module,
+                 std::vector<const ptx::Function *> functions, Names names)
+    : names_(std::move(names)) {
   code_.module = &module;
-  for (const ptx::Register &declared : function.registers) {
+  for (const ptx::Function *function : functions) {
+    FunctionCode code;
+    code.function = function;
+    code.address = functionAddress(module, *function);
+    code.localBytes = names_.localBytes(*function);
+    code_.functions.push_back(std::move(code));
+  }
+  begin(0);
+}
+
+void Decoder::begin(std::size_t number) {
+  current_ = number;
+  FunctionCode &code = current();
+  code.first = static_cast<int>(code_.ops.size());
+  code.predicateBegin = code_.predicateCount;
+  registers_.clear();
+  predicates_.clear();
+  localAddresses_.clear();
+  for (const ptx::Register &declared : code.function->registers) {
     if (declared.type == ptx::ScalarType::pred) {
       registers_.push_back({});
       predicates_.push_back(code_.predicateCount++);
@@ -25,13 +44,63 @@ Decoder::Decoder(
     registers_.push_back(allocate(ptx::sizeBytes(declared.type)));
     predicates_.push_back(-1);
   }
+  if (code.function->isEntry)
+    return;
+  for (const ptx::Variable &parameter : code.function->parameters)
+    code.parameters.push_back(parameterSlot(parameter));
+  for (const ptx::Variable &result : code.function->results)
+    code.results.push_back(parameterSlot(result));
+}
+
+Slot Decoder::parameterSlot(const ptx::Variable &parameter) const {
+  const ptx::Function &function = *current().function;
+  auto bytes = static_cast<std::uint32_t>(parameter.bytes);
+  if (parameter.space != ptx::StateSpace::none) {
+    const Symbol *place = symbol(parameter.name);
+    return {{}, static_cast<std::uint32_t>(place->address), bytes};
+  }
+  for (std::size_t i = 0; i < registers_.size(); ++i)
+    if (function.registers[i].name == parameter.name)
+      return {registers_[i], 0, bytes};
+  return {};
+}
+
+int Decoder::functionNumber(const std::string &name) const {
+  const ptx::Function *wanted = module().find(name);
+  for (std::size_t i = 0; i < code_.functions.size(); ++i)
+    if (code_.functions[i].function == wanted)
+      return static_cast<int>(i);
+  return -1;
+}
+
+Slot Decoder::slot(const ptx::Instruction &instruction,
+                   const ptx::Operand &operand) {
+  if (operand.kind != ptx::Operand::Kind::symbol) {
+    Reg value = reg(operand);
+    return {value, 0, value.bytes};
+  }
+  const Symbol *found = symbol(operand.name);
+  if (!found || found->space != ptx::StateSpace::local)
+    refuse(instruction,
+           fmt::format("'{}' is no parameter that was declared for a call",
+                       operand.name));
+  return {{},
+          static_cast<std::uint32_t>(found->address),
+          static_cast<std::uint32_t>(found->bytes)};
 }
 
 Reg Decoder::allocate(int bytes) {
+  if (bytes == 16) {
+    Reg low = allocate(8);
+    allocate(8); // highHalf(low)
+    low.bytes = 16;
+    return low;
+  }
   std::uint16_t width = bytes > 4 ? 8 : 4;
   Reg reg{code_.registerBytes, width, static_cast<std::uint16_t>(bytes),
           code_.registerCount++};
   code_.registerBytes += static_cast<std::uint32_t>(width) * kLanes;
+  current().registers.push_back(reg);
   return reg;
 }
 
@@ -40,7 +109,7 @@ Reg Decoder::scratch(int bytes) { return allocate(bytes); }
 Pred Decoder::scratchPred() { return {code_.predicateCount++, false}; }
 
 const Symbol *Decoder::symbol(const std::string &name) const {
-  return symbols_(name);
+  return names_.find(function(), name);
 }
 
 void Decoder::refuse(const ptx::Instruction &instruction,
@@ -61,126 +130,6 @@ Reg Decoder::constant(std::uint64_t bits, int bytes) {
   return found->second;
 }
 
-namespace {
-/// A special register that keeps its value while a warp lives.
-struct Special {
-  const char *name;
-  int bytes;
-  std::uint64_t (*value)(const Warp &warp, int lane);
-};
-} // namespace
-
-/// Coordinate `axis` of the thread in its CTA.
-static std::uint64_t threadCoordinate(const Warp &warp, int lane, int axis) {
-  const Dim3 &block = warp.cta().machine().config().block;
-  std::uint32_t linear = warp.thread(lane);
-  if (axis == 0)
-    return linear % block[0];
-  if (axis == 1)
-    return linear / block[0] % block[1];
-  return linear / block[0] / block[1];
-}
-
-template <int Axis> static std::uint64_t tid(const Warp &warp, int lane) {
-  return threadCoordinate(warp, lane, Axis);
-}
-template <int Axis> static std::uint64_t ntid(const Warp &warp, int) {
-  return warp.cta().machine().config().block[Axis];
-}
-template <int Axis> static std::uint64_t ctaid(const Warp &warp, int) {
-  return warp.cta().index()[Axis];
-}
-template <int Axis> static std::uint64_t nctaid(const Warp &warp, int) {
-  return warp.cta().machine().config().grid[Axis];
-}
-template <int Axis> static std::uint64_t clusterid(const Warp &warp, int) {
-  return warp.cta().index()[Axis] / warp.cta().machine().config().cluster[Axis];
-}
-template <int Axis> static std::uint64_t nclusterid(const Warp &warp, int) {
-  const LaunchConfig &config = warp.cta().machine().config();
-  return config.grid[Axis] / config.cluster[Axis];
-}
-template <int Axis> static std::uint64_t ctaidInCluster(const Warp &warp, int) {
-  return warp.cta().index()[Axis] % warp.cta().machine().config().cluster[Axis];
-}
-template <int Axis>
-static std::uint64_t nctaidInCluster(const Warp &warp, int) {
-  return warp.cta().machine().config().cluster[Axis];
-}
-
-static constexpr Special kSpecials[] = {
-    {"%tid.x", 4, tid<0>},
-    {"%tid.y", 4, tid<1>},
-    {"%tid.z", 4, tid<2>},
-    {"%ntid.x", 4, ntid<0>},
-    {"%ntid.y", 4, ntid<1>},
-    {"%ntid.z", 4, ntid<2>},
-    {"%ctaid.x", 4, ctaid<0>},
-    {"%ctaid.y", 4, ctaid<1>},
-    {"%ctaid.z", 4, ctaid<2>},
-    {"%nctaid.x", 4, nctaid<0>},
-    {"%nctaid.y", 4, nctaid<1>},
-    {"%nctaid.z", 4, nctaid<2>},
-    {"%clusterid.x", 4, clusterid<0>},
-    {"%clusterid.y", 4, clusterid<1>},
-    {"%clusterid.z", 4, clusterid<2>},
-    {"%nclusterid.x", 4, nclusterid<0>},
-    {"%nclusterid.y", 4, nclusterid<1>},
-    {"%nclusterid.z", 4, nclusterid<2>},
-    {"%cluster_ctaid.x", 4, ctaidInCluster<0>},
-    {"%cluster_ctaid.y", 4, ctaidInCluster<1>},
-    {"%cluster_ctaid.z", 4, ctaidInCluster<2>},
-    {"%cluster_nctaid.x", 4, nctaidInCluster<0>},
-    {"%cluster_nctaid.y", 4, nctaidInCluster<1>},
-    {"%cluster_nctaid.z", 4, nctaidInCluster<2>},
-    {"%cluster_ctarank", 4,
-     [](const Warp &warp, int) {
-       return std::uint64_t(warp.cta().rankInCluster());
-     }},
-    {"%cluster_nctarank", 4,
-     [](const Warp &warp, int) {
-       const Dim3 &cluster = warp.cta().machine().config().cluster;
-       return std::uint64_t(cluster[0]) * cluster[1] * cluster[2];
-     }},
-    {"%laneid", 4, [](const Warp &, int lane) { return std::uint64_t(lane); }},
-    {"%warpid", 4,
-     [](const Warp &warp, int) { return std::uint64_t(warp.index()); }},
-    {"%nwarpid", 4,
-     [](const Warp &warp, int) {
-       return std::uint64_t(warp.cta().warps().size());
-     }},
-    {"%lanemask_eq", 4,
-     [](const Warp &, int lane) { return std::uint64_t(1) << lane; }},
-    {"%lanemask_lt", 4,
-     [](const Warp &, int lane) { return (std::uint64_t(1) << lane) - 1; }},
-    {"%lanemask_le", 4,
-     [](const Warp &, int lane) { return (std::uint64_t(2) << lane) - 1; }},
-    {"%lanemask_gt", 4,
-     [](const Warp &, int lane) {
-       return std::uint64_t(~((std::uint32_t)((std::uint64_t(2) << lane) - 1)));
-     }},
-    {"%lanemask_ge", 4,
-     [](const Warp &, int lane) {
-       return std::uint64_t(~((std::uint32_t)((std::uint64_t(1) << lane) - 1)));
-     }},
-    {"%smid", 4,
-     [](const Warp &warp, int) { return std::uint64_t(warp.cta().sm()); }},
-    {"%nsmid", 4,
-     [](const Warp &warp, int) {
-       return std::uint64_t(warp.cta().machine().config().device.sms);
-     }},
-    {"%gridid", 8, [](const Warp &, int) { return std::uint64_t(0); }},
-    {"%dynamic_smem_size", 4,
-     [](const Warp &warp, int) {
-       return std::uint64_t(warp.cta().machine().config().dynamicSmemBytes);
-     }},
-    {"%total_smem_size", 4,
-     [](const Warp &warp, int) {
-       return std::uint64_t(warp.cta().sharedBytes());
-     }},
-    {"WARP_SZ", 4, [](const Warp &, int) { return std::uint64_t(32); }},
-};
-
 Reg Decoder::reg(const ptx::Operand &operand) { return reg(operand, 0); }
 
 Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
@@ -189,7 +138,7 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
     Reg reg = registers_[operand.reg];
     if (!reg.isValid())
       userError("the predicate {} stands where a value is expected",
-                function_.registers[operand.reg].name);
+                function().registers[operand.reg].name);
     return reg;
   }
   case ptx::Operand::Kind::sink:
@@ -212,11 +161,9 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
     auto [found, isNew] = specials_.try_emplace(operand.name);
     if (!isNew)
       return found->second;
-    for (const Special &special : kSpecials) {
-      if (operand.name != special.name)
-        continue;
-      found->second = allocate(special.bytes);
-      code_.initialValues.push_back({found->second, special.value});
+    if (auto special = findSpecialRegister(operand.name)) {
+      found->second = allocate(special->bytes);
+      code_.initialValues.push_back({found->second, special->value});
       return found->second;
     }
     specials_.erase(found);
@@ -224,9 +171,20 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
               operand.name);
   }
   case ptx::Operand::Kind::symbol: {
-    const Symbol *found = symbols_(operand.name);
+    const Symbol *found = symbol(operand.name);
     if (!found)
       userError("the symbol {} is declared nowhere", operand.name);
+    if (found->space == ptx::StateSpace::local) {
+      // Filled when the function is entered: its frame may be anywhere.
+      std::uint64_t offset = found->address + operand.offset;
+      auto [place, isNew] = localAddresses_.try_emplace(offset);
+      if (isNew) {
+        place->second = allocate(8);
+        current().localAddresses.emplace_back(
+            place->second, static_cast<std::uint32_t>(offset));
+      }
+      return place->second;
+    }
     return constant(found->address + operand.offset, bytes ? bytes : 8);
   }
   default:
@@ -274,9 +232,13 @@ Space Decoder::spaceOfAddress(const ptx::Operand &operand,
   const ptx::Operand &base = operand.kind == ptx::Operand::Kind::address
                                  ? operand.elements.at(0)
                                  : operand;
-  if (declared != Space::param || base.kind != ptx::Operand::Kind::symbol)
+  if (declared != Space::param)
     return declared;
-  const Symbol *found = symbols_(base.name);
+  if (!function().isEntry)
+    return Space::local;
+  if (base.kind != ptx::Operand::Kind::symbol)
+    return declared;
+  const Symbol *found = symbol(base.name);
   return found && found->space == ptx::StateSpace::local ? Space::local
                                                          : declared;
 }
@@ -290,15 +252,15 @@ std::vector<Reg> Decoder::vector(const ptx::Operand &operand, int bytes) {
   return list;
 }
 
-Code Decoder::decode() {
-  std::vector<int> meets = immediatePostDominators(function_);
-  std::string unknown;
-  int count = 0;
-  for (std::size_t i = 0; i < function_.body.size(); ++i) {
-    const ptx::Instruction &instruction = function_.body[i];
+void Decoder::decodeBody() {
+  const ptx::Function &function = *current().function;
+  std::vector<int> meets = immediatePostDominators(function);
+  for (std::size_t i = 0; i < function.body.size(); ++i) {
+    const ptx::Instruction &instruction = function.body[i];
     Op op;
     op.origin = &instruction;
-    op.reconverge = meets[i];
+    op.order = memoryOrder(instruction);
+    op.reconverge = meets[i] < 0 ? -1 : firstInstruction() + meets[i];
     op.guard = predOfRegister(instruction.predicate);
     op.guard.isNegated = instruction.isPredicateNegated;
     const Instruction *known = findInstruction(instruction.opcode);
@@ -308,19 +270,65 @@ Code Decoder::decode() {
                                         instruction.opcode));
       op.isArithmetic = known->isArithmetic();
       known->decode(*this, instruction, op);
+      op.event =
+          std::make_shared<Event>(eventOf(*this, instruction, known->unit));
+      op.isQuiet = op.event->isQuiet();
+      op.isAligned = op.event->isAligned;
     } catch (const UserError &error) {
       // All of them are told at once, before anything runs.
-      if (++count <= 20)
-        unknown += fmt::format("\n  line {}: {}\n    {}", instruction.line,
-                               instruction.text, error.message());
+      if (++refusalCount_ <= 20)
+        refusals_ += fmt::format("\n  line {}: {}\n    {}", instruction.line,
+                                 instruction.text, error.message());
     }
     code_.ops.push_back(std::move(op));
   }
-  if (count)
-    userErrorAt({"PTX", static_cast<unsigned>(function_.line)},
+  if (refusalCount_)
+    return; // nothing will run
+  for (int i = firstInstruction(); i < static_cast<int>(code_.ops.size()); ++i)
+    if (Op &op = code_.ops[i]; op.target >= 0 && op.target <= i)
+      op.spin = spinLoopOf(*this, code_.ops, i);
+}
+
+bool Decoder::touchesAccumulator(const Op &op) const {
+  auto isOne = [&](const Reg &reg) {
+    return reg.isValid() && accumulators_.contains(reg.index);
+  };
+  return op.origin->opcode != "wgmma" &&
+         (isOne(op.dst) || isOne(op.dst2) ||
+          std::any_of(std::begin(op.src), std::end(op.src), isOne) ||
+          std::any_of(op.list.begin(), op.list.end(), isOne));
+}
+
+Code Decoder::decode() {
+  // Falling off the end of a function is leaving it.
+  static const ptx::Instruction kReturn = [] {
+    ptx::Instruction instruction;
+    instruction.opcode = "ret";
+    instruction.text = "ret;";
+    return instruction;
+  }();
+  for (std::size_t i = 0; i < code_.functions.size(); ++i) {
+    if (i > 0)
+      begin(i);
+    decodeBody();
+    Op end;
+    end.origin = &kReturn;
+    end.event = std::make_shared<Event>(eventOf(*this, kReturn, "control"));
+    end.isQuiet = false;
+    decodeReturn(*this, kReturn, end);
+    code_.ops.push_back(std::move(end));
+    current().predicateEnd = code_.predicateCount;
+  }
+  if (!accumulators_.empty())
+    for (Op &op : code_.ops)
+      op.touchesAccumulator = touchesAccumulator(op);
+  if (refusalCount_) {
+    const ptx::Function &entry = *code_.functions.front().function;
+    userErrorAt({"PTX", static_cast<unsigned>(entry.line)},
                 "{} cannot be simulated, {} instruction{} not supported:{}{}",
-                function_.name, count, count == 1 ? " is" : "s are", unknown,
-                count > 20 ? "\n  ..." : "");
+                entry.name, refusalCount_, refusalCount_ == 1 ? " is" : "s are",
+                refusals_, refusalCount_ > 20 ? "\n  ..." : "");
+  }
   return std::move(code_);
 }
 

@@ -1,4 +1,5 @@
-// Program: a PTX function decoded for execution, 32 lanes at a time.
+// Program: an entry and the functions it reaches, decoded for execution, 32
+// lanes at a time.
 //
 // Decoding turns every operand into a register: immediates, addresses of
 // variables and special registers that do not change become registers that are
@@ -6,22 +7,28 @@
 // and the handler's loop over 32 lanes is all that is left at run time.
 //
 // Registers hold 32 lanes of 4 or of 8 bytes; 8- and 16-bit values live in
-// 4-byte lanes, zero-extended. Predicates are lane masks.
+// 4-byte lanes, zero-extended. Predicates are lane masks. Every function has
+// registers of its own; a call that enters a function a second time saves them
+// (Calls.cpp).
 #pragma once
 
 #include "ptx/Ast.h"
 #include "sim/Lanes.h"
+#include "sim/MemoryOrder.h"
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace kiln::sim {
 
 class Warp;
+struct Event;
 struct Op;
+struct SpinLoop;
 
 /// A register of the decoded program: lanes at `offset` in the warp's file.
 struct Reg {
@@ -32,6 +39,11 @@ struct Reg {
 
   bool isValid() const { return width != 0; }
 };
+
+/// A register of 16 bytes is two of 8, one behind the other.
+inline Reg highHalf(const Reg &low) {
+  return {low.offset + 8 * kLanes, 8, 8, low.index + 1};
+}
 
 /// A predicate of the decoded program.
 struct Pred {
@@ -61,14 +73,20 @@ struct Op {
   Reg dst, dst2;
   Pred pdst, pdst2, psrc;
   Reg src[4];
-  std::vector<Reg> list;      ///< vector operands: destinations or sources
-  bool isListWritten = false; ///< `list` holds destinations
-  std::int64_t imm = 0;       ///< a static offset, count or mode
-  std::uint32_t flags = 0;    ///< meaning is the handler's own
-  int target = -1;            ///< of a branch
-  int reconverge = -1;        ///< its immediate post-dominator; -1: none
-  bool isArithmetic = false;  ///< poison of the sources goes to the results
+  std::vector<Reg> list;           ///< vector operands: destinations or sources
+  bool isListWritten = false;      ///< `list` holds destinations
+  std::int64_t imm = 0;            ///< a static offset, count or mode
+  std::uint32_t flags = 0;         ///< meaning is the handler's own
+  int target = -1;                 ///< of a branch
+  int reconverge = -1;             ///< its immediate post-dominator; -1: none
+  MemoryOrder order;               ///< of an access, a fence or a barrier
+  bool touchesAccumulator = false; ///< a register of some wgmma, not as one
+  bool isArithmetic = false; ///< poison of the sources goes to the results
   std::shared_ptr<const void> extra; ///< decoded state of a rich instruction
+  bool isQuiet = true;               ///< Event::isQuiet
+  bool isAligned = false;            ///< for whole warps
+  std::shared_ptr<const Event> event;
+  std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
   const ptx::Instruction *origin = nullptr;
 };
 
@@ -79,32 +97,56 @@ struct InitialValue {
   std::function<std::uint64_t(const Warp &, int lane)> value;
 };
 
-/// One function, decoded.
-struct Code {
+/// Where a parameter or a result is: a register, or bytes of a frame.
+struct Slot {
+  Reg reg; ///< not valid: in local memory
+  std::uint32_t offset = 0, bytes = 0;
+};
+
+/// One function's part of the program.
+struct FunctionCode {
   const ptx::Function *function = nullptr;
+  std::uint64_t address = 0; ///< as a value
+  int first = 0;             ///< of Code::ops
+  std::vector<Reg> registers;
+  int predicateBegin = 0, predicateEnd = 0;
+  std::uint32_t localBytes = 0; ///< of its frame
+  /// Registers that hold the address of something in the frame.
+  std::vector<std::pair<Reg, std::uint32_t>> localAddresses;
+  std::vector<Slot> parameters, results; ///< not of an entry
+};
+
+/// The program of a launch.
+struct Code {
   const ptx::Module *module = nullptr;
+  std::vector<FunctionCode> functions; ///< the entry first
   std::vector<Op> ops;
   std::uint32_t registerBytes = 0;
   std::uint32_t registerCount = 0;
   int predicateCount = 0;
   std::vector<InitialValue> initialValues;
-  /// Bytes of .param space and of .local memory of the function, and where its
-  /// variables lie in them.
-  std::uint32_t paramBytes = 0, localBytes = 0;
 };
 
-/// Where module variables and parameters live, decided before decoding.
+/// Where variables, parameters and functions are, decided before decoding.
 struct Symbol {
-  ptx::StateSpace space;
-  std::uint64_t address; ///< in its space (shared: from the CTA's base)
+  ptx::StateSpace space; ///< none: a function
+  std::uint64_t address; ///< in its space (local: from the frame's base)
   std::uint64_t bytes;
 };
 
-/// Decodes one function. Units ask it for registers; it owns their numbering.
+/// What names mean; SymbolLayout decides it.
+struct Names {
+  std::function<const Symbol *(const ptx::Function &, const std::string &)>
+      find;
+  std::function<std::uint32_t(const ptx::Function &)> localBytes;
+};
+
+/// Decodes functions, the entry first. Units ask it for registers; it owns
+/// their numbering.
 class Decoder {
 public:
-  Decoder(const ptx::Module &module, const ptx::Function &function,
-          const std::function<const Symbol *(const std::string &)> &symbols);
+  Decoder(const ptx::Module &module,
+          std::vector<const ptx::Function *> functions, Names names);
 
   /// Decode everything. Throws UserError listing every instruction that no unit
   /// knows, with its line.
@@ -132,6 +174,9 @@ public:
   Pred scratchPred();
   /// The carry flag CC.CF of the function: add.cc sets it, addc reads it.
   Pred carry();
+  /// A wgmma uses this register: other instructions that do are marked
+  /// (Op::touchesAccumulator).
+  void markAccumulator(Reg reg) { accumulators_.insert(reg.index); }
   /// The predicate of a register number of the AST; -1: none.
   Pred predOfRegister(int reg) const;
   const Symbol *symbol(const std::string &name) const;
@@ -139,25 +184,42 @@ public:
   /// parameters of a call are private to the thread.
   Space spaceOfAddress(const ptx::Operand &operand, Space declared) const;
 
-  const ptx::Module &module() const { return module_; }
-  const ptx::Function &function() const { return function_; }
+  const ptx::Module &module() const { return *code_.module; }
+  /// The one that is being decoded.
+  const ptx::Function &function() const { return *current().function; }
+  /// The number of the function's first instruction in the program.
+  int firstInstruction() const { return current().first; }
+  /// The function of that name in Code::functions; -1: none with a body.
+  int functionNumber(const std::string &name) const;
+  /// A parameter of a call, or a result.
+  Slot slot(const ptx::Instruction &instruction, const ptx::Operand &operand);
   /// Refuse the instruction at hand: "unsupported: WHY".
   [[noreturn]] void refuse(const ptx::Instruction &instruction,
                            const std::string &why) const;
 
 private:
+  /// Whether an instruction other than a wgmma uses a register of one.
+  bool touchesAccumulator(const Op &op) const;
   Reg allocate(int bytes);
+  /// Number the registers of the next function.
+  void begin(std::size_t number);
+  void decodeBody();
+  Slot parameterSlot(const ptx::Variable &parameter) const;
+  FunctionCode &current() { return code_.functions[current_]; }
+  const FunctionCode &current() const { return code_.functions[current_]; }
 
   Pred carry_;
-
-  const ptx::Module &module_;
-  const ptx::Function &function_;
-  std::function<const Symbol *(const std::string &)> symbols_;
+  Names names_;
   Code code_;
+  std::size_t current_ = 0;
+  std::string refusals_; ///< of all functions
+  int refusalCount_ = 0;
   std::vector<Reg> registers_;  ///< per ptx register
   std::vector<int> predicates_; ///< per ptx register; -1: not a predicate
   std::map<std::pair<std::uint64_t, int>, Reg> constants_;
   std::map<std::string, Reg> specials_;
+  std::set<std::uint32_t> accumulators_;        ///< Reg::index
+  std::map<std::uint64_t, Reg> localAddresses_; ///< of the function
 };
 
 /// Decodes an instruction into `op`: sets its handler and operands. Throws
@@ -189,10 +251,26 @@ std::vector<Instruction> tmaInstructions();    ///< cp.async..., prefetch
 std::vector<Instruction> wgmmaInstructions();  ///< and setmaxnreg
 std::vector<Instruction> matrixInstructions(); ///< mma, wmma, ldmatrix, ...
 
+/// Calls of functions that the driver implements: vprintf and __assertfail.
+bool isSystemFunction(const std::string &name);
+void decodeSystemCall(Decoder &decoder, const ptx::Instruction &instruction,
+                      Op &op);
+/// call and ret, of the table of control instructions.
+void decodeCall(Decoder &decoder, const ptx::Instruction &instruction, Op &op);
+void decodeReturn(Decoder &decoder, const ptx::Instruction &instruction,
+                  Op &op);
+
 /// bar.warp.sync, which shares its opcode with the barriers of a CTA.
 void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op);
 
+/// atom and red of halves, vectors and 128 bits.
+bool isPackedAtomic(const ptx::Instruction &instruction, ptx::ScalarType type);
+void decodePackedAtomic(Decoder &decoder, const ptx::Instruction &instruction,
+                        ptx::ScalarType type, Op &op);
+/// tensormap, of the table of TMA instructions.
+void decodeTensorMap(Decoder &decoder, const ptx::Instruction &instruction,
+                     Op &op);
 /// wmma, of the table of matrix instructions.
 void decodeWmma(Decoder &decoder, const ptx::Instruction &instruction, Op &op);
 

@@ -14,6 +14,7 @@ std::vector<Instruction> scalarLogicInstructions();
 std::vector<Instruction> scalarBitInstructions();
 std::vector<Instruction> scalarCompareInstructions();
 std::vector<Instruction> scalarMoveInstructions();
+std::vector<Instruction> scalarVideoInstructions();
 
 /// add, sub, mul and mad with .cc.
 void decodeCarry(Decoder &decoder, const ptx::Instruction &instruction, Op &op);

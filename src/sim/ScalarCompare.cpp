@@ -402,12 +402,13 @@ static Step executeSlct(Warp &warp, const Op &op, LaneMask active) {
 }
 
 /// With .ftz a subnormal c counts as zero, which is >= 0.
+template <typename T>
 static Step flushSelector(Warp &warp, const Op &op, LaneMask active) {
   const std::uint32_t *c = warp.lanes<std::uint32_t>(op.src[2]);
-  const std::uint32_t *a = warp.lanes<std::uint32_t>(op.src[0]);
-  const std::uint32_t *b = warp.lanes<std::uint32_t>(op.src[1]);
-  storeLanes<std::uint32_t>(warp, op.dst, active, [=](int lane) {
-    std::uint32_t x = a[lane], y = b[lane];
+  const T *a = warp.lanes<T>(op.src[0]);
+  const T *b = warp.lanes<T>(op.src[1]);
+  storeLanes<T>(warp, op.dst, active, [=](int lane) {
+    T x = a[lane], y = b[lane];
     return flush(std::bit_cast<float>(c[lane])) >= 0 ? x : y;
   });
   return Step::next;
@@ -425,11 +426,10 @@ static void decodeSlct(Decoder &decoder, const ptx::Instruction &instruction,
   op.src[2] = isFloat ? source<float>(decoder, instruction, selector)
                       : source<std::int32_t>(decoder, instruction, selector);
   bool isWide = ptx::sizeBytes(types[0]) == 8;
-  if (isFloat && instruction.has("ftz")) {
-    if (isWide)
-      decoder.refuse(instruction, ".ftz is known for 32 bits alone");
-    op.handler = flushSelector;
-  } else if (isFloat)
+  if (isFloat && instruction.has("ftz"))
+    op.handler =
+        isWide ? flushSelector<std::uint64_t> : flushSelector<std::uint32_t>;
+  else if (isFloat)
     op.handler = isWide ? executeSlct<std::uint64_t, float>
                         : executeSlct<std::uint32_t, float>;
   else

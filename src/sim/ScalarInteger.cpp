@@ -356,7 +356,8 @@ std::vector<Instruction> scalarInstructions() {
   std::vector<Instruction> all;
   for (auto part : {scalarIntegerInstructions, scalarCarryInstructions,
                     scalarLogicInstructions, scalarBitInstructions,
-                    scalarCompareInstructions, scalarMoveInstructions}) {
+                    scalarCompareInstructions, scalarMoveInstructions,
+                    scalarVideoInstructions}) {
     std::vector<Instruction> some = part();
     all.insert(all.end(), some.begin(), some.end());
   }

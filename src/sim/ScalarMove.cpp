@@ -2,6 +2,8 @@
 #include "sim/Execute.h"
 #include "sim/Scalar.h"
 
+#include <tuple>
+
 namespace kiln::sim {
 
 template <typename T>
@@ -10,8 +12,43 @@ static Step executeMove(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
+/// 128 bits, or their two halves, from the same.
+static Step executeMoveWide(Warp &warp, const Op &op, LaneMask active) {
+  alignas(64) std::uint64_t high[kLanes];
+  std::memcpy(high, warp.lanes<std::uint64_t>(op.src[1]), sizeof(high));
+  blendLanes(warp.lanes<std::uint64_t>(op.dst),
+             warp.lanes<std::uint64_t>(op.src[0]), active);
+  blendLanes(warp.lanes<std::uint64_t>(op.dst2), high, active);
+  return Step::next;
+}
+
+/// The halves of a register of 128 bits, or of {a, b}.
+static std::pair<Reg, Reg> decodeHalves(Decoder &decoder,
+                                        const ptx::Instruction &instruction,
+                                        const ptx::Operand &operand) {
+  if (operand.kind != ptx::Operand::Kind::vector) {
+    Reg low = decoder.reg(operand, 16);
+    if (low.bytes != 16)
+      decoder.refuse(instruction, "a register of 128 bits is expected");
+    return {low, highHalf(low)};
+  }
+  std::vector<Reg> parts = decoder.vector(operand, 8);
+  if (parts.size() != 2)
+    decoder.refuse(instruction, "128 bits split into two parts of 64");
+  for (const Reg &part : parts)
+    expectWidth(decoder, instruction, part, 8);
+  return {parts[0], parts[1]};
+}
+
 static Step executeMovePred(Warp &warp, const Op &op, LaneMask active) {
   warp.setPred(op.pdst, active, warp.pred(op.psrc));
+  return Step::next;
+}
+
+static Step executeIsNonzero(Warp &warp, const Op &op, LaneMask active) {
+  const std::uint32_t *from = warp.lanes<std::uint32_t>(op.src[0]);
+  warp.setPred(op.pdst, active,
+               testLanes([=](int lane) { return from[lane] != 0; }));
   return Step::next;
 }
 
@@ -86,13 +123,22 @@ static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   if (type == ptx::ScalarType::pred) {
     op.pdst = decoder.pred(to);
+    if (from.kind == Kind::special) { // %is_explicit_cluster
+      op.src[0] = decoder.reg(from, 4);
+      op.handler = executeIsNonzero;
+      return;
+    }
     op.psrc = decoder.pred(from);
     op.handler = executeMovePred;
     return;
   }
   int bytes = ptx::sizeBytes(type);
-  if (bytes > 8)
-    decoder.refuse(instruction, "values of 128 bits are not known here");
+  if (bytes == 16) {
+    std::tie(op.dst, op.dst2) = decodeHalves(decoder, instruction, to);
+    std::tie(op.src[0], op.src[1]) = decodeHalves(decoder, instruction, from);
+    op.handler = executeMoveWide;
+    return;
+  }
   bool isWide = bytes == 8;
   if (to.kind == Kind::vector && from.kind == Kind::vector)
     decoder.refuse(instruction, "one of its operands must be a single value");
@@ -125,7 +171,7 @@ static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> scalarMoveInstructions() {
   return {{"mov", decodeMove, "scalar",
-           "pred and 8 to 64 bits, parts {a, b} and {a, b, c, d}, addresses, "
+           "pred and 8 to 128 bits, parts {a, b} and {a, b, c, d}, addresses, "
            "special registers"}};
 }
 

@@ -1,10 +1,14 @@
 // SimDevice: the simulator behind the device interface.
+#include "kiln/assemble.h"
 #include "kiln/sim.h"
-#include "sim/Machine.h"
+#include "sim/Residency.h"
+#include "sim/SymbolLayout.h"
 #include "sim/TensorMapImage.h"
 #include "support/Error.h"
 #include "support/Hash.h"
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 
@@ -24,7 +28,11 @@ struct Allocation {
 class SimDevice : public Device {
 public:
   explicit SimDevice(const SimOptions &options)
-      : options_(options), memory_(std::make_shared<sim::GlobalMemory>()) {}
+      : options_(options), memory_(std::make_shared<sim::GlobalMemory>()) {
+    for (const auto *list : {&options.allow, &options.warn})
+      for (const std::string &id : *list)
+        explain(id); // throws where there is none
+  }
 
   std::string name() const override {
     return fmt::format("sim ({})", options_.device.name);
@@ -39,6 +47,9 @@ public:
     std::memset(region.data.get(), 0xff, bytes);
     return Buffer(region.base, bytes,
                   std::make_shared<Allocation>(memory_, region.base));
+  }
+  void set_name(const Buffer &buffer, std::string_view name) override {
+    locate(buffer, 0, "set_name").name = name;
   }
   void copy_in(const Buffer &to, const void *from, std::size_t bytes,
                const Stream &) override {
@@ -95,23 +106,30 @@ private:
                 memory_->describe(buffer.address()));
     return *region;
   }
-  const ptx::Module &parse(std::string_view text);
+  /// A module and its variables, which keep their values between launches.
+  struct Loaded {
+    Loaded(sim::GlobalMemory &memory, const std::string &text)
+        : module(ptx::parse(text)), variables(memory, module) {}
+    ptx::Module module;
+    sim::ModuleVariables variables;
+  };
+  const Loaded &load(std::string_view text);
 
   SimOptions options_;
   std::shared_ptr<sim::GlobalMemory> memory_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<ptx::Module>> modules_; ///< by hash
+  std::map<std::string, std::unique_ptr<Loaded>> modules_; ///< by hash
 };
 
 } // namespace
 
-const ptx::Module &SimDevice::parse(std::string_view text) {
+const SimDevice::Loaded &SimDevice::load(std::string_view text) {
   std::string key = hashHex(text);
   std::lock_guard lock(mutex_);
-  auto &module = modules_[key];
-  if (!module)
-    module = std::make_unique<ptx::Module>(ptx::parse(std::string(text)));
-  return *module;
+  auto &loaded = modules_[key];
+  if (!loaded)
+    loaded = std::make_unique<Loaded>(*memory_, std::string(text));
+  return *loaded;
 }
 
 /// The entry that is meant, or why none is.
@@ -169,30 +187,66 @@ packParameters(const ptx::Function &entry,
   return bytes;
 }
 
-/// Registers per thread that setmaxnreg starts from, as ptxas would give them;
-/// 0 where it would ignore setmaxnreg.
-static int registersAtEntry(const ptx::Function &entry,
-                            const DeviceDescription &device) {
+namespace {
+struct EntryRegisters {
+  int count = 0; ///< per thread; 0: nobody says
+  const char *from = "";
+};
+} // namespace
+
+/// As ptxas gives them, where one is found and takes the PTX.
+static int registersByPtxas(const LaunchDescription &description,
+                            const ptx::Module &module,
+                            const ptx::Function &entry) {
+  AssembleOptions options;
+  options.target = module.target;
+  try {
+    if (find_ptxas(options))
+      return assemble(description.ptx, entry.name, options).resources.registers;
+  } catch (const Error &) {
+    // What ptxas says against the PTX is not the simulator's to tell.
+  }
+  return 0;
+}
+
+/// Registers per thread that setmaxnreg starts from; none where ptxas would
+/// ignore it.
+static EntryRegisters registersAtEntry(const LaunchDescription &description,
+                                       const ptx::Module &module,
+                                       const ptx::Function &entry,
+                                       const SimOptions &options) {
+  if (options.registers_at_entry)
+    return {options.registers_at_entry, "the launch"};
   auto find = [&](const char *name) -> int {
     auto found = entry.directives.find(name);
     return found == entry.directives.end() || found->second.empty()
                ? 0
                : found->second[0];
   };
+  const char *threadsFrom = find("reqntid")   ? "reqntid"
+                            : find("maxntid") ? "maxntid"
+                                              : nullptr;
+  bool isMoving = std::any_of(entry.body.begin(), entry.body.end(),
+                              [](const ptx::Instruction &instruction) {
+                                return instruction.opcode == "setmaxnreg";
+                              });
+  if (!find("maxnreg") && !threadsFrom)
+    return {};
+  // Assembling takes longer than many a launch: only where it matters.
+  if (isMoving || options.co_resident)
+    if (int count = registersByPtxas(description, module, entry))
+      return {count, "ptxas"};
   if (int most = find("maxnreg"))
-    return most;
+    return {most, ".maxnreg"};
   int threads = 1;
-  for (const char *name : {"reqntid", "maxntid"}) {
-    auto found = entry.directives.find(name);
-    if (found == entry.directives.end())
-      continue;
-    for (int axis : found->second)
-      threads *= axis;
-    int ctas = std::max(find("minnctapersm"), 1);
-    int registers = device.registers_per_sm / ctas / threads / 8 * 8;
-    return std::min(registers, device.max_registers_per_thread / 8 * 8);
-  }
-  return 0;
+  for (int axis : entry.directives.at(threadsFrom))
+    threads *= axis;
+  int ctas = std::max(find("minnctapersm"), 1);
+  int registers = options.device.registers_per_sm / ctas / threads / 8 * 8;
+  bool isRequired = std::string_view(threadsFrom) == "reqntid";
+  return {std::min(registers, options.device.max_registers_per_thread / 8 * 8),
+          isRequired ? ".reqntid and .minnctapersm"
+                     : ".maxntid and .minnctapersm"};
 }
 
 /// Refuse a grid whose CTAs wait for each other and cannot all be there.
@@ -203,25 +257,21 @@ static void checkCoResident(const ptx::Function &entry,
   auto count = [](const sim::Dim3 &size) {
     return std::uint64_t(size[0]) * size[1] * size[2];
   };
-  auto smemBytes = static_cast<int>(staticSmemBytes + config.dynamicSmemBytes) +
-                   device.reserved_smem_per_cta_bytes;
-  int perSm = std::min(
-      {device.max_ctas_per_sm,
-       device.max_threads_per_sm / static_cast<int>(count(config.block)),
-       device.smem_per_sm_bytes / smemBytes});
-  std::uint64_t slots = std::uint64_t(device.sms) * std::max(perSm, 0);
-  if (count(config.grid) > slots)
-    userError(
-        "the {} CTAs of {} wait for one another, and {} holds {} at once: "
-        "{} on each of {} SMs, with {} threads and {} bytes of shared "
-        "memory each; launch at most so many",
-        count(config.grid), entry.name, device.name, slots, perSm, device.sms,
-        count(config.block), smemBytes);
+  sim::Residency residency = sim::residencyOf(config, staticSmemBytes);
+  if (count(config.grid) <= residency.ctas)
+    return;
+  userError("the {} CTAs of {} wait for one another, and {} holds {} at once: "
+            "{} on each of {} SMs, limited by {}, with {} threads, {} bytes of "
+            "shared memory and {} registers per thread; launch at most so many",
+            count(config.grid), entry.name, device.name, residency.ctas,
+            residency.perSm, device.sms, residency.limit, count(config.block),
+            residency.smemBytes, config.registersAtEntry);
 }
 
 LaunchResult SimDevice::launch(const LaunchDescription &description,
                                const Stream &) {
-  const ptx::Module &module = parse(description.ptx);
+  const Loaded &loaded = load(description.ptx);
+  const ptx::Module &module = loaded.module;
   const ptx::Function &entry = findEntry(module, description.name);
   sim::LaunchConfig config;
   config.grid = description.grid;
@@ -269,16 +319,25 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   config.hasChecks = options_.checks;
   config.threads = options_.threads;
   config.maxInstructions = options_.max_instructions;
-  config.registersAtEntry = options_.registers_at_entry
-                                ? options_.registers_at_entry
-                                : registersAtEntry(entry, options_.device);
+  EntryRegisters registers =
+      registersAtEntry(description, module, entry, options_);
+  config.registersAtEntry = registers.count;
+  config.allow = options_.allow;
+  config.warn = options_.warn;
+  config.hasStats = options_.stats;
+  config.hasTimeline = options_.timeline;
+  config.progress = options_.progress;
+  config.cancel = options_.cancel;
   config.print = options_.print;
-  sim::Machine machine(*memory_, module, entry, config);
+  sim::Machine machine(*memory_, module, entry, config, &loaded.variables);
   if (options_.co_resident)
     checkCoResident(entry, config, machine.staticSharedBytes());
   if (options_.check_only)
     return {};
-  return machine.run();
+  LaunchResult result = machine.run();
+  result.registers = registers.count;
+  result.registers_from = registers.from;
+  return result;
 }
 
 std::shared_ptr<Device> open_sim(const SimOptions &options) {
@@ -298,6 +357,11 @@ std::shared_ptr<Device> open_device(std::string_view id,
       ordinal >= 0)
     return open_cuda(ordinal);
   userError("'{}' is no device; use auto, sim, cuda or cuda:N", id);
+}
+
+std::array<std::byte, 128> sim_tensor_map(const TensorMap &map) {
+  check(map, "tensor map");
+  return std::bit_cast<std::array<std::byte, 128>>(sim::encode(map));
 }
 
 SimOrder parse_sim_order(std::string_view text) {

@@ -2,6 +2,7 @@
 #include "sim/TensorMapImage.h"
 
 #include <cstring>
+#include <iterator>
 
 namespace kiln::sim {
 
@@ -65,6 +66,80 @@ std::optional<TensorMap> decode(const std::uint8_t *bytes) {
       map.strides_bytes.push_back(image.strides[i]);
   }
   return map;
+}
+
+/// PTX's numbers of element types; nothing where we have no such type.
+static std::optional<Type> elementType(std::uint64_t number) {
+  static constexpr Type kTypes[] = {
+      Type::u8,   Type::u16,  Type::u32, Type::i32, Type::u64,
+      Type::i64,  Type::f16,  Type::f32, Type::f32, Type::f64,
+      Type::bf16, Type::tf32, Type::tf32};
+  if (number >= std::size(kTypes))
+    return std::nullopt;
+  return kTypes[number];
+}
+
+/// Put `value` into a table by PTX's number for it.
+template <std::size_t N>
+static bool putCode(std::uint8_t &field, const std::uint8_t (&codes)[N],
+                    std::uint64_t value) {
+  if (value >= N)
+    return false;
+  field = codes[value];
+  return true;
+}
+
+template <typename T, std::size_t N>
+static bool putElement(T (&fields)[N], std::uint64_t index,
+                       std::uint64_t value) {
+  if (index >= N)
+    return false;
+  fields[index] = static_cast<T>(value);
+  return fields[index] == value;
+}
+
+static bool put(Image &image, TensorMapField field, std::uint64_t index,
+                std::uint64_t value) {
+  switch (field) {
+  case TensorMapField::globalAddress:
+    image.address = value;
+    return true;
+  case TensorMapField::rank: // counted from zero
+    image.rank = static_cast<std::uint8_t>(value + 1);
+    return value < 5;
+  case TensorMapField::boxDim:
+    return putElement(image.box, index, value);
+  case TensorMapField::globalDim:
+    return putElement(image.dims, index, value);
+  case TensorMapField::globalStride:
+    return putElement(image.strides, index, value);
+  case TensorMapField::elementStride:
+    return putElement(image.elementStrides, index, value);
+  case TensorMapField::elemtype:
+    if (auto type = elementType(value))
+      image.type = static_cast<std::uint8_t>(*type);
+    return elementType(value).has_value();
+  case TensorMapField::interleaveLayout:
+    return putCode(image.interleave, {0, 16, 32}, value);
+  case TensorMapField::swizzleMode:
+    return putCode(image.swizzle, {0, 32, 64, 128}, value);
+  case TensorMapField::fillMode:
+    return putCode(image.oob, {0, 1}, value);
+  }
+  return false;
+}
+
+bool replace(std::uint8_t *bytes, TensorMapField field, std::uint64_t index,
+             std::uint64_t value) {
+  Image image, zeros{};
+  std::memcpy(&image, bytes, sizeof(image));
+  if (image.magic != kMagic && std::memcmp(&image, &zeros, sizeof(image)) != 0)
+    return false;
+  image.magic = kMagic;
+  if (!put(image, field, index, value))
+    return false;
+  std::memcpy(bytes, &image, sizeof(image));
+  return true;
 }
 
 } // namespace kiln::sim

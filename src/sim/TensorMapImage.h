@@ -18,4 +18,23 @@ std::array<std::uint8_t, kTensorMapBytes> encode(const TensorMap &map);
 /// Nothing where the bytes are no tensor map.
 std::optional<TensorMap> decode(const std::uint8_t *bytes);
 
+/// The fields that tensormap.replace names.
+enum class TensorMapField : std::uint8_t {
+  globalAddress,
+  rank,
+  boxDim,
+  globalDim,
+  globalStride,
+  elementStride,
+  elemtype,
+  interleaveLayout,
+  swizzleMode,
+  fillMode,
+};
+/// Change one field of a map, or of zeros that are to become one, as PTX
+/// encodes its values. False where the bytes are neither, or there is no such
+/// value or index.
+bool replace(std::uint8_t *bytes, TensorMapField field, std::uint64_t index,
+             std::uint64_t value);
+
 } // namespace kiln::sim

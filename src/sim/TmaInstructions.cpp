@@ -27,8 +27,14 @@ struct Box {
   TensorMap map;
   std::array<std::int64_t, 5> start{};
   int elementBytes = 1;
-  std::uint32_t bytes = 0;
+  std::uint32_t bytes = 0; ///< copied, and counted by the mbarrier
+  /// From row to row of the tile: a row as wide as the swizzle, however narrow
+  /// the box.
+  std::uint32_t pitch = 0;
+  std::uint32_t tileBytes = 0; ///< from the first byte of the tile to its last
   std::optional<Reduction> reduction;
+
+  std::uint32_t rowBytes() const { return map.box[0] * elementBytes; }
 };
 } // namespace
 
@@ -38,13 +44,12 @@ template <typename Row> static void forEachRow(const Box &box, Row &&row) {
   std::size_t rank = box.map.box.size();
   std::array<std::uint32_t, 5> index{};
   std::uint32_t offset = 0;
-  std::uint32_t rowBytes = box.map.box[0] * box.elementBytes;
   for (;;) {
     std::array<std::int64_t, 5> at = box.start;
     for (std::size_t i = 1; i < rank; ++i)
       at[i] += std::int64_t(index[i]) * box.map.element_strides[i];
     row(offset, at);
-    offset += rowBytes;
+    offset += box.pitch;
     std::size_t axis = 1;
     for (; axis < rank; ++axis) {
       if (++index[axis] < box.map.box[axis])
@@ -91,29 +96,16 @@ static bool gatherRow(Machine &machine, const Box &box,
     return true;
   auto width = static_cast<std::int64_t>(box.map.box[0]);
   auto limit = static_cast<std::int64_t>(box.map.dims[0]);
-  std::int64_t stride = box.map.element_strides[0];
+  std::int64_t first = std::max<std::int64_t>(0, -at[0]);
+  std::int64_t last = std::min(width, limit - at[0]);
+  if (first >= last)
+    return true;
   int size = box.elementBytes;
   Region *region = machine.memory().find(address);
-  bool isWritten = true;
-  if (stride == 1) {
-    std::int64_t first = std::max<std::int64_t>(0, -at[0]);
-    std::int64_t last = std::min(width, limit - at[0]);
-    if (first >= last)
-      return true;
-    std::uint64_t begin = address + (at[0] + first) * size;
-    std::size_t bytes = static_cast<std::size_t>((last - first) * size);
-    std::memcpy(row.data() + first * size, region->at(begin), bytes);
-    return region->valid.all(begin - region->base, bytes);
-  }
-  for (std::int64_t i = 0; i < width; ++i) {
-    std::int64_t x = at[0] + i * stride;
-    if (x < 0 || x >= limit)
-      continue;
-    std::uint64_t begin = address + x * size;
-    std::memcpy(row.data() + i * size, region->at(begin), size);
-    isWritten &= region->valid.all(begin - region->base, size);
-  }
-  return isWritten;
+  std::uint64_t begin = address + (at[0] + first) * size;
+  std::size_t bytes = static_cast<std::size_t>((last - first) * size);
+  std::memcpy(row.data() + first * size, region->at(begin), bytes);
+  return region->valid.all(begin - region->base, bytes);
 }
 
 /// Write one row of a box to the tensor, leaving out what lies outside, or
@@ -126,7 +118,7 @@ static void scatterRow(Machine &machine, const Box &box,
     return;
   Region *region = machine.memory().find(address);
   for (std::uint32_t i = 0; i < box.map.box[0]; ++i) {
-    std::int64_t x = at[0] + std::int64_t(i) * box.map.element_strides[0];
+    std::int64_t x = at[0] + std::int64_t(i);
     if (x < 0 || x >= static_cast<std::int64_t>(box.map.dims[0]))
       continue;
     std::uint64_t begin = address + x * box.elementBytes;
@@ -154,7 +146,7 @@ static void forEachChunk(std::uint32_t address, std::size_t bytes,
 
 static void loadBox(Machine &machine, const Box &box, Cta &cta,
                     std::uint32_t destination) {
-  std::vector<std::uint8_t> row(box.map.box[0] * box.elementBytes);
+  std::vector<std::uint8_t> row(box.rowBytes());
   forEachRow(box, [&](std::uint32_t offset,
                       const std::array<std::int64_t, 5> &at) {
     bool isWritten = gatherRow(machine, box, at, row);
@@ -168,13 +160,12 @@ static void loadBox(Machine &machine, const Box &box, Cta &cta,
   });
 }
 
-/// The box as it lies in shared memory, its rows one after another.
+/// The box as it lies in shared memory, without the swizzle.
 static void readTile(const Box &box, const Cta &cta, std::uint32_t source,
                      std::vector<std::uint8_t> &tile) {
-  tile.resize(box.bytes);
-  std::size_t rowBytes = box.map.box[0] * box.elementBytes;
-  for (std::size_t offset = 0; offset < tile.size(); offset += rowBytes)
-    forEachChunk(source + static_cast<std::uint32_t>(offset), rowBytes,
+  tile.resize(box.tileBytes);
+  for (std::size_t offset = 0; offset < tile.size(); offset += box.pitch)
+    forEachChunk(source + static_cast<std::uint32_t>(offset), box.rowBytes(),
                  box.map.swizzle,
                  [&](std::uint32_t from, std::size_t to, std::size_t bytes) {
                    std::memcpy(tile.data() + offset + to,
@@ -215,7 +206,7 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
     machine.fault("tensor-map", warp, op, bit,
                   "the bytes at the tensor map's address are no tensor map");
   // A box spans what it takes every n-th element of; the innermost dimension
-  // has no stride.
+  // has no stride, whatever the map says.
   for (std::size_t i = 1; i < map->box.size(); ++i)
     map->box[i] =
         (map->box[i] + map->element_strides[i] - 1) / map->element_strides[i];
@@ -243,6 +234,10 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
                                 "{}; the hardware traps on negative ones",
                                 box.start[i], i));
   }
+  box.pitch = map->swizzle == Swizzle::none
+                  ? box.rowBytes()
+                  : static_cast<std::uint32_t>(map->swizzle);
+  box.tileBytes = box.bytes / box.rowBytes() * box.pitch;
   if (box.start[0] * box.elementBytes % 16 != 0)
     machine.fault("tma-coordinate", warp, op, bit,
                   fmt::format("the innermost coordinate {} is {} bytes into a "
@@ -259,19 +254,55 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   return box;
 }
 
+/// Tell the order which bytes of the tensor a box reads or writes.
+static void touchTensor(HappensBefore &order, Access &access, const Box &box) {
+  auto limit = static_cast<std::int64_t>(box.map.dims[0]);
+  std::int64_t stride = box.map.element_strides[0];
+  std::int64_t width = box.map.box[0];
+  forEachRow(box, [&](std::uint32_t, const std::array<std::int64_t, 5> &at) {
+    std::uint64_t address;
+    if (!isRowInside(box, at, address))
+      return;
+    std::int64_t run = stride == 1 ? width : 1;
+    for (std::int64_t i = 0; i < width; i += run) {
+      std::int64_t first = std::max<std::int64_t>(0, at[0] + i * stride);
+      std::int64_t last = std::min(limit, at[0] + i * stride + run);
+      if (first < last)
+        order.touchGlobal(access, address + first * box.elementBytes,
+                          static_cast<std::size_t>(last - first) *
+                              box.elementBytes);
+    }
+  });
+}
+
 static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
   Cluster &cluster = warp.cta().cluster();
   forEachLane(active, [&](int lane) {
     Box box = readBox(warp, op, copy, lane);
     SharedRange destination =
-        sharedRange(warp, op, copy.destination, box.bytes, 128, lane);
+        sharedRange(warp, op, copy.destination, box.tileBytes, 128, lane);
     SharedRange barrier = sharedRange(warp, op, copy.barrier, 8, 8, lane);
     std::uint32_t mask =
         multicastMask(warp, op, copy.mask, *destination.owner, lane);
+    HappensBefore *order = warp.order();
+    if (order && mask) {
+      Cta &first = copy.mask.isValid() ? cluster.cta(std::countr_zero(mask))
+                                       : *barrier.owner;
+      Access read =
+          copyOnBarrier(warp, op, lane, first, barrier.address, false);
+      touchTensor(*order, read, box);
+    }
     forEachCta(cluster, mask, [&](Cta &target) {
       Cta &signalled = copy.mask.isValid() ? target : *barrier.owner;
-      checkNotRead(warp, op, lane, target, destination.address, box.bytes);
+      if (order) {
+        order->use(warp, op, lane, signalled, barrier.address);
+        Access write =
+            copyOnBarrier(warp, op, lane, signalled, barrier.address, true);
+        order->touchShared(write, target,
+                           destination.address - kFirstSharedAddress,
+                           box.tileBytes);
+      }
       cluster.enqueue(
           [&warp, &op, lane, box, &target, &signalled, destination, barrier] {
             loadBox(warp.machine(), box, target, destination.address);
@@ -287,7 +318,20 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     Box box = readBox(warp, op, copy, lane);
     SharedRange source =
-        sharedRange(warp, op, copy.source, box.bytes, 128, lane);
+        sharedRange(warp, op, copy.source, box.tileBytes, 128, lane);
+    if (HappensBefore *order = warp.order()) {
+      std::uint32_t time = ++warp.clock.now;
+      Access read =
+          order->issued(warp, op, lane, false, warp.clock.bulkReads, time);
+      order->touchShared(read, *source.owner,
+                         source.address - kFirstSharedAddress, box.tileBytes);
+      Access write =
+          order->issued(warp, op, lane, true, warp.clock.bulkWrites, time);
+      if (box.reduction)
+        write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
+                                                    << Record::kScopeShift;
+      touchTensor(*order, write, box);
+    }
     auto tile = std::make_shared<std::vector<std::uint8_t>>();
     warp.bulk[lane].open.push_back(enqueueStore(
         warp.cta().cluster(),
@@ -367,6 +411,10 @@ std::vector<Instruction> tmaInstructions() {
       {"prefetch", decodePrefetch, "tma", "every form; no effect"},
       {"prefetchu", decodePrefetch, "tma", "no effect"},
       {"createpolicy", decodePrefetch, "tma", "no effect"},
+      {"applypriority", decodePrefetch, "tma", "no effect"},
+      {"discard", decodePrefetch, "tma", "no effect"},
+      {"tensormap", decodeTensorMap, "tma",
+       "replace of every field of tiled maps; cp_fenceproxy"},
   };
 }
 

@@ -1,6 +1,9 @@
 // Warp: groups of lanes, their branches and their meetings.
 #include "sim/Warp.h"
-#include "sim/Machine.h"
+#include "sim/Access.h"
+#include "sim/Event.h"
+#include "sim/Observer.h"
+#include "sim/SpinLoop.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -24,11 +27,18 @@ Warp::Warp(Cta &cta, int index, const Code &code)
     poison(initial.reg) = 0;
   }
   groups_.push_back({.pc = 0, .lanes = live_});
+  if (HappensBefore *order = this->order()) {
+    groups_.back().strand = Strand(live_);
+    order->begin(*this);
+  }
   registers = cta.machine().config().registersAtEntry;
-  local.assign(std::size_t(code.localBytes) * kLanes, 0);
+  growLocal(code.functions.front().localBytes);
+  fillLocalAddresses(code.functions.front(), 0, kAllLanes);
 }
 
 Machine &Warp::machine() { return cta_.machine(); }
+
+HappensBefore *Warp::order() { return cta_.cluster().order(); }
 
 void Warp::branch(LaneMask taken, int target, int reconverge) {
   Group &group = *current_;
@@ -44,8 +54,11 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
   auto meeting = group.meeting;
   if (reconverge >= 0)
     meeting = std::make_shared<Meeting>(
-        Meeting{reconverge, group.lanes, 0, group.meeting});
-  Group other{.pc = target, .lanes = taken, .meeting = meeting};
+        Meeting{reconverge, group.lanes, 0, group.meeting, group.frame});
+  Group other{
+      .pc = target, .lanes = taken, .meeting = meeting, .frame = group.frame};
+  if (order())
+    other.strand = group.strand.split(taken, clock);
   group.lanes = rest;
   group.meeting = meeting;
   ++group.pc;
@@ -56,6 +69,7 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
 void Warp::exit(LaneMask lanes) {
   live_ &= ~lanes;
   current_->lanes &= ~lanes;
+  current_->strand.drop(lanes);
   // Nobody waits for those who have left.
   for (Group &group : groups_)
     for (auto meeting = group.meeting; meeting; meeting = meeting->outer)
@@ -63,55 +77,72 @@ void Warp::exit(LaneMask lanes) {
   cta_.cluster().notify();
 }
 
+Group Warp::join(std::shared_ptr<Meeting> meeting) {
+  Group joined{.pc = meeting->pc,
+               .lanes = meeting->arrived,
+               .meeting = meeting->outer,
+               .frame = meeting->frame};
+  auto isHere = [&](const Group &group) {
+    return group.isParked && group.meeting == meeting;
+  };
+  for (Group &group : groups_) {
+    if (!isHere(group) || !order())
+      continue;
+    if (joined.strand.lanes())
+      joined.strand.meet(std::move(group.strand), clock);
+    else
+      joined.strand = std::move(group.strand);
+  }
+  std::erase_if(groups_, isHere);
+  return joined;
+}
+
 /// Drop empty groups and join those whose meeting is complete.
 void Warp::settle() {
   std::erase_if(groups_, [](const Group &group) { return group.lanes == 0; });
   // Groups that wait for each other's lanes at one instruction become one.
-  for (std::size_t i = 0; i < groups_.size(); ++i)
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    bool isJoined = false;
     for (std::size_t j = groups_.size(); j-- > i + 1;) {
       Group &first = groups_[i], &second = groups_[j];
       if (first.wait.kind != WaitReason::Kind::lanes ||
           second.wait.kind != WaitReason::Kind::lanes ||
-          first.pc != second.pc || first.meeting != second.meeting)
+          first.pc != second.pc || first.meeting != second.meeting ||
+          first.frame != second.frame)
         continue;
       first.lanes |= second.lanes;
+      if (order())
+        first.strand.meet(std::move(second.strand), clock);
       first.blockedEpoch = 0;
+      isJoined = true;
       groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(j));
     }
+    if (isJoined)
+      groups_[i].wait = {};
+  }
   for (bool changed = true; changed;) {
     changed = false;
     for (Group &group : groups_) {
       if (!group.isParked || group.meeting->arrived != group.meeting->expected)
         continue;
-      auto meeting = group.meeting;
-      Group joined{.pc = meeting->pc,
-                   .lanes = meeting->arrived,
-                   .meeting = meeting->outer};
-      std::erase_if(groups_, [&](const Group &other) {
-        return other.isParked && other.meeting == meeting;
-      });
-      groups_.push_back(std::move(joined));
+      groups_.push_back(join(group.meeting));
       changed = true;
       break;
     }
   }
+  isBroken_ = isBroken_ && groups_.size() > 1;
 }
 
-bool Warp::breakMeeting() {
+bool Warp::breakMeeting(std::uint64_t patience) {
   for (Group &group : groups_) {
-    if (!group.isParked)
+    if (!group.isParked || instructions - group.parkedAt < patience)
       continue;
+    isBroken_ = true;
     auto meeting = group.meeting;
-    Group freed{.pc = meeting->pc,
-                .lanes = meeting->arrived,
-                .meeting = meeting->outer};
+    groups_.push_back(join(meeting));
     // Those still on their way meet among themselves.
     meeting->expected &= ~meeting->arrived;
     meeting->arrived = 0;
-    std::erase_if(groups_, [&](const Group &other) {
-      return other.isParked && other.meeting == meeting;
-    });
-    groups_.push_back(std::move(freed));
     return true;
   }
   return false;
@@ -122,7 +153,42 @@ void Warp::wake() {
     group.blockedEpoch = 0;
 }
 
-bool Warp::run(int limit) {
+void Warp::checkStrayLanes() {
+  for (const Group &group : groups_) {
+    const Op &op = code_.ops[group.pc];
+    if (!group.isParked && op.isAligned &&
+        group.wait.kind == WaitReason::Kind::lanes)
+      checkAligned(*this, op, group.lanes);
+  }
+}
+
+bool Warp::isSameRound(const SpinLoop &loop, int branch) {
+  Group &group = *current_;
+  auto hashOf = [&](LaneMask lanes) {
+    std::uint64_t state = lanes;
+    auto add = [&](std::uint64_t value) {
+      state = (state ^ value) * 0x9e3779b97f4a7c15;
+      state ^= state >> 29;
+    };
+    for (Pred pred : loop.predicates)
+      add(predicates_[pred.index] & lanes);
+    for (Reg reg : loop.registers)
+      forEachLane(lanes, [&](int lane) { add(read(reg, lane)); });
+    return state;
+  };
+  // Most loops get somewhere, which an effect or one lane can tell.
+  std::uint64_t ofFirst = hashOf(group.lanes & -group.lanes);
+  bool isSame = group.roundPc == branch && group.roundEffects == effects &&
+                group.roundOfFirstLane == ofFirst;
+  group.roundPc = branch;
+  group.roundEffects = effects;
+  group.roundOfFirstLane = ofFirst;
+  std::uint64_t before = group.roundState;
+  group.roundState = isSame ? hashOf(group.lanes) : 0;
+  return isSame && before == group.roundState;
+}
+
+Progress Warp::run(int limit) {
   std::uint64_t epoch = cta_.cluster().epoch;
   std::size_t count = groups_.size(), chosen = count;
   for (std::size_t i = 0; i < count; ++i) {
@@ -134,29 +200,34 @@ bool Warp::run(int limit) {
     break;
   }
   if (chosen == count)
-    return false;
+    return Progress::none;
   next_ = chosen;
   current_ = &groups_[chosen];
+  current_->isSpinning = false;
   const std::vector<Op> &ops = code_.ops;
   bool hasChecks = cta_.machine().config().hasChecks;
-  int executed = 0;
-  bool isLeaving = false;
-  for (; executed < limit && !isLeaving; ++executed) {
+  Observer *observer = cta_.cluster().observer.get();
+  bool isLeaving = false, isSpinning = false;
+  std::uint64_t first = instructions;
+  std::uint64_t last = first + static_cast<std::uint64_t>(limit);
+  // It waits still: nothing was done, by it or for it.
+  auto isStill = [&] {
+    return instructions == first && cta_.cluster().epoch == epoch;
+  };
+  for (; instructions < last && !isLeaving; ++instructions) {
     Group &group = *current_;
-    if (group.meeting && group.pc == group.meeting->pc) {
+    if (group.meeting && group.pc == group.meeting->pc &&
+        group.frame == group.meeting->frame) {
       group.meeting->arrived |= group.lanes;
       group.isParked = true;
-      break;
-    }
-    if (group.pc >= static_cast<int>(ops.size())) {
-      exit(group.lanes);
+      group.parkedAt = instructions;
       break;
     }
     const Op &op = ops[group.pc];
     LaneMask active = group.lanes;
     if (op.guard.isValid()) {
       if (hasChecks && (predPoison_[op.guard.index] & active))
-        cta_.machine().fault(
+        cta_.machine().error(
             "uninitialized-predicate", *this, op,
             predPoison_[op.guard.index] & active,
             "the predicate depends on bytes that nobody wrote");
@@ -166,53 +237,109 @@ bool Warp::run(int limit) {
         continue;
       }
     }
+    // Lanes that were let go on alone meet again where all are needed.
+    if (op.isAligned && isBroken_ && active == group.lanes && active != live_) {
+      group.wait = {WaitReason::Kind::lanes, live_ & ~active, live_};
+      group.blockedEpoch = epoch;
+      isSpinning = isStill();
+      break;
+    }
+    if (observer)
+      observer->before(*this, op, active);
     if (hasChecks && !wgmma.held.empty())
       checkHeld(op, active);
+    if (hasChecks && op.touchesAccumulator)
+      noteTouched(op);
     if (hasChecks && op.isArithmetic)
       joinPoison(op, active);
-    switch (op.handler(*this, op, active)) {
+    if (observer)
+      observer->checked(*this, op);
+    int pc = group.pc;
+    Step step = op.handler(*this, op, active);
+    if (observer)
+      observer->after(*this, op, active, step);
+    effects += !op.isQuiet && step != Step::blocked;
+    switch (step) {
     case Step::next:
       ++group.pc;
       break;
     case Step::jumped:
       // A split has made groups move in memory; begin anew with one of them.
       isLeaving = current_ == nullptr || current_->lanes == 0;
+      if (!isLeaving && op.spin && current_->pc == op.target &&
+          isSameRound(*op.spin, pc))
+        isLeaving = isSpinning = current_->isSpinning = true;
       break;
     case Step::blocked:
+      isSpinning = isStill();
       group.blockedEpoch = cta_.cluster().epoch;
       isLeaving = true;
       break;
     }
   }
-  instructions += executed;
   settle();
   if (!groups_.empty())
     next_ = (next_ + 1) % groups_.size();
-  return true; // it ran, or it arrived where its lanes meet
+  return isSpinning ? Progress::spun : Progress::moved;
+}
+
+void WgmmaQueue::hold(Held product) {
+  for (const auto *list : {&product.registers, &product.fragment})
+    for (std::uint32_t reg : *list) {
+      if (reg >= holders.size())
+        holders.resize(reg + 1);
+      ++holders[reg];
+    }
+  held.push_back(std::move(product));
+}
+
+void WgmmaQueue::release(std::uint64_t number) {
+  for (; !held.empty() && held.front().number < number; held.pop_front())
+    for (const auto *list : {&held.front().registers, &held.front().fragment})
+      for (std::uint32_t reg : *list)
+        --holders[reg];
+}
+
+void Warp::noteTouched(const Op &op) {
+  wgmma.touched.resize(code_.registerCount);
+  auto note = [&](const Reg &reg) {
+    if (reg.isValid())
+      wgmma.touched[reg.index] = {&op, wgmma.fences};
+  };
+  note(op.dst);
+  note(op.dst2);
+  for (const Reg &reg : op.src)
+    note(reg);
+  for (const Reg &reg : op.list)
+    note(reg);
 }
 
 void Warp::checkHeld(const Op &op, LaneMask active) {
-  auto check = [&](const Reg &reg) {
-    if (!reg.isValid())
+  auto isAmong = [](const std::vector<std::uint32_t> &list, const Reg &reg) {
+    return std::find(list.begin(), list.end(), reg.index) != list.end();
+  };
+  auto check = [&](const Reg &reg, bool isWritten) {
+    if (!reg.isValid() || !wgmma.isHeld(reg))
       return;
     for (const WgmmaQueue::Held &held : wgmma.held) {
-      if (std::find(held.registers.begin(), held.registers.end(), reg.index) ==
-          held.registers.end())
+      bool isAccumulator = isAmong(held.registers, reg);
+      if (!isAccumulator && !(isWritten && isAmong(held.fragment, reg)))
         continue;
       SourceLine line = machine().sourceLine(*held.op->origin);
-      machine().fault(
+      machine().error(
           "wgmma-register-in-flight", *this, op, active,
-          fmt::format("this touches an accumulator of the wgmma at {}:{}, "
-                      "which no wgmma.wait_group has covered",
-                      line.file, line.line));
+          fmt::format("this touches {} of the wgmma at {}:{}, which no "
+                      "wgmma.wait_group has covered",
+                      isAccumulator ? "an accumulator" : "operand A", line.file,
+                      line.line));
     }
   };
-  check(op.dst);
-  check(op.dst2);
+  check(op.dst, true);
+  check(op.dst2, true);
   for (const Reg &reg : op.src)
-    check(reg);
+    check(reg, false);
   for (const Reg &reg : op.list)
-    check(reg);
+    check(reg, op.isListWritten);
 }
 
 void Warp::joinPoison(const Op &op, LaneMask active) {

@@ -7,6 +7,7 @@
 // lane's work ends as it does on hardware (independent thread scheduling).
 #pragma once
 
+#include "sim/OrderStrand.h"
 #include "sim/Program.h"
 
 #include <array>
@@ -19,6 +20,7 @@
 namespace kiln::sim {
 
 class Cta;
+class HappensBefore;
 class Machine;
 
 /// What a group waits for; for the scheduler and for the deadlock report.
@@ -45,13 +47,32 @@ struct Pending;
 struct WgmmaQueue {
   std::uint64_t issued = 0;         ///< multiplications
   std::deque<std::uint64_t> groups; ///< per open group: issued at commit
-  /// Accumulators of products this warp has not waited for, oldest first.
+  /// Registers of products this warp has not waited for, oldest first.
   struct Held {
     std::uint64_t number;
     const Op *op;
     std::vector<std::uint32_t> registers; ///< Reg::index
+    std::vector<std::uint32_t> fragment;  ///< of A: may be read meanwhile
   };
   std::deque<Held> held;
+  /// By Reg::index: the last instruction that touched it, and how many
+  /// wgmma.fence there had been.
+  struct Touch {
+    const Op *op = nullptr;
+    std::uint32_t fences = 0;
+  };
+  std::vector<Touch> touched;
+  std::uint32_t fences = 0;
+  bool isFenced = false; ///< since the last wait
+  /// How many of them hold a register, by Reg::index.
+  std::vector<std::uint32_t> holders;
+
+  void hold(Held product);
+  /// Those before `number` have been waited for.
+  void release(std::uint64_t number);
+  bool isHeld(Reg reg) const {
+    return reg.index < holders.size() && holders[reg.index];
+  }
 };
 
 /// Groups of asynchronous copies of one thread, oldest first.
@@ -60,12 +81,27 @@ struct BulkGroups {
   std::deque<std::vector<std::shared_ptr<Pending>>> committed;
 };
 
-/// Two paths that will meet: at `pc`, all lanes of `expected`.
+/// A call that has not returned.
+struct Frame {
+  std::shared_ptr<Frame> caller; ///< null: the entry called
+  int function;                  ///< of Code::functions
+  const Op *call;
+  int returnTo;            ///< instruction
+  std::uint32_t localBase; ///< of its local memory
+  int depth;
+  /// What the function's registers held for an outer call of the same one;
+  /// empty where there is none.
+  std::vector<std::uint8_t> file;
+  std::vector<LaneMask> poison, predicates, predPoison;
+};
+
+/// Two paths that will meet: at `pc` of one call, all lanes of `expected`.
 struct Meeting {
   int pc;
   LaneMask expected;
   LaneMask arrived = 0;
   std::shared_ptr<Meeting> outer;
+  std::shared_ptr<Frame> frame;
 };
 
 /// Lanes that run together.
@@ -73,10 +109,28 @@ struct Group {
   int pc = 0;
   LaneMask lanes = 0;
   std::shared_ptr<Meeting> meeting; ///< innermost; null: none until exit
+  std::shared_ptr<Frame> frame;     ///< null: in the entry
   WaitReason wait;                  ///< kind none: runnable
   bool isParked = false;            ///< arrived at its meeting
   std::uint64_t blockedEpoch = 0;   ///< nothing has changed since it blocked
   bool hasTimedOut = false;         ///< its try_wait may say no now
+  Strand strand;                    ///< what its lanes know of the order
+  std::shared_ptr<SyncPoint> round; ///< of the barrier it waits at
+  std::uint64_t parkedAt = 0;       ///< Warp::instructions when it was parked
+  /// The round of a loop that it finished last: the branch, and a hash of what
+  /// decides about the next (SpinLoop).
+  int roundPc = -1;
+  std::uint64_t roundEffects = 0;     ///< Warp::effects then
+  std::uint64_t roundOfFirstLane = 0; ///< the hash for one lane
+  std::uint64_t roundState = 0;
+  bool isSpinning = false; ///< the last two rounds were the same
+};
+
+/// What came of a warp's turn.
+enum class Progress : std::uint8_t {
+  none,  ///< no group could run
+  spun,  ///< a loop went round, and nothing is different
+  moved, ///< it got further, or arrived where its lanes meet
 };
 
 class Warp {
@@ -119,6 +173,8 @@ public:
   Cta &cta() { return cta_; }
   const Cta &cta() const { return cta_; }
   Machine &machine();
+  /// The order of accesses; null where nothing is checked.
+  HappensBefore *order();
   int index() const { return index_; }
   /// The group that is executing; handlers of control instructions change it.
   Group &group() { return *current_; }
@@ -127,12 +183,15 @@ public:
   /// This lane's thread number in the CTA.
   int thread(int lane) const { return index_ * kLanes + lane; }
 
-  /// Run one group for at most `limit` instructions; false where none can run.
-  bool run(int limit);
+  /// Run one group for at most `limit` instructions.
+  Progress run(int limit);
   /// Make blocked groups look again.
   void wake();
-  /// Let one parked group go on without its partners; false where none is.
-  bool breakMeeting();
+  /// Let one parked group that has waited for `patience` instructions of the
+  /// warp go on without its partners; false where none is.
+  bool breakMeeting(std::uint64_t patience = 0);
+  /// End the launch where a group waits at an instruction for whole warps.
+  void checkStrayLanes();
   bool isDone() const { return live_ == 0; }
   std::vector<Group> &groups() { return groups_; }
 
@@ -142,19 +201,41 @@ public:
   void branch(LaneMask taken, int target, int reconverge);
   /// Lanes of the current group leave the kernel.
   void exit(LaneMask lanes);
+  /// The current group's call of a function, and its return from it.
+  void enter(int function, const Op &call);
+  void leave();
+  /// Where the local memory of the current group's function begins.
+  std::uint32_t localBase() const {
+    return current_->frame ? current_->frame->localBase : 0;
+  }
 
   std::uint64_t instructions = 0;  ///< executed so far
+  std::uint64_t effects = 0;       ///< those that others may have noticed
   int registers = 0;               ///< per thread, as setmaxnreg counts
   std::vector<std::uint8_t> local; ///< lanes' local memory, one after another
+  std::uint32_t localBytes = 0;    ///< of it per lane; grows with calls
   /// State that units keep per warp or per lane (committed groups and the
   /// like).
   std::uint32_t clusterGeneration = 0; ///< of the cluster barrier, at arrival
+  std::shared_ptr<SyncPoint> clusterRound; ///< likewise
+  WarpClock clock;
   WgmmaQueue wgmma;
   std::array<BulkGroups, kLanes> bulk;        ///< bulk copies, per thread
   std::array<BulkGroups, kLanes> asyncCopies; ///< cp.async, per thread
 
 private:
   void settle();
+  /// A group whose lanes have met.
+  Group join(std::shared_ptr<Meeting> meeting);
+  /// Remember the accumulators that `op` touches.
+  void noteTouched(const Op &op);
+  /// Make room for local memory up to `bytes` per lane.
+  void growLocal(std::uint32_t bytes);
+  /// Fill the registers that hold addresses in a function's frame.
+  void fillLocalAddresses(const FunctionCode &code, std::uint32_t base,
+                          LaneMask lanes);
+  /// A branch backwards was taken: is the round the same as the one before?
+  bool isSameRound(const SpinLoop &loop, int branch);
   /// End the launch where `op` touches an accumulator in flight.
   void checkHeld(const Op &op, LaneMask active);
   /// Results of an instruction are unwritten where a source is.
@@ -168,7 +249,8 @@ private:
   std::vector<Group> groups_;
   Group *current_ = nullptr;
   LaneMask live_ = 0;
-  std::size_t next_ = 0; ///< round robin
+  std::size_t next_ = 0;  ///< round robin
+  bool isBroken_ = false; ///< some lanes went on without their partners
 };
 
 } // namespace kiln::sim

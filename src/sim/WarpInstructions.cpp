@@ -292,7 +292,13 @@ static void decodeActiveMask(Decoder &decoder,
 }
 
 static Step executeWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
-  return hasAllMembers(warp, op.src[0], active) ? Step::next : Step::blocked;
+  if (!hasAllMembers(warp, op.src[0], active))
+    return Step::blocked;
+  if (warp.order())
+    forEachSet(warp, op.src[0], active, [&](LaneMask set, U32) {
+      warp.group().strand.syncLanes(set, warp.clock);
+    });
+  return Step::next;
 }
 
 void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,

@@ -5,6 +5,7 @@
 // done in the order they were issued; when, the order of the run decides, and
 // at the latest the wait that covers them.
 #include "sim/Access.h"
+#include "sim/Execute.h"
 #include "sim/MatrixProduct.h"
 #include "support/Error.h"
 
@@ -17,6 +18,7 @@ namespace {
 struct Product {
   ProductShape shape;
   Reg descriptorA, descriptorB;
+  std::vector<Reg> fragment; ///< A; empty: it is in shared memory
   std::vector<Reg> accumulator;
   Pred scaleD; ///< not valid: a constant
   bool isScaleDOne = true;
@@ -44,10 +46,53 @@ static std::array<Warp *, kWarpsPerGroup> groupOf(Warp &warp, const Op &op) {
 static std::uint64_t uniformValue(Warp &warp, const Op &op, const Reg &reg,
                                   LaneMask active) {
   if (warp.poison(reg) & active)
-    warp.machine().fault("uninitialized-descriptor", warp, op,
+    warp.machine().error("uninitialized-descriptor", warp, op,
                          warp.poison(reg) & active,
                          "a matrix descriptor depends on bytes nobody wrote");
   return warp.read(reg, firstLane(active));
+}
+
+/// The operands that lie in shared memory.
+static std::vector<OperandView> viewsOf(const Product &product,
+                                        std::uint64_t descriptorA,
+                                        std::uint64_t descriptorB) {
+  std::vector<OperandView> views = {
+      viewOf(descriptorB, product.shape, /*isA=*/false)};
+  if (product.fragment.empty())
+    views.push_back(viewOf(descriptorA, product.shape, /*isA=*/true));
+  return views;
+}
+
+/// End the launch where an operand is not in the CTA's shared memory.
+static void checkBounds(Warp &warp, const Op &op, const OperandView &view) {
+  std::size_t bytes = warp.cta().shared.size();
+  if (view.lastByte() <= bytes + kFirstSharedAddress &&
+      view.start >= kFirstSharedAddress)
+    return;
+  warp.machine().fault(
+      "out-of-bounds", warp, op, warp.live(),
+      fmt::format("operand {} reaches from shared address {} to {}; the CTA "
+                  "has {} bytes from address {} on",
+                  view.isA ? "A" : "B", view.start, view.lastByte(), bytes,
+                  kFirstSharedAddress));
+}
+
+/// One warp's rows of A; false where some byte of them was never written.
+static bool loadRows(Warp &warp, const Product &product,
+                     const OperandView *view, int firstRow, float *out) {
+  if (view) {
+    const Cta &cta = warp.cta();
+    return loadOperand(cta.shared, cta.sharedValid, *view, product.shape,
+                       firstRow, kWarpRows, out);
+  }
+  std::array<const std::uint32_t *, kFragmentRegisters> registers;
+  LaneMask unwritten = 0;
+  for (int i = 0; i < kFragmentRegisters; ++i) {
+    registers[i] = warp.lanes<std::uint32_t>(product.fragment[i]);
+    unwritten |= warp.poison(product.fragment[i]);
+  }
+  loadFragment(registers.data(), product.shape, out);
+  return unwritten == 0;
 }
 
 /// Do one multiplication: all four warps have issued it.
@@ -57,33 +102,25 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
   const auto &product = *static_cast<const Product *>(op.extra.get());
   Warp &first = *group[0];
   Cta &cta = first.cta();
-  OperandView a = viewOf(descriptorA, product.shape, /*isA=*/true);
-  OperandView b = viewOf(descriptorB, product.shape, /*isA=*/false);
-  for (const OperandView *view : {&a, &b}) {
-    if (view->lastByte() > cta.shared.size() + kFirstSharedAddress ||
-        view->start < kFirstSharedAddress)
-      first.machine().fault(
-          "out-of-bounds", first, op, first.live(),
-          fmt::format(
-              "operand {} reaches from shared address {} to {}; the CTA "
-              "has {} bytes from address {} on",
-              view == &a ? "A" : "B", view->start, view->lastByte(),
-              cta.shared.size(), kFirstSharedAddress));
-  }
+  std::vector<OperandView> views = viewsOf(product, descriptorA, descriptorB);
+  for (const OperandView &view : views)
+    checkBounds(first, op, view);
   std::vector<float> matrixB(std::size_t(product.shape.k) * product.shape.n);
-  bool isWritten = loadOperand(cta.shared, cta.sharedValid, b, product.shape, 0,
-                               product.shape.n, matrixB.data());
+  bool isWritten =
+      loadOperand(cta.shared, cta.sharedValid, views[0], product.shape, 0,
+                  product.shape.n, matrixB.data());
   for (int w = 0; w < kWarpsPerGroup; ++w) {
-    std::array<float, 16 * 32> matrixA;
-    bool isRowWritten = loadOperand(cta.shared, cta.sharedValid, a,
-                                    product.shape, 16 * w, 16, matrixA.data());
+    std::array<float, kWarpRows * 32> matrixA;
     Warp &warp = *group[w];
-    std::vector<float *> registers;
+    bool isRowWritten =
+        loadRows(warp, product, views.size() > 1 ? &views[1] : nullptr,
+                 kWarpRows * w, matrixA.data());
+    std::vector<std::uint32_t *> registers;
     bool isKnown =
         (isWritten && isRowWritten) || !warp.machine().config().hasChecks;
     LaneMask poison = isKnown ? 0 : kAllLanes;
     for (const Reg &reg : product.accumulator) {
-      registers.push_back(warp.lanes<float>(reg));
+      registers.push_back(warp.lanes<std::uint32_t>(reg));
       LaneMask &mask = warp.poison(reg);
       mask = isAdded ? mask | poison : poison;
     }
@@ -92,44 +129,69 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
   }
 }
 
-/// The 16-byte chunks of shared memory that a product reads.
-static std::vector<std::uint32_t> chunksOf(const Cta &cta,
-                                           const ProductShape &shape,
-                                           std::uint64_t descriptorA,
-                                           std::uint64_t descriptorB) {
-  std::vector<std::uint32_t> chunks;
-  for (bool isA : {true, false}) {
-    OperandView view = viewOf(isA ? descriptorA : descriptorB, shape, isA);
+/// Tell the order which shared memory a product reads: each warp must be
+/// ordered after what was written there, and the last one leaves the reads
+/// behind.
+static void noteReads(Warp &warp, const Op &op,
+                      const std::vector<OperandView> &views,
+                      std::uint64_t number, bool isLast) {
+  HappensBefore &order = *warp.order();
+  Cta &cta = warp.cta();
+  Component component =
+      cta.tensorCores[groupBase(warp) / kWarpsPerGroup].component;
+  Access read = order.issued(warp, op, 0, false, component,
+                             static_cast<std::uint32_t>(number + 1));
+  read.issuers = warp.live();
+  read.record.lanes = kAllLanes;
+  read.view = View::asyncShared;
+  read.isRecorded = isLast;
+  for (const OperandView &view : views) {
     int perChunk = 16 / view.elementBytes;
     int rowStep = view.isKMajor ? 1 : perChunk;
     int columnStep = view.isKMajor ? perChunk : 1;
     for (int row = 0; row < view.rows; row += rowStep)
       for (int k = 0; k < view.k; k += columnStep) {
-        std::uint32_t chunk = (view.address(row, k) - kFirstSharedAddress) / 16;
-        if (chunk < cta.readers.size())
-          chunks.push_back(chunk);
+        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
+        if (offset < cta.shared.size())
+          order.touch(read, cta.shadow, offset / Shadow::kCellBytes, 0xffff);
       }
   }
-  return chunks;
 }
 
-/// From now on, until somebody has waited for it, a product may read.
-static void beginReading(Cta &cta, TensorCoreQueue &queue, std::uint64_t number,
-                         const Op &op, std::vector<std::uint32_t> chunks) {
-  for (std::uint32_t chunk : chunks) {
-    ++cta.readers[chunk].count;
-    cta.readers[chunk].last = &op;
+/// Registers that were touched need a wgmma.fence before a product uses them,
+/// and the first product of a kernel needs one in any case.
+static void checkFence(Warp &warp, const Op &op, const Product &product,
+                       LaneMask active) {
+  const Op *touching = nullptr;
+  for (const auto *list : {&product.accumulator, &product.fragment})
+    for (const Reg &reg : *list) {
+      if (reg.index >= warp.wgmma.touched.size())
+        continue;
+      WgmmaQueue::Touch &touch = warp.wgmma.touched[reg.index];
+      if (touch.op && touch.fences == warp.wgmma.fences)
+        touching = touch.op;
+      touch = {};
+    }
+  bool isFirst = warp.wgmma.issued == 0;
+  if (!touching && (!isFirst || warp.wgmma.isFenced))
+    return;
+  bool isError = !warp.wgmma.isFenced;
+  const char *id = "wgmma-fence";
+  std::string why = "no wgmma.fence stands before the kernel's first wgmma";
+  if (touching)
+    why = fmt::format("a register of this wgmma is touched at {}, and no "
+                      "wgmma.fence stands between",
+                      warp.machine().placeOf(*touching));
+  if (!isError) {
+    id = "wgmma-fence-order";
+    why += "; the one before it does not count by the PTX text";
   }
-  queue.reading.push_back({number, std::move(chunks)});
-}
-
-/// Products up to `number` have been waited for.
-static void endReading(Cta &cta, TensorCoreQueue &queue, std::uint64_t number) {
-  while (!queue.reading.empty() && queue.reading.front().number <= number) {
-    for (std::uint32_t chunk : queue.reading.front().chunks)
-      --cta.readers[chunk].count;
-    queue.reading.pop_front();
-  }
+  Access access{.warp = &warp, .op = &op, .issuers = active};
+  Record earlier{};
+  if (touching)
+    earlier.op = static_cast<std::uint32_t>(touching - warp.code().ops.data());
+  if (!warp.order()->isTold(id, access, earlier))
+    warp.order()->tell(id, isError, access, earlier, why, {});
 }
 
 static Step issue(Warp &warp, const Op &op, LaneMask active) {
@@ -137,9 +199,13 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
   const auto &product = *static_cast<const Product *>(op.extra.get());
   auto group = groupOf(warp, op);
   Cta &cta = warp.cta();
+  if (warp.order())
+    checkFence(warp, op, product, active);
   std::uint64_t number = warp.wgmma.issued++;
   std::uint64_t descriptorA =
-      uniformValue(warp, op, product.descriptorA, active);
+      product.fragment.empty()
+          ? uniformValue(warp, op, product.descriptorA, active)
+          : 0;
   std::uint64_t descriptorB =
       uniformValue(warp, op, product.descriptorB, active);
   bool isAdded = product.scaleD.isValid()
@@ -147,10 +213,12 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
                      : product.isScaleDOne;
   bool hasChecks = warp.machine().config().hasChecks;
   if (hasChecks) {
-    std::vector<std::uint32_t> registers;
+    WgmmaQueue::Held held{number, &op, {}, {}};
     for (const Reg &reg : product.accumulator)
-      registers.push_back(reg.index);
-    warp.wgmma.held.push_back({number, &op, std::move(registers)});
+      held.registers.push_back(reg.index);
+    for (const Reg &reg : product.fragment)
+      held.fragment.push_back(reg.index);
+    warp.wgmma.hold(std::move(held));
   }
   TensorCoreQueue &queue = cta.tensorCores[groupBase(warp) / kWarpsPerGroup];
   if (number == queue.formed + queue.waiting.size())
@@ -161,7 +229,11 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
     warp.machine().fault("wgmma-mismatch", warp, op, active,
                          "the four warps of the warpgroup issue different "
                          "multiplications");
-  if (++entry.warps < kWarpsPerGroup)
+  bool isLast = ++entry.warps == kWarpsPerGroup;
+  if (warp.order())
+    noteReads(warp, op, viewsOf(product, descriptorA, descriptorB), number,
+              isLast);
+  if (!isLast)
     return Step::next;
   ++queue.formed;
   queue.waiting.pop_front();
@@ -169,9 +241,6 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
       [group, &op, descriptorA, descriptorB, isAdded] {
         multiply(group, op, descriptorA, descriptorB, isAdded);
       });
-  if (hasChecks)
-    beginReading(cta, queue, number, op,
-                 chunksOf(cta, product.shape, descriptorA, descriptorB));
   // In order: doing one does all before it.
   queue.inFlight.push_back({number, work});
   cta.cluster().enqueue([&queue, number] { queue.finish(number); });
@@ -189,6 +258,8 @@ void TensorCoreQueue::finish(std::uint64_t number) {
 
 static Step fence(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
+  ++warp.wgmma.fences;
+  warp.wgmma.isFenced = true;
   return Step::next;
 }
 
@@ -212,48 +283,79 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
     return Step::blocked;
   }
   warp.group().wait = {};
+  warp.wgmma.isFenced = false;
   if (issued) {
     queue.finish(issued - 1);
-    endReading(warp.cta(), queue, issued - 1);
-    auto &held = warp.wgmma.held;
-    while (!held.empty() && held.front().number < issued)
-      held.pop_front();
+    if (warp.order())
+      warp.group().strand.complete(
+          queue.component, {.all = static_cast<std::uint32_t>(issued)}, active);
+    warp.wgmma.release(issued);
   }
   groups.erase(groups.begin(),
                groups.end() - static_cast<std::ptrdiff_t>(keep));
   return Step::next;
 }
 
+/// An immediate that is 1 or -1.
+static int decodeScale(Decoder &decoder, const ptx::Instruction &instruction,
+                       std::size_t index) {
+  auto scale = static_cast<std::int64_t>(instruction.operands.at(index).bits);
+  if (instruction.operands[index].kind != ptx::Operand::Kind::immediate ||
+      (scale != 1 && scale != -1))
+    decoder.refuse(instruction, "imm-scale is 1 or -1");
+  return static_cast<int>(scale);
+}
+
+/// d, a, b-desc, scale-d; for floats imm-scale-a and imm-scale-b; for 16 bits
+/// imm-trans-a, unless A is in registers, and imm-trans-b.
 static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
   Product product;
+  ProductShape &shape = product.shape;
   std::string why;
-  if (!parseShape(instruction.modifiers, product.shape, why))
+  if (!parseShape(instruction.modifiers, shape, why))
     decoder.refuse(instruction, why);
   const auto &operands = instruction.operands;
-  if (operands.at(1).kind == ptx::Operand::Kind::vector)
-    decoder.refuse(instruction, "operand A in registers");
+  bool isFragment =
+      operands.size() > 1 && operands[1].kind == ptx::Operand::Kind::vector;
+  std::size_t transposes = shape.hasHalves() ? (isFragment ? 1 : 2) : 0;
+  expectOperands(decoder, instruction,
+                 4 + (shape.hasIntegers() ? 0 : 2) + transposes);
   product.accumulator = decoder.vector(operands[0], 4);
-  if (static_cast<int>(product.accumulator.size()) != product.shape.n / 2)
+  if (static_cast<int>(product.accumulator.size()) != shape.registersD())
     decoder.refuse(instruction,
-                   fmt::format("{} accumulator registers for n{}",
-                               product.accumulator.size(), product.shape.n));
-  product.descriptorA = decoder.reg(operands[1], 8);
-  product.descriptorB = decoder.reg(operands.at(2), 8);
-  if (operands.size() > 3) {
-    if (operands[3].kind == ptx::Operand::Kind::reg)
-      product.scaleD = decoder.pred(operands[3]);
-    else
-      product.isScaleDOne = operands[3].bits != 0;
+                   fmt::format("{} accumulator registers for n{}, which has {}",
+                               product.accumulator.size(), shape.n,
+                               shape.registersD()));
+  if (isFragment) {
+    product.fragment = decoder.vector(operands[1], 4);
+    if (product.fragment.size() != kFragmentRegisters)
+      decoder.refuse(instruction,
+                     fmt::format("{} registers for A, which has {}",
+                                 product.fragment.size(), kFragmentRegisters));
+  } else {
+    product.descriptorA = decoder.reg(operands[1], 8);
+    expectWidth(decoder, instruction, product.descriptorA, 8);
   }
-  auto immediate = [&](std::size_t i, std::int64_t fallback) {
-    return i < operands.size() ? static_cast<std::int64_t>(operands[i].bits)
-                               : fallback;
-  };
-  product.shape.scaleA = static_cast<int>(immediate(4, 1));
-  product.shape.scaleB = static_cast<int>(immediate(5, 1));
-  product.shape.isATransposed = immediate(6, 0) != 0;
-  product.shape.isBTransposed = immediate(7, 0) != 0;
+  for (const auto *list : {&product.accumulator, &product.fragment})
+    for (const Reg &reg : *list) {
+      expectWidth(decoder, instruction, reg, 4);
+      decoder.markAccumulator(reg);
+    }
+  product.descriptorB =
+      expectWidth(decoder, instruction, decoder.reg(operands[2], 8), 8);
+  if (operands[3].kind == ptx::Operand::Kind::reg)
+    product.scaleD = decoder.pred(operands[3]);
+  else
+    product.isScaleDOne = operands[3].bits != 0;
+  if (!shape.hasIntegers()) {
+    shape.scaleA = decodeScale(decoder, instruction, 4);
+    shape.scaleB = decodeScale(decoder, instruction, 5);
+  }
+  if (transposes == 2)
+    shape.isATransposed = operands[6].bits != 0;
+  if (transposes)
+    shape.isBTransposed = operands.back().bits != 0;
   op.extra = std::make_shared<Product>(std::move(product));
   op.handler = issue;
 }
@@ -277,8 +379,13 @@ static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
 /// setmaxnreg moves registers between a warpgroup and the CTA's pool.
 static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
-  if (warp.registers == 0)
-    return Step::next; // their number at entry is not known: no effect
+  if (warp.registers == 0) {
+    warp.machine().warn("setmaxnreg-ignored", warp, op, active,
+                        "setmaxnreg has no effect: the entry says neither "
+                        ".maxnreg nor .reqntid or .maxntid, so ptxas ignores "
+                        "it");
+    return Step::next;
+  }
   int wanted = static_cast<int>(op.imm);
   bool isIncrease = op.flags != 0;
   if (isIncrease ? warp.registers > wanted : warp.registers < wanted)
@@ -310,9 +417,9 @@ static void decodeSetmaxnreg(Decoder &, const ptx::Instruction &instruction,
 std::vector<Instruction> wgmmaInstructions() {
   return {
       {"wgmma", decodeWgmma, "wgmma",
-       "fence, commit_group, wait_group, mma_async with both operands in "
-       "shared "
-       "memory: f16, bf16, tf32, e4m3 and e5m2 into f32, s8 and u8 into s32"},
+       "fence, commit_group, wait_group, mma_async with A in shared memory or "
+       "registers: f16, e4m3 and e5m2 into f32 and f16, bf16 and tf32 into "
+       "f32, s8 and u8 into s32"},
       {"setmaxnreg", decodeSetmaxnreg, "wgmma", "inc and dec"},
   };
 }

@@ -5,7 +5,7 @@
 // has room for more than p, it holds them again.
 #include "sim/Access.h"
 #include "sim/Execute.h"
-#include "sim/Half.h"
+#include "sim/MatrixNumber.h"
 #include "support/Error.h"
 
 #include <cstdio>
@@ -17,10 +17,19 @@ namespace {
 /// A matrix in fragments.
 struct WmmaMatrix {
   int rows = 0, columns = 0;
-  bool isSingle = false; ///< f32; else f16
+  ptx::ScalarType type = ptx::ScalarType::f16;
+  bool isOperand = false; ///< A or B; else an accumulator
 
   int perLane() const { return rows * columns / kLanes; }
-  int bytes() const { return isSingle ? 4 : 2; }
+  int bytes() const { return ptx::sizeBytes(type); }
+  int registerBytes() const { return std::max(bytes(), 4); }
+  int perRegister() const { return registerBytes() / bytes(); }
+  /// A and B of f16 have room for 16 elements, whatever the shape.
+  int registers() const {
+    if (isOperand && type == ptx::ScalarType::f16)
+      return 8;
+    return perLane() / perRegister();
+  }
 };
 
 /// wmma.load and wmma.store.
@@ -34,37 +43,41 @@ struct WmmaAccess {
 /// wmma.mma; Op::list holds the registers of D, A, B and C.
 struct WmmaProduct {
   WmmaMatrix d, a, b, c;
+  bool isSaturated = false;
 };
 } // namespace
 
-static constexpr int kOperandRegisters = 8; ///< of A and of B
-static constexpr int kResultRegisters = 8;  ///< of C and D as f32; f16: half
-
-static int registersOf(const WmmaMatrix &accumulator) {
-  return accumulator.isSingle ? kResultRegisters : kResultRegisters / 2;
+/// The bits of element `i` of a lane.
+static std::uint64_t elementBits(const Warp &warp, const WmmaMatrix &matrix,
+                                 const Reg *registers, int lane, int i) {
+  std::uint64_t bits = warp.read(registers[i / matrix.perRegister()], lane);
+  if (matrix.bytes() >= 4)
+    return bits;
+  int width = 8 * matrix.bytes();
+  return bits >> (width * (i % matrix.perRegister())) & ((1u << width) - 1);
 }
 
 /// Element (row, column) of a matrix in a warp's registers.
-static float readElement(const Warp &warp, const WmmaMatrix &matrix,
-                         const Reg *registers, int row, int column) {
+template <typename T>
+static T readElement(const Warp &warp, const WmmaMatrix &matrix,
+                     const Reg *registers, int row, int column) {
   int index = row * matrix.columns + column;
-  int lane = index / matrix.perLane(), i = index % matrix.perLane();
-  if (matrix.isSingle)
-    return std::bit_cast<float>(std::uint32_t(warp.read(registers[i], lane)));
-  auto pair = static_cast<std::uint32_t>(warp.read(registers[i / 2], lane));
-  return halfToFloat(static_cast<std::uint16_t>(pair >> (16 * (i % 2))));
+  return toNumber(elementBits(warp, matrix, registers, index / matrix.perLane(),
+                              index % matrix.perLane()),
+                  matrix.type, T());
 }
 
 /// Put `bits` into element `i` of a lane's registers.
 static void writeElement(Warp &warp, const WmmaMatrix &matrix,
                          const Reg *registers, int lane, int i,
-                         std::uint32_t bits) {
-  if (matrix.isSingle)
-    return warp.write(registers[i], lane, bits);
-  int shift = 16 * (i % 2);
-  auto pair = static_cast<std::uint32_t>(warp.read(registers[i / 2], lane));
-  pair = (pair & ~(0xffffu << shift)) | bits << shift;
-  warp.write(registers[i / 2], lane, pair);
+                         std::uint64_t bits) {
+  const Reg &reg = registers[i / matrix.perRegister()];
+  if (matrix.bytes() >= 4)
+    return warp.write(reg, lane, bits);
+  int width = 8 * matrix.bytes(), shift = width * (i % matrix.perRegister());
+  std::uint64_t mask = (std::uint64_t(1) << width) - 1;
+  warp.write(reg, lane,
+             (warp.read(reg, lane) & ~(mask << shift)) | bits << shift);
 }
 
 /// The address of an element, from the first lane's operands.
@@ -97,7 +110,7 @@ static Step loadMatrix(Warp &warp, const Op &op, LaneMask active) {
   Accessor accessor(warp, op, "an element of wmma.load");
   std::size_t bytes = static_cast<std::size_t>(matrix.bytes());
   // All elements first: the address may be in a register that is written.
-  std::vector<std::uint32_t> values(matrix.rows * matrix.columns);
+  std::vector<std::uint64_t> values(matrix.rows * matrix.columns);
   LaneMask unknown = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     Place place = accessor.locate(
@@ -107,7 +120,7 @@ static Step loadMatrix(Warp &warp, const Op &op, LaneMask active) {
     if (!place.isWritten(bytes))
       unknown |= LaneMask(1) << (i / matrix.perLane());
   }
-  int slots = static_cast<int>(op.list.size()) * 4 / matrix.bytes();
+  int slots = matrix.registers() * matrix.perRegister();
   for (int lane = 0; lane < kLanes; ++lane)
     for (int i = 0; i < slots; ++i)
       writeElement(warp, matrix, op.list.data(), lane, i,
@@ -123,15 +136,14 @@ static Step storeMatrix(Warp &warp, const Op &op, LaneMask active) {
   const WmmaMatrix &matrix = access.matrix;
   Accessor accessor(warp, op, "an element of wmma.store");
   std::size_t bytes = static_cast<std::size_t>(matrix.bytes());
-  int perRegister = 4 / matrix.bytes();
   for (int i = 0; i < matrix.rows * matrix.columns; ++i) {
     int lane = i / matrix.perLane(), element = i % matrix.perLane();
     std::uint64_t address = elementAddress(warp, op, access, i);
     Place place =
         accessor.locate(access.space, address, bytes, bytes, lane, true);
-    const Reg &reg = op.list[element / perRegister];
-    auto bits = static_cast<std::uint32_t>(warp.read(reg, lane)) >>
-                (16 * (element % perRegister));
+    const Reg &reg = op.list[element / matrix.perRegister()];
+    std::uint64_t bits =
+        elementBits(warp, matrix, op.list.data(), lane, element);
     std::memcpy(place.data, &bits, bytes);
     if (!(warp.poison(reg) >> lane & 1))
       place.markWritten(bytes);
@@ -143,58 +155,80 @@ static Step storeMatrix(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
+template <typename T>
 static Step multiply(Warp &warp, const Op &op, LaneMask active) {
   checkOperands(warp, op, active);
   const auto &product = *static_cast<const WmmaProduct *>(op.extra.get());
-  const Reg *d = op.list.data(), *a = d + registersOf(product.d);
-  const Reg *b = a + kOperandRegisters, *c = b + kOperandRegisters;
+  const Reg *d = op.list.data(), *a = d + product.d.registers();
+  const Reg *b = a + product.a.registers(), *c = b + product.b.registers();
   int rows = product.d.rows, columns = product.d.columns;
-  std::vector<float> sums(rows * columns);
+  std::vector<T> sums(rows * columns);
   for (int row = 0; row < rows; ++row)
     for (int column = 0; column < columns; ++column) {
-      float &sum = sums[row * columns + column];
-      sum = readElement(warp, product.c, c, row, column);
+      T &sum = sums[row * columns + column];
+      sum = readElement<T>(warp, product.c, c, row, column);
       for (int k = 0; k < product.a.columns; ++k)
-        sum += readElement(warp, product.a, a, row, k) *
-               readElement(warp, product.b, b, k, column);
+        sum = multiplyAdd(readElement<T>(warp, product.a, a, row, k),
+                          readElement<T>(warp, product.b, b, k, column), sum);
     }
   LaneMask poison = 0;
   for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)
     poison |= warp.poison(*reg);
   int perLane = product.d.perLane();
-  for (int i = 0; i < rows * columns; ++i) {
-    std::uint32_t bits = product.d.isSingle
-                             ? std::bit_cast<std::uint32_t>(canonical(sums[i]))
-                             : floatToHalf(sums[i]);
-    writeElement(warp, product.d, d, i / perLane, i % perLane, bits);
-  }
-  for (int i = 0; i < registersOf(product.d); ++i)
+  for (int i = 0; i < rows * columns; ++i)
+    writeElement(warp, product.d, d, i / perLane, i % perLane,
+                 fromNumber(sums[i], product.d.type, product.isSaturated));
+  for (int i = 0; i < product.d.registers(); ++i)
     warp.poison(d[i]) = poison ? kAllLanes : 0;
   return Step::next;
 }
 
-/// m16n16k16, m32n8k16 or m8n32k16.
+/// Whether wmma has the shape for operands of a type.
+static bool isShape(ptx::ScalarType type, int m, int n, int k) {
+  switch (type) {
+  case ptx::ScalarType::tf32:
+    return m == 16 && n == 16 && k == 8;
+  case ptx::ScalarType::f64:
+    return m == 8 && n == 8 && k == 4;
+  case ptx::ScalarType::f16:
+  case ptx::ScalarType::bf16:
+  case ptx::ScalarType::s8:
+  case ptx::ScalarType::u8:
+    return k == 16 && m * n == 256 && (m == 8 || m == 16 || m == 32);
+  default:
+    return false;
+  }
+}
+
 static void shapeOf(const Decoder &decoder, const ptx::Instruction &instruction,
                     int &m, int &n, int &k) {
   for (const std::string &modifier : instruction.modifiers)
-    if (std::sscanf(modifier.c_str(), "m%dn%dk%d", &m, &n, &k) == 3 &&
-        k == 16 && m * n == 256 && (m == 8 || m == 16 || m == 32))
+    if (std::sscanf(modifier.c_str(), "m%dn%dk%d", &m, &n, &k) == 3)
       return;
-  decoder.refuse(instruction, "its shape is none of m16n16k16, m32n8k16 and "
-                              "m8n32k16");
+  decoder.refuse(instruction, "it names no shape");
+}
+
+static void refuseTypes(const Decoder &decoder,
+                        const ptx::Instruction &instruction) {
+  decoder.refuse(instruction,
+                 "wmma is known as m16n16k16, m32n8k16 and m8n32k16 of f16, "
+                 "bf16, s8 and u8, m16n16k8 of tf32 and m8n8k4 of f64");
 }
 
 /// Append the registers of an operand; refuse another number than `count`.
 static void appendRegisters(Decoder &decoder,
                             const ptx::Instruction &instruction,
-                            const ptx::Operand &operand, int count, Op &op) {
-  std::vector<Reg> registers = decoder.vector(operand, 4);
+                            const ptx::Operand &operand,
+                            const WmmaMatrix &matrix, Op &op) {
+  int count = matrix.registers();
+  std::vector<Reg> registers = decoder.vector(operand, matrix.registerBytes());
   if (static_cast<int>(registers.size()) != count)
     decoder.refuse(instruction,
                    fmt::format("a fragment of {} registers, not {}", count,
                                registers.size()));
   for (const Reg &reg : registers)
-    op.list.push_back(expectWidth(decoder, instruction, reg, 4));
+    op.list.push_back(
+        expectWidth(decoder, instruction, reg, matrix.registerBytes()));
 }
 
 static void decodeAccess(Decoder &decoder, const ptx::Instruction &instruction,
@@ -202,22 +236,26 @@ static void decodeAccess(Decoder &decoder, const ptx::Instruction &instruction,
   WmmaAccess access;
   int m, n, k;
   shapeOf(decoder, instruction, m, n, k);
+  using enum ptx::ScalarType;
   ptx::ScalarType type = lastType(decoder, instruction);
   bool isLoad = instruction.has("load");
   bool isOperand = instruction.has("a") || instruction.has("b");
-  access.matrix = instruction.has("a")   ? WmmaMatrix{m, k}
-                  : instruction.has("b") ? WmmaMatrix{k, n}
-                                         : WmmaMatrix{m, n};
-  access.matrix.isSingle = type == ptx::ScalarType::f32;
-  if (type != ptx::ScalarType::f16 && (isOperand || !access.matrix.isSingle))
-    decoder.refuse(instruction, "wmma is known for f16 with f16 and f32 "
-                                "accumulators");
+  access.matrix = instruction.has("a")   ? WmmaMatrix{m, k, type, true}
+                  : instruction.has("b") ? WmmaMatrix{k, n, type, true}
+                                         : WmmaMatrix{m, n, type, false};
+  // An accumulator does not say what it is the sum of.
+  bool isKnown = isOperand     ? isShape(type, m, n, k)
+                 : type == f64 ? isShape(f64, m, n, k)
+                 : type == f32 ? isShape(f16, m, n, k) || isShape(tf32, m, n, k)
+                 : type == f16 || type == s32 ? isShape(f16, m, n, k)
+                                              : false;
+  if (!isKnown)
+    refuseTypes(decoder, instruction);
   std::size_t count = instruction.operands.size();
   if (count != 2 && count != 3)
     decoder.refuse(instruction, "it takes an address, a fragment and a stride");
   appendRegisters(decoder, instruction, instruction.operands[isLoad ? 0 : 1],
-                  isOperand ? kOperandRegisters : registersOf(access.matrix),
-                  op);
+                  access.matrix, op);
   op.isListWritten = isLoad;
   op.src[0] = decoder.address(instruction.operands[isLoad ? 1 : 0], op.imm);
   if (count == 3)
@@ -232,29 +270,35 @@ static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
   int m, n, k;
   shapeOf(decoder, instruction, m, n, k);
+  using enum ptx::ScalarType;
+  // D, A, B and C; for f16 only D and C are named.
   std::vector<ptx::ScalarType> types = allTypes(instruction);
-  auto isHalf = [](ptx::ScalarType type) {
-    return type == ptx::ScalarType::f16;
+  if (types.size() == 2)
+    types = {types[0], f16, f16, types[1]};
+  auto isSum = [&](ptx::ScalarType type) {
+    return types[1] == f16                    ? type == f16 || type == f32
+           : types[1] == f64                  ? type == f64
+           : types[1] == s8 || types[1] == u8 ? type == s32
+                                              : type == f32;
   };
-  auto isSingle = [](ptx::ScalarType type) {
-    return type == ptx::ScalarType::f32;
-  };
-  if (types.size() != 2 || !(isHalf(types[0]) || isSingle(types[0])) ||
-      !(isHalf(types[1]) || isSingle(types[1])) || instruction.has("satfinite"))
-    decoder.refuse(instruction, "wmma is known for f16 with f16 and f32 "
-                                "accumulators");
-  WmmaProduct product{{m, n, isSingle(types[0])},
-                      {m, k, false},
-                      {k, n, false},
-                      {m, n, isSingle(types[1])}};
+  if (types.size() != 4 || types[1] != types[2] || !isSum(types[0]) ||
+      !isSum(types[3]) || !isShape(types[1], m, n, k))
+    refuseTypes(decoder, instruction);
+  WmmaProduct product{{m, n, types[0], false},
+                      {m, k, types[1], true},
+                      {k, n, types[2], true},
+                      {m, n, types[3], false},
+                      instruction.has("satfinite")};
   expectOperands(decoder, instruction, 4);
-  const int counts[] = {registersOf(product.d), kOperandRegisters,
-                        kOperandRegisters, registersOf(product.c)};
+  const WmmaMatrix *matrices[] = {&product.d, &product.a, &product.b,
+                                  &product.c};
   for (int i = 0; i < 4; ++i)
-    appendRegisters(decoder, instruction, instruction.operands[i], counts[i],
+    appendRegisters(decoder, instruction, instruction.operands[i], *matrices[i],
                     op);
+  op.handler = types[0] == f64   ? multiply<double>
+               : types[0] == s32 ? multiply<std::int64_t>
+                                 : multiply<float>;
   op.extra = std::make_shared<WmmaProduct>(product);
-  op.handler = multiply;
 }
 
 void decodeWmma(Decoder &decoder, const ptx::Instruction &instruction, Op &op) {

@@ -370,6 +370,7 @@ TEST(Matrix, UnwrittenBytesMakeUnknownFragments) {
                   "setp.ne.u32 %p1, %t, 7;"
                   "@%p1 mov.u32 %r4, 0;"
                   "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r0], {%r4};"
+                  "bar.warp.sync -1;"
                   "ld.shared.b32 %r5, [%s+24];"
                   "ld.shared.b32 %r6, [%s+28];"
                   "st.global.b32 [%out], %r5;"
@@ -470,6 +471,74 @@ TEST(Matrix, WmmaMultipliesEveryShape) {
           checkWmma(m, n, isARow, isBRow, isSingle);
 }
 
+namespace {
+struct WmmaForm {
+  int m, n, k;
+  const char *type, *sum;
+  int registersA, registersB, registersD;
+};
+} // namespace
+
+/// D = A * B + C with A and C by rows, B by columns: A at in, B at in + 2048, C
+/// at in + 4096.
+static void checkWmmaForm(const WmmaForm &form) {
+  auto list = [](char name, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i)
+      text += fmt::format("{}%{}{}", i ? ", " : "", name, i);
+    return "{" + text + "}";
+  };
+  std::string type = form.type, sum = form.sum;
+  int bytes = bitsOf(type) / 8, sumBytes = bitsOf(sum) / 8;
+  RunKernel run(fmt::format(
+      ".reg .b{9} %a<8>, %b<8>, %c<8>, %d<8>;"
+      "wmma.load.a.sync.aligned.row.{0}.global.{1} {3}, [%in];"
+      "wmma.load.b.sync.aligned.col.{0}.global.{1} {4}, [%in+2048];"
+      "wmma.load.c.sync.aligned.row.{0}.global.{2} {5}, [%in+4096];"
+      "wmma.mma.sync.aligned.row.col.{0}{7}.{2}.{1}.{1}.{2} {6}, {3}, {4}, {5};"
+      "wmma.store.d.sync.aligned.row.{0}.global.{2} [%out], {6}, {8};",
+      fmt::format("m{}n{}k{}", form.m, form.n, form.k), type, sum,
+      list('a', form.registersA), list('b', form.registersB),
+      list('c', form.registersD), list('d', form.registersD),
+      type == "f64" ? ".rn" : "", form.n, bytes == 8 ? 64 : 32));
+  std::mt19937 random(form.m + form.k);
+  bool isUnsigned = type == "u8";
+  auto a = randomMatrix(form.m * form.k, isUnsigned, random);
+  auto b = randomMatrix(form.k * form.n, isUnsigned, random);
+  auto c = randomMatrix(form.m * form.n, false, random);
+  std::vector<std::uint8_t> input(8192);
+  auto put = [&](std::size_t at, const std::string &kind, double value) {
+    std::uint64_t bits = bitsOf(kind, value);
+    std::memcpy(&input[at], &bits, bitsOf(kind) / 8);
+  };
+  for (int i = 0; i < form.m * form.k; ++i)
+    put(i * bytes, type, a[i]);
+  for (int k = 0; k < form.k; ++k)
+    for (int column = 0; column < form.n; ++column)
+      put(2048 + (column * form.k + k) * bytes, type, b[k * form.n + column]);
+  for (int i = 0; i < form.m * form.n; ++i)
+    put(4096 + i * sumBytes, sum, c[i]);
+  run.input(input).runCleanly(Order::eager);
+  for (int i = 0; i < form.m * form.n; ++i) {
+    double expected = c[i];
+    for (int k = 0; k < form.k; ++k)
+      expected += a[i / form.n * form.k + k] * b[k * form.n + i % form.n];
+    double got = sum == "f64"   ? run.result<double>(i)
+                 : sum == "f32" ? run.result<float>(i)
+                                : run.result<std::int32_t>(i);
+    EXPECT_EQ(got, expected) << type << " element " << i;
+  }
+}
+
+TEST(Matrix, WmmaMultipliesEveryType) {
+  const WmmaForm forms[] = {
+      {16, 16, 16, "bf16", "f32", 4, 4, 8}, {32, 8, 16, "bf16", "f32", 8, 2, 8},
+      {16, 16, 16, "s8", "s32", 2, 2, 8},   {8, 32, 16, "u8", "s32", 1, 4, 8},
+      {16, 16, 8, "tf32", "f32", 4, 4, 8},  {8, 8, 4, "f64", "f64", 1, 1, 2}};
+  for (const WmmaForm &form : forms)
+    checkWmmaForm(form);
+}
+
 TEST(Matrix, WmmaFindsWhatIsWrong) {
   RunKernel unknown(wmmaKernel("m16n16k16", "row", "col", "f32"));
   expectContains(unknown.finding(),
@@ -510,13 +579,14 @@ TEST(Matrix, RefusesByReason) {
       {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r, %r, %r, %r}, "
        "{%r}, {%r}, {%r, %r, %r, %r};",
        "1 registers for A, which has 2"},
-      {"wmma.load.a.sync.aligned.row.m8n8k32.global.s4 {%r}, [%d];",
-       "its shape is none of m16n16k16, m32n8k16 and m8n32k16"},
-      {"wmma.load.a.sync.aligned.row.m16n16k16.global.bf16 {%r}, [%d];",
-       "wmma is known for f16 with f16 and f32 accumulators"},
-      {"wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32 {%r}, {%r}, "
+      {"wmma.load.a.sync.aligned.row.m16n16k8.global.f16 {%r}, [%d];",
+       "wmma is known as m16n16k16, m32n8k16 and m8n32k16 of f16, bf16, s8 and "
+       "u8, m16n16k8 of tf32 and m8n8k4 of f64"},
+      {"wmma.load.a.sync.aligned.row.global.bf16 {%r}, [%d];",
+       "it names no shape"},
+      {"wmma.mma.sync.aligned.row.col.m16n16k16.f32.s8.s8.f32 {%r}, {%r}, "
        "{%r}, {%r};",
-       "wmma is known for f16 with f16 and f32 accumulators"},
+       "wmma is known as m16n16k16"},
       {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r, %r}, [%d];",
        "a fragment of 8 registers, not 2"},
       {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r};",

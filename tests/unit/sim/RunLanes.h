@@ -22,9 +22,10 @@ public:
         function_(module_.functions.at(0)),
         machine_(memory_, module_, function_, config()),
         cluster_(machine_, {0, 0, 0}, 0),
-        decoder_(module_, function_, [](const std::string &) -> const Symbol * {
-          return nullptr;
-        }) {
+        decoder_(module_, {&function_},
+                 {[](const ptx::Function &,
+                     const std::string &) -> const Symbol * { return nullptr; },
+                  [](const ptx::Function &) { return 0u; }}) {
     for (std::size_t i = 0; i < function_.registers.size(); ++i) {
       ptx::Operand operand;
       operand.kind = ptx::Operand::Kind::reg;
@@ -48,8 +49,9 @@ public:
     return *this;
   }
   RunLanes &run() {
-    for (int i = 0; i < 1000 && !warp_->isDone() && warp_->run(1000); ++i)
-      ;
+    for (int i = 0; i < 1000 && !warp_->isDone(); ++i)
+      if (warp_->run(1000) == Progress::none)
+        break;
     return *this;
   }
   std::uint64_t get(const std::string &name, int lane = 0) const {

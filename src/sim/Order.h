@@ -1,0 +1,195 @@
+// Order: which accesses of a launch are ordered, and which are races.
+//
+// One mechanism for all of memory: every access is looked up in the shadow of
+// its bytes (Shadow), compared with the accesses that are there by the clocks
+// of the lanes that make it (OrderStrand, OrderClock), and put beside them. An
+// access of an asynchronous unit is made at its issue and belongs to the object
+// that will say it is complete: an mbarrier's phase, a group of a thread, the
+// products of a warpgroup. Two accesses to one byte, at least one of them a
+// write, that no path orders are a finding: an error where neither relation
+// orders them, a warning where practice does and the PTX text does not.
+//
+// Clusters that cannot talk to each other are ordered each by itself, and what
+// they touched in global memory is compared when they have ended
+// (OrderLaunch); clusters that can share one HappensBefore.
+#pragma once
+
+#include "kiln/device.h"
+#include "sim/MemoryOrder.h"
+#include "sim/Shadow.h"
+
+#include <map>
+
+namespace kiln::sim {
+
+class Cta;
+class Machine;
+struct FindingObject;
+class Warp;
+struct Op;
+using CtaIndex = std::array<std::uint32_t, 3>;
+
+/// What a component of the clocks stands for.
+struct Agent {
+  enum class Kind : std::uint8_t {
+    lanes,
+    copies,     ///< cp.async of a warp's threads
+    bulkWrites, ///< bulk copies of a warp's threads to global memory
+    bulkReads,  ///< the reading of their sources
+    products,   ///< wgmma of a warpgroup
+    mbarrier,   ///< copies that complete on it
+  };
+  Kind kind = Kind::lanes;
+  CtaIndex cta{};
+  std::uint32_t number = 0; ///< warp, warpgroup or shared address
+  std::uint32_t ctaNumber = 0, clusterNumber = 0; ///< in the launch
+};
+
+/// What the order knows of an mbarrier; it outlives mbarrier.inval.
+struct MbarrierOrder {
+  Component component = 0;
+  std::uint32_t phases = 0;         ///< completed so far, never reset
+  Record init{};                    ///< bytes 0: never initialised
+  std::uint32_t initFencedIn = ~0u; ///< cluster barriers at its init fence
+  /// Handed over in this phase and in the one before: by threads of the CTA
+  /// that owns the barrier, by others at .cluster scope, by others at .cta.
+  struct Phase {
+    SyncPoint near, far, plain;
+  };
+  Phase arriving, completed;
+};
+
+/// What strong operations on one address have published, by scope.
+struct Location {
+  SyncPoint everyone;
+  std::map<std::uint32_t, SyncPoint> clusters, ctas; ///< by number
+};
+
+/// Memory that has a shadow: a CTA's shared memory, or all global memory.
+struct ShadowedMemory {
+  Cta *owner = nullptr; ///< of shared memory; null: global
+  /// By cell: bits 0 and 1 for a live mbarrier in its lower and upper half.
+  std::vector<std::uint8_t> barriers;
+  Shadow cells;
+  std::unordered_map<std::uint64_t, Location> locations;
+};
+
+/// One access, or many of one instruction that are alike.
+struct Access {
+  Warp *warp = nullptr;
+  const Op *op = nullptr;
+  LaneMask issuers = 0;      ///< lanes whose knowledge counts
+  Record record{};           ///< what is left behind; `bytes` is set per cell
+  View view = View::generic; ///< whose knowledge counts: generic or async
+  bool isRecorded = true;    ///< else it is looked up only
+};
+
+/// Places in the source of two accesses: findings are told once per pair.
+using PlacePair = std::pair<std::uint64_t, std::uint64_t>;
+PlacePair placesOf(const Machine &machine, std::uint32_t op,
+                   std::uint32_t earlier);
+
+/// Two places that race, as often as they did.
+struct OrderFinding {
+  Finding finding;
+  PlacePair places;
+  std::uint64_t count = 1;
+};
+
+class HappensBefore {
+public:
+  explicit HappensBefore(Machine &machine) : machine_(machine) {}
+
+  /// A new component in the block of a cluster.
+  Component add(std::uint32_t cluster, const Agent &agent);
+  /// The components of a warp.
+  void begin(Warp &warp);
+
+  // Accesses.
+  /// By lanes themselves, through the generic proxy.
+  Access plain(Warp &warp, const Op &op, bool isWrite);
+  /// Of something that `lane` issues and that `component` completes at `time`,
+  /// through the async proxy unless it is none of its operations.
+  Access issued(Warp &warp, const Op &op, int lane, bool isWrite,
+                Component component, std::uint32_t time, bool isAsync = true);
+  /// The component and the time of a copy that counts on an mbarrier's phase.
+  static std::pair<Component, std::uint32_t>
+  phaseOf(const MbarrierOrder &barrier) {
+    return {barrier.component, barrier.phases + 1};
+  }
+  /// `bytes` of shared memory from `offset` on, or of global memory.
+  void touchShared(Access &access, Cta &owner, std::uint64_t offset,
+                   std::size_t bytes);
+  void touchGlobal(Access &access, std::uint64_t address, std::size_t bytes);
+  /// Some bytes of one cell.
+  void touch(Access &access, ShadowedMemory &memory, std::uint64_t cell,
+             std::uint16_t bytes);
+
+  // Edges.
+  /// Hand over what lanes know, as a release or what a fence made ready.
+  void publish(Warp &warp, LaneMask lanes, const MemoryOrder &order,
+               SyncPoint &to);
+  /// A strong access to an address.
+  void synchronise(Warp &warp, const MemoryOrder &order, LaneMask lanes,
+                   ShadowedMemory &memory, std::uint64_t address, bool isWrite);
+
+  // Mbarriers.
+  MbarrierOrder &initialise(Warp &warp, const Op &op, int lane, Cta &cta,
+                            std::uint32_t address);
+  static void invalidate(Cta &cta, std::uint32_t address);
+  /// fence.mbarrier_init: cluster barriers publish the initialisations so far.
+  static void fenceInits(Warp &warp);
+  /// Some operation of a lane; it must be ordered after the initialisation.
+  void use(Warp &warp, const Op &op, int lane, Cta &owner,
+           std::uint32_t address);
+  void arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+              std::uint32_t address);
+  void await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+             std::uint32_t address);
+
+  ShadowedMemory &global() { return global_; }
+  std::vector<OrderFinding> &findings() { return findings_; }
+  const Agent &agent(Component component) const;
+  /// Whether that has been told of the two places; it counts as one more.
+  bool isTold(const char *id, const Access &access, const Record &earlier);
+  /// A finding at an access.
+  void tell(const char *id, bool isError, const Access &access,
+            const Record &earlier, const std::string &message,
+            const FindingObject &object);
+
+private:
+  enum class Verdict : std::uint8_t { ordered, strong, practice, unordered };
+  Verdict judge(const Access &access, const Record &earlier,
+                std::uint16_t overlap) const;
+  bool isOrderedStrictly(const Access &access, const Record &earlier,
+                         std::uint16_t overlap, View view) const;
+  bool isOrderedInPractice(const Access &access, const Record &earlier,
+                           std::uint16_t overlap, View view) const;
+  bool isMutual(const Access &access, const Record &earlier) const;
+  static bool isReplaced(const Access &access, const Record &earlier);
+  void put(Access &access, ShadowedMemory &memory, Cell &cell,
+           std::uint16_t bytes);
+
+  void reportOverBarrier(const Access &access, const ShadowedMemory &memory,
+                         std::uint64_t cell, std::uint16_t bytes);
+  void report(const Access &access, const Record &earlier,
+              std::uint16_t overlap, const ShadowedMemory &memory,
+              std::uint64_t cell, Verdict verdict);
+  /// The rule that orders them in practice.
+  const char *ruleOf(const Access &access, const Record &earlier,
+                     std::uint16_t overlap) const;
+  const char *errorOf(const Access &access, const Record &earlier,
+                      std::uint16_t overlap) const;
+  std::string missingEdge(std::string_view id, const Access &access,
+                          const Record &earlier) const;
+  std::string describe(const Record &record) const;
+  FindingObject sharedObject(std::uint32_t address) const;
+
+  Machine &machine_;
+  std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
+  ShadowedMemory global_;
+  std::vector<OrderFinding> findings_;
+  std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,104 @@
+// OrderLaunch: what clusters touched, compared in the order of their numbers.
+#include "sim/OrderLaunch.h"
+#include "sim/Machine.h"
+
+#include <fmt/format.h>
+
+namespace kiln::sim {
+
+bool OrderLaunch::isTold(const std::string &id, PlacePair places,
+                         std::uint64_t count) {
+  auto [known, isNew] = told_.try_emplace({id, places}, findings_.size());
+  if (!isNew)
+    findings_[known->second].count += count;
+  return !isNew;
+}
+
+void OrderLaunch::take(HappensBefore &order) {
+  for (const OrderFinding &found : order.findings())
+    if (!isTold(found.finding.id, found.places, found.count))
+      findings_.push_back(found);
+  Shadow &shadow = order.global().cells;
+  for (auto [first, cells] : shadow.pages()) {
+    auto &page = pages_[first / Shadow::kPageCells];
+    page.resize(Shadow::kPageCells);
+    for (std::size_t i = 0; i < Shadow::kPageCells; ++i) {
+      Touches &touches = page[i];
+      if (touches.write.cta || touches.read.cta)
+        shadow.forEach(cells[i], [&](const Record &record) {
+          compare(order, first + i, record, touches);
+        });
+      shadow.forEach(cells[i], [&](const Record &record) {
+        Touch &touch = record.isWrite() ? touches.write : touches.read;
+        const Agent &who = order.agent(record.component);
+        touch.cta = who.ctaNumber + 1;
+        touch.op = record.op;
+        touch.thread = who.kind == Agent::Kind::mbarrier
+                           ? 0
+                           : who.number * kLanes + firstLane(record.lanes);
+        touch.bytes |= record.bytes;
+        touch.isStrong |= record.isStrong();
+      });
+    }
+  }
+}
+
+void OrderLaunch::compare(const HappensBefore &order, std::uint64_t cell,
+                          const Record &record, const Touches &touches) {
+  auto collides = [&](const Touch &touch) {
+    return touch.cta && (touch.bytes & record.bytes) &&
+           !(touch.isStrong && record.isStrong());
+  };
+  if (collides(touches.write))
+    report(order, cell, record, touches.write, true);
+  if (record.isWrite() && collides(touches.read))
+    report(order, cell, record, touches.read, false);
+}
+
+void OrderLaunch::report(const HappensBefore &order, std::uint64_t cell,
+                         const Record &record, const Touch &earlier,
+                         bool isEarlierWrite) {
+  const char *id = "race";
+  PlacePair places = placesOf(machine_, record.op, earlier.op);
+  if (machine_.isAllowed(id) || isTold(id, places, 1))
+    return;
+  const Agent &who = order.agent(record.component);
+  const Op &op = machine_.code().ops[record.op];
+  SourceLine line =
+      machine_.sourceLine(*machine_.code().ops[earlier.op].origin);
+  const auto &grid = machine_.config().grid;
+  std::uint32_t number = earlier.cta - 1;
+  std::uint64_t address =
+      cell * Shadow::kCellBytes +
+      static_cast<unsigned>(std::countr_zero(earlier.bytes & record.bytes));
+  std::string message = fmt::format(
+      "this {} global address {:#x} ({}), which thread {} of CTA ({}, {}, {}) "
+      "at {}:{} {}; nothing orders the two; missing: release and acquire at "
+      ".gpu scope (a fence and an atomic on each side); CTAs run in any order",
+      record.isWrite() ? "writes" : "reads", address,
+      machine_.memory().describe(address), std::uint32_t(earlier.thread),
+      number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1],
+      line.file, line.line, isEarlierWrite ? "writes" : "reads");
+  int thread =
+      who.kind == Agent::Kind::mbarrier
+          ? 0
+          : static_cast<int>(who.number) * kLanes + firstLane(record.lanes);
+  Region *region = machine_.memory().find(address);
+  findings_.push_back(
+      {machine_.makeFinding(
+           id, Finding::Grade::error, who.cta, thread, 0, op, message,
+           {"global", address, region ? region->name : std::string()}),
+       places});
+}
+
+std::vector<Finding> OrderLaunch::findings() const {
+  std::vector<Finding> result;
+  for (const OrderFinding &found : findings_) {
+    result.push_back(found.finding);
+    if (found.count > 1)
+      result.back().message += fmt::format(" ({} times)", found.count);
+  }
+  return result;
+}
+
+} // namespace kiln::sim

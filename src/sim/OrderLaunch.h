@@ -1,0 +1,49 @@
+// OrderLaunch: races between clusters that cannot talk to each other.
+//
+// Nothing orders such clusters, so that each byte of global memory that one of
+// them writes belongs to it alone. They run on several host threads; what each
+// touched is added in the order of their numbers, so that a launch has one
+// report whoever was first.
+#pragma once
+
+#include "sim/Order.h"
+
+namespace kiln::sim {
+
+class OrderLaunch {
+public:
+  explicit OrderLaunch(Machine &machine) : machine_(machine) {}
+
+  /// What clusters did that have ended; in the order of their numbers.
+  void take(HappensBefore &order);
+  /// Everything that was found, in order.
+  std::vector<Finding> findings() const;
+  /// Memory that this takes.
+  std::uint64_t bytes() const {
+    return pages_.size() * Shadow::kPageCells * sizeof(Touches);
+  }
+
+private:
+  struct Touch {
+    std::uint32_t cta; ///< number in the launch, plus one; 0: nobody
+    std::uint32_t op;  ///< index of the instruction
+    std::uint32_t isStrong : 1, thread : 31;
+    std::uint32_t bytes; ///< of the cell
+  };
+  struct Touches {
+    Touch write, read;
+  };
+  void compare(const HappensBefore &order, std::uint64_t cell,
+               const Record &record, const Touches &touches);
+  void report(const HappensBefore &order, std::uint64_t cell,
+              const Record &record, const Touch &earlier, bool isEarlierWrite);
+  /// Whether that pair is known; it counts as `count` more.
+  bool isTold(const std::string &id, PlacePair places, std::uint64_t count);
+
+  Machine &machine_;
+  std::unordered_map<std::uint64_t, std::vector<Touches>> pages_;
+  std::vector<OrderFinding> findings_;
+  std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
+};
+
+} // namespace kiln::sim

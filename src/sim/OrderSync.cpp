@@ -1,0 +1,175 @@
+// OrderSync: the edges: barriers, mbarriers, strong accesses and fences.
+#include "sim/Machine.h"
+#include "sim/Order.h"
+
+#include <fmt/format.h>
+
+namespace kiln::sim {
+
+void HappensBefore::publish(Warp &warp, LaneMask lanes,
+                            const MemoryOrder &order, SyncPoint &to) {
+  Strand &strand = warp.group().strand;
+  if (order.isRelease)
+    return strand.release(to, warp.clock, lanes);
+  auto scope = static_cast<std::size_t>(order.scope);
+  if (const auto &ready = strand.practice().fenced[scope])
+    to.practice.clock.join(*ready);
+  strand.forEachPart(lanes, [&](LaneMask, const Knowledge &knowledge) {
+    if (const auto &ready = knowledge.fenced[scope])
+      to.strict.clock.join(*ready);
+  });
+}
+
+/// A strong read has seen what was published: known at once by an acquire, by
+/// a later fence otherwise. In practice a read-modify-write is enough.
+static void see(Warp &warp, const MemoryOrder &order, LaneMask lanes,
+                const SyncPoint &from, Scope reach, bool isReadModifyWrite) {
+  if (from.isEmpty())
+    return;
+  Strand &strand = warp.group().strand;
+  if (order.isAcquire)
+    return strand.acquire(from, warp.clock, lanes);
+  auto scope = static_cast<std::size_t>(reach);
+  if (isReadModifyWrite)
+    strand.practice().learn(from.practice, warp.clock);
+  else
+    strand.practice().seen[scope].join(from.practice.clock);
+  strand.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.seen[scope].join(from.strict.clock);
+  });
+}
+
+void HappensBefore::synchronise(Warp &warp, const MemoryOrder &order,
+                                LaneMask lanes, ShadowedMemory &memory,
+                                std::uint64_t address, bool isWrite) {
+  const WarpClock &clock = warp.clock;
+  auto found = memory.locations.find(address);
+  bool isRead = !isWrite || order.isReturning;
+  if (isRead && found != memory.locations.end()) {
+    Location &location = found->second;
+    auto seeIn = [&](auto &published, std::uint32_t number, Scope reach) {
+      auto mine = published.find(number);
+      if (mine != published.end())
+        see(warp, order, lanes, mine->second, reach, isWrite);
+    };
+    seeIn(location.ctas, clock.cta, Scope::cta);
+    if (order.scope >= Scope::cluster)
+      seeIn(location.clusters, clock.cluster, Scope::cluster);
+    if (order.scope >= Scope::gpu)
+      see(warp, order, lanes, location.everyone, Scope::gpu, isWrite);
+  }
+  if (!isWrite)
+    return;
+  // A store puts an end to what was published there; a read-modify-write
+  // carries it on.
+  if (!order.isAtomic && found != memory.locations.end())
+    memory.locations.erase(found);
+  for (Scope reach : {Scope::cta, Scope::cluster, Scope::gpu}) {
+    if (reach > order.scope)
+      return;
+    MemoryOrder part = order;
+    part.scope = reach;
+    SyncPoint published;
+    publish(warp, lanes, part, published);
+    if (published.isEmpty())
+      continue;
+    Location &location = memory.locations[address];
+    if (reach == Scope::gpu)
+      location.everyone.join(published);
+    else if (reach == Scope::cluster)
+      location.clusters[clock.cluster].join(published);
+    else
+      location.ctas[clock.cta].join(published);
+  }
+}
+
+MbarrierOrder &HappensBefore::initialise(Warp &warp, const Op &op, int lane,
+                                         Cta &cta, std::uint32_t address) {
+  MbarrierOrder &barrier = cta.mbarrierOrder[address];
+  if (!barrier.init.bytes)
+    barrier.component = add(cta.cluster().number(),
+                            {Agent::Kind::mbarrier, cta.index(), address,
+                             cta.number(), cta.cluster().number()});
+  Access access = plain(warp, op, /*isWrite=*/true);
+  barrier.init = access.record;
+  barrier.init.lanes = LaneMask(1) << lane;
+  barrier.init.bytes = 0xff;
+  barrier.initFencedIn = ~0u;
+  std::size_t half = (address - kFirstSharedAddress) / 8;
+  cta.shadow.barriers.resize(cta.shared.size() / Shadow::kCellBytes + 1);
+  cta.shadow.barriers[half / 2] |= 1u << half % 2;
+  barrier.arriving = {};
+  barrier.completed = {};
+  return barrier;
+}
+
+void HappensBefore::invalidate(Cta &cta, std::uint32_t address) {
+  std::size_t half = (address - kFirstSharedAddress) / 8;
+  cta.shadow.barriers[half / 2] &= ~(1u << half % 2);
+}
+
+void HappensBefore::fenceInits(Warp &warp) {
+  Cta &cta = warp.cta();
+  for (auto &[address, barrier] : cta.mbarrierOrder)
+    if (barrier.init.component == warp.clock.lanes)
+      barrier.initFencedIn = cta.cluster().barrierGeneration;
+}
+
+void HappensBefore::use(Warp &warp, const Op &op, int lane, Cta &owner,
+                        std::uint32_t address) {
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
+  access.record.component = warp.clock.lanes;
+  access.record.lanes = access.issuers;
+  access.record.op = barrier.init.op;
+  if (warp.clock.clusterBarriers > barrier.initFencedIn)
+    return;
+  Verdict verdict = judge(access, barrier.init, 0xff);
+  if (verdict == Verdict::ordered)
+    return;
+  bool isError = verdict == Verdict::unordered;
+  const char *id = "mbarrier-init-order";
+  if (!isError)
+    id = ruleOf(access, barrier.init, 0xff);
+  if (isTold(id, access, barrier.init))
+    return;
+  std::string missing = missingEdge(id, access, barrier.init);
+  if (isError)
+    missing = &owner == &warp.cta()
+                  ? "a barrier of the CTA (bar.sync) between them"
+                  : "fence.mbarrier_init.release.cluster and a cluster "
+                    "barrier between them";
+  tell(id, isError, access, barrier.init,
+       fmt::format("this uses the mbarrier at {}, which {} initialises; {} "
+                   "orders the two; missing: {}",
+                   machine_.describeShared(address), describe(barrier.init),
+                   isError ? "nothing" : "only practice, not the PTX text,",
+                   missing),
+       sharedObject(address));
+}
+
+void HappensBefore::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+                           std::uint32_t address) {
+  MbarrierOrder::Phase &phase = owner.mbarrierOrder[address].arriving;
+  bool isNear = &owner == &warp.cta();
+  SyncPoint &to = isNear                             ? phase.near
+                  : op.order.scope >= Scope::cluster ? phase.far
+                                                     : phase.plain;
+  publish(warp, lanes, op.order, to);
+}
+
+void HappensBefore::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+                          std::uint32_t address) {
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  Strand &strand = warp.group().strand;
+  strand.complete(barrier.component, {.all = barrier.phases}, lanes);
+  const MbarrierOrder::Phase &phase = barrier.completed;
+  see(warp, op.order, lanes, phase.near, Scope::cta, false);
+  if (op.order.scope >= Scope::cluster)
+    see(warp, op.order, lanes, phase.far, Scope::cluster, false);
+  else
+    strand.practice().learnCompleted(phase.far.practice.clock, warp.clock);
+  strand.practice().learnCompleted(phase.plain.practice.clock, warp.clock);
+}
+
+} // namespace kiln::sim

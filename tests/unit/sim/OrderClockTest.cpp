@@ -1,0 +1,196 @@
+// OrderClock: joining what is known, and what lanes hand to each other.
+#include "sim/OrderStrand.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::sim {
+
+TEST(Known, CoversAllLanesOrSomeOfThem) {
+  Known known{.all = 4, .some = 9, .mask = 0b11};
+  EXPECT_TRUE(known.covers(4, kAllLanes));
+  EXPECT_FALSE(known.covers(5, kAllLanes));
+  EXPECT_TRUE(known.covers(9, 0b10));
+  EXPECT_FALSE(known.covers(9, 0b110));
+  EXPECT_FALSE(known.covers(10, 0b1));
+}
+
+TEST(Known, AJoinLosesNothing) {
+  Known a{.all = 4, .some = 9, .mask = 0b01}, b{.all = 6, .some = 8, .mask = 2};
+  a.join(b);
+  EXPECT_EQ(a, (Known{.all = 6, .some = 9, .mask = 0b11}));
+  a.join({.all = 9});
+  EXPECT_EQ(a, (Known{.all = 9})) << "some lanes are no more than all";
+  a.join({.some = 12, .mask = kAllLanes});
+  EXPECT_EQ(a, (Known{.all = 12})) << "all lanes are all";
+}
+
+TEST(Clock, LearnsPerViewAndComponent) {
+  Clock clock;
+  clock.learn(View::generic, 3, {.all = 5});
+  EXPECT_TRUE(clock.find(View::generic, 3)->covers(5, 1));
+  EXPECT_FALSE(clock.find(View::completed, 3));
+  EXPECT_FALSE(clock.find(View::generic, 4));
+  EXPECT_FALSE(clock.find(View::generic, 3 + (1u << kBlockShift)))
+      << "another cluster's";
+}
+
+TEST(Clock, CopiesShareUntilTheyChange) {
+  Clock clock;
+  clock.learn(View::generic, 3, {.all = 5});
+  Clock copy = clock;
+  EXPECT_TRUE(copy.isSame(clock));
+  copy.learn(View::generic, 3, {.all = 4});
+  EXPECT_TRUE(copy.isSame(clock)) << "nothing new";
+  copy.learn(View::generic, 3, {.all = 6});
+  EXPECT_FALSE(copy.isSame(clock));
+  EXPECT_FALSE(clock.find(View::generic, 3)->covers(6, 1));
+  clock.join(copy);
+  EXPECT_TRUE(clock.find(View::generic, 3)->covers(6, 1));
+}
+
+TEST(Clock, JoinsBlocksOfOtherClusters) {
+  Component far = 7u << kBlockShift | 1;
+  Clock clock, other;
+  clock.learn(View::generic, 1, {.all = 2});
+  other.learn(View::generic, far, {.all = 3});
+  clock.join(other);
+  EXPECT_TRUE(clock.find(View::generic, 1)->covers(2, 1));
+  EXPECT_TRUE(clock.find(View::generic, far)->covers(3, 1));
+}
+
+TEST(Clock, WhatIsCompletedCanBeHandedOverAlone) {
+  Clock clock, other;
+  other.learn(View::generic, 1, {.all = 3});
+  other.learn(View::completed, 1, {.all = 3});
+  clock.joinCompleted(other);
+  EXPECT_TRUE(clock.find(View::completed, 1)->covers(3, 1));
+  EXPECT_FALSE(clock.find(View::generic, 1));
+}
+
+TEST(Clock, AProxyFenceFillsOneAsyncView) {
+  Clock clock;
+  clock.learn(View::generic, 1, {.all = 3});
+  clock.fenceProxy(View::asyncShared);
+  EXPECT_TRUE(clock.find(View::asyncShared, 1)->covers(3, 1));
+  EXPECT_FALSE(clock.find(View::asyncGlobal, 1));
+}
+
+/// Two warps, each at some time.
+struct TwoWarps {
+  WarpClock first{.lanes = 0, .started = kAllLanes, .now = 5};
+  WarpClock second{.lanes = 1, .started = kAllLanes, .now = 7};
+  Strand a{kAllLanes}, b{kAllLanes};
+};
+
+/// Whether lane 0 of `strand` knows strictly what lane `lane` of a component
+/// did.
+static bool knows(const Strand &strand, View view, Component component,
+                  std::uint32_t time, int lane) {
+  bool isKnown = false;
+  strand.forEachPart(1, [&](LaneMask, const Knowledge &knowledge) {
+    const Known *known = knowledge.clock.find(view, component);
+    isKnown = known && known->covers(time, LaneMask(1) << lane);
+  });
+  return isKnown;
+}
+
+TEST(Strand, ABarrierHandsOverEveryLane) {
+  TwoWarps warps;
+  SyncPoint round;
+  warps.a.release(round, warps.first, kAllLanes);
+  warps.b.acquire(round, warps.second, kAllLanes);
+  EXPECT_TRUE(knows(warps.b, View::generic, 0, 5, 31));
+  EXPECT_FALSE(knows(warps.b, View::generic, 0, 6, 31));
+  EXPECT_FALSE(knows(warps.b, View::asyncShared, 0, 5, 31)) << "no fence";
+}
+
+TEST(Strand, OneLaneSpeaksForItselfAloneByTheText) {
+  TwoWarps warps;
+  SyncPoint phase;
+  warps.a.release(phase, warps.first, 1);
+  warps.b.acquire(phase, warps.second, kAllLanes);
+  EXPECT_TRUE(knows(warps.b, View::generic, 0, 5, 0));
+  EXPECT_FALSE(knows(warps.b, View::generic, 0, 5, 1));
+  const Known *known = warps.b.practice().clock.find(View::generic, 0);
+  EXPECT_TRUE(known->covers(5, kAllLanes)) << "in practice for all";
+}
+
+TEST(Strand, AWarpBarrierLetsOneLaneSpeakForAll) {
+  TwoWarps warps;
+  SyncPoint phase;
+  warps.a.fenceProxy(View::asyncShared, warps.first, kAllLanes);
+  warps.a.syncLanes(kAllLanes, warps.first);
+  warps.a.release(phase, warps.first, 1);
+  warps.b.acquire(phase, warps.second, kAllLanes);
+  EXPECT_TRUE(knows(warps.b, View::generic, 0, 5, 31));
+  EXPECT_TRUE(knows(warps.b, View::asyncShared, 0, 5, 31))
+      << "their fences too";
+}
+
+TEST(Strand, AProxyFenceIsEachLanesOwn) {
+  TwoWarps warps;
+  SyncPoint phase;
+  warps.a.fenceProxy(View::asyncShared, warps.first, kAllLanes);
+  warps.a.release(phase, warps.first, 1);
+  warps.b.acquire(phase, warps.second, kAllLanes);
+  EXPECT_TRUE(knows(warps.b, View::asyncShared, 0, 5, 0));
+  EXPECT_FALSE(knows(warps.b, View::asyncShared, 0, 5, 1));
+}
+
+TEST(Strand, LanesThatPartAndMeetKnowEachOtherInPracticeAlone) {
+  TwoWarps warps;
+  Strand other = warps.a.split(0xffff0000, warps.first);
+  EXPECT_EQ(warps.a.lanes(), 0xffffu);
+  warps.first.now = 9;
+  auto practice = [&](const Strand &strand, LaneMask lanes) {
+    return strand.practice().coversOwn(View::generic, 9, lanes, strand.lanes());
+  };
+  EXPECT_FALSE(practice(warps.a, 1u << 20)) << "apart";
+  warps.a.meet(std::move(other), warps.first);
+  EXPECT_EQ(warps.a.lanes(), kAllLanes);
+  EXPECT_TRUE(practice(warps.a, 1u << 20));
+  warps.a.forEachPart(1, [&](LaneMask, const Knowledge &knowledge) {
+    EXPECT_FALSE(knowledge.coversOwn(View::generic, 9, 1u << 20, 1));
+    EXPECT_TRUE(knowledge.coversOwn(View::generic, 9, 1, 1)) << "itself";
+  });
+}
+
+TEST(Strand, WhatOneLaneLearnsTheOthersLearnInPracticeAlone) {
+  TwoWarps warps;
+  SyncPoint phase;
+  warps.a.release(phase, warps.first, kAllLanes);
+  Strand elected = warps.b.split(0b10, warps.second);
+  elected.acquire(phase, warps.second, 0b10);
+  warps.b.meet(std::move(elected), warps.second);
+  EXPECT_FALSE(knows(warps.b, View::generic, 0, 5, 0));
+  EXPECT_TRUE(warps.b.practice().clock.find(View::generic, 0));
+  warps.b.syncLanes(kAllLanes, warps.second);
+  EXPECT_TRUE(knows(warps.b, View::generic, 0, 5, 0));
+}
+
+TEST(Strand, AFenceMakesReadyAndMakesKnown) {
+  TwoWarps warps;
+  warps.a.fence(Scope::gpu, warps.first, kAllLanes);
+  const auto &ready = warps.a.practice().fenced;
+  ASSERT_TRUE(ready[0] && ready[2]);
+  EXPECT_TRUE(ready[2]->find(View::generic, 0)->covers(5, kAllLanes));
+  warps.b.practice().seen[2] = *ready[2];
+  warps.b.fence(Scope::cta, warps.second, kAllLanes);
+  EXPECT_FALSE(warps.b.practice().clock.find(View::generic, 0))
+      << "a fence of .cta does not reach";
+  warps.b.fence(Scope::gpu, warps.second, kAllLanes);
+  EXPECT_TRUE(warps.b.practice().clock.find(View::generic, 0));
+}
+
+TEST(Strand, BarriersCarryFencesOn) {
+  TwoWarps warps;
+  SyncPoint round;
+  warps.a.fence(Scope::gpu, warps.first, kAllLanes);
+  warps.a.release(round, warps.first, kAllLanes);
+  warps.b.acquire(round, warps.second, kAllLanes);
+  const auto &ready = warps.b.practice().fenced[2];
+  ASSERT_TRUE(ready);
+  EXPECT_TRUE(ready->find(View::generic, 0)->covers(5, kAllLanes));
+}
+
+} // namespace kiln::sim

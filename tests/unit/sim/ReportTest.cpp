@@ -1,0 +1,188 @@
+// Report: timelines, statistics, residency, and the options of a run.
+#include "kiln/sim.h"
+#include "sim/Residency.h"
+#include "unit/sim/RunKernel.h"
+
+namespace kiln::sim {
+
+/// Thread 0 copies 1024 bytes, everyone waits for them.
+static const char *const kCopy = R"(
+    setp.ne.u32 %p0, %t, 0;
+    @%p0 bra ready;
+    mbarrier.init.shared::cta.b64 [barrier], 1;
+  ready:
+    bar.sync 0;
+    @%p0 bra wait;
+    mbarrier.arrive.expect_tx.shared::cta.b64 %x0, [barrier], 1024;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+      [tile], [%in], 1024, [barrier];
+  wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [barrier], 0;
+    @!%p1 bra wait;
+    st.global.u32 [%out], %t;
+)";
+
+TEST(Report, AWaitEndsWhenTheCopyDoes) {
+  std::vector<std::uint64_t> ends;
+  for (Order order : kOrders) {
+    RunKernel run(kCopy);
+    run.input(counting<std::uint32_t>(256));
+    run.config.order = order;
+    run.config.hasTimeline = true;
+    LaunchResult result = run.run();
+    const Timeline::Event *copy = nullptr, *wait = nullptr, *store = nullptr;
+    for (const Timeline::Event &event : result.timeline.events) {
+      if (event.row == "tma")
+        copy = &event;
+      if (event.row == "warp 0" && event.kind == Timeline::Kind::wait)
+        wait = &event;
+      if (event.row == "warp 0" && event.kind == Timeline::Kind::store)
+        store = &event;
+    }
+    ASSERT_TRUE(copy && wait && store);
+    EXPECT_EQ(copy->end - copy->start, 32u); // 32 bytes in a unit
+    EXPECT_EQ(copy->slot, 0);
+    EXPECT_EQ(wait->name, "wait full");
+    EXPECT_EQ(wait->slot, 0);
+    EXPECT_EQ(wait->end, copy->end);
+    EXPECT_GE(store->start, wait->end);
+    ends.push_back(copy->end);
+  }
+}
+
+/// A pipeline of two slots: two loads, two products.
+static Timeline smallTimeline() {
+  using Kind = Timeline::Kind;
+  Timeline timeline;
+  auto add = [&](const char *row, Kind kind, const char *name, int slot,
+                 std::uint64_t start, std::uint64_t end) {
+    timeline.events.push_back({{0, 0, 0}, row, kind, name, slot, start, end});
+  };
+  add("tma", Kind::load, "tma load", 0, 0, 10);
+  add("warp 0", Kind::wait, "wait full", 0, 2, 10);
+  add("tma", Kind::load, "tma load", 1, 10, 20);
+  add("wgmma 0", Kind::product, "wgmma", 0, 10, 25);
+  add("warp 4", Kind::wait, "wait empty", 0, 12, 25);
+  add("tma", Kind::load, "tma load", 0, 25, 35);
+  add("wgmma 0", Kind::product, "wgmma", 1, 25, 40);
+  return timeline;
+}
+
+TEST(Report, ATableShowsProducerSlotsAndConsumers) {
+  EXPECT_EQ(smallTimeline().to_table(),
+            R"(CTA (0, 0, 0); a unit of time is one warp instruction
++--------+----------+---------+---------+----------+
+|   time | producer | slot 0  | slot 1  | wgroup 0 |
++--------+----------+---------+---------+----------+
+|      0 | tma-0    | loading |         |          |
+|      2 | tma-0    | loading |         | wait-0   |
+|     10 | tma-1    | in use  | loading | mma-0    |
+|     20 | wait-0   | in use  | full    | mma-0    |
+|     25 | tma-0    | loading | in use  | mma-1    |
+|     35 |          | full    | in use  | mma-1    |
+|     40 |          | full    |         |          |
++--------+----------+---------+---------+----------+
+)");
+  expectContains(smallTimeline().to_table(2), "|    ... |\n");
+  EXPECT_EQ(Timeline().to_table(),
+            "no copies, products or waits in the first CTA\n");
+}
+
+TEST(Report, ATraceNamesRowsAndSlots) {
+  std::string trace = smallTimeline().to_trace();
+  expectContains(
+      trace, R"("name":"thread_name","pid":0,"tid":0,"args":{"name":"tma"})");
+  expectContains(
+      trace,
+      R"("name":"tma load 1","cat":"load","pid":0,"tid":0,"ts":10,"dur":10,"args":{"ptx_line":0,"slot":1})");
+}
+
+TEST(Report, StatisticsCountByClass) {
+  RunKernel run(kCopy);
+  run.input(counting<std::uint32_t>(256));
+  run.config.hasStats = true;
+  LaunchResult result = run.run();
+  std::map<std::string, std::uint64_t> counts;
+  for (const LaunchStats::Cost &cost : result.stats.costs)
+    counts[cost.name] = cost.instructions;
+  EXPECT_EQ(counts.size(), 7u);
+  EXPECT_EQ(counts["tma"], 1u);
+  EXPECT_GE(counts["barrier"], 4u);
+  EXPECT_GT(result.stats.shadow_bytes, 8192u / 8);
+  expectContains(result.to_string(), "bytes of shadow memory");
+  expectContains(result.to_json(), "\"shadow_bytes\"");
+}
+
+TEST(Report, ResidencyFollowsTheDevice) {
+  LaunchConfig config;
+  config.device = DeviceDescription::h200();
+  config.device.sms = 4;
+  config.block = {256, 1, 1};
+  auto of = [&](std::uint32_t smem, int registers) {
+    config.dynamicSmemBytes = smem;
+    config.registersAtEntry = registers;
+    return residencyOf(config, 0);
+  };
+  EXPECT_EQ(of(0, 0).perSm, 8);
+  EXPECT_STREQ(of(0, 0).limit, "threads");
+  EXPECT_EQ(of(0, 168).perSm, 1);
+  EXPECT_STREQ(of(0, 168).limit, "registers");
+  EXPECT_EQ(of(100 * 1024, 32).perSm, 2);
+  EXPECT_STREQ(of(100 * 1024, 32).limit, "shared memory");
+  EXPECT_EQ(of(100 * 1024, 32).ctas, 8u);
+  config.cluster = {3, 1, 1};
+  EXPECT_EQ(of(100 * 1024, 32).ctas, 6u);
+}
+
+TEST(Report, SetmaxnregNeedsAKnownNumber) {
+  RunKernel run("setmaxnreg.dec.sync.aligned.u32 40;");
+  run.config.block = {128, 1, 1};
+  LaunchResult result = run.run();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].id, "setmaxnreg-ignored");
+  EXPECT_EQ(result.findings[0].grade, Finding::Grade::warning);
+  expectContains(result.findings[0].message,
+                 "setmaxnreg has no effect: the entry says neither .maxnreg "
+                 "nor .reqntid or .maxntid");
+  run.config.registersAtEntry = 64;
+  EXPECT_EQ(run.finding(), "");
+}
+
+TEST(Report, UnknownIdsAreRefusedWithTheList) {
+  auto text = [](const SimOptions &options) -> std::string {
+    try {
+      open_sim(options);
+    } catch (const UserError &error) {
+      return error.what();
+    }
+    return "";
+  };
+  expectContains(text({.allow = {"nonsense"}}),
+                 "'nonsense' is no finding of the simulator; there are "
+                 "acquire-fence, assert, "
+                 "async-copy-size");
+  expectContains(text({.warn = {"nonsense"}}), "'nonsense' is no finding");
+  EXPECT_EQ(text({.allow = {"deadlock"}, .warn = {"out-of-bounds"}}), "");
+}
+
+TEST(Report, ProgressIsToldAndARunCanBeInterrupted) {
+  RunKernel run("st.global.u32 [%out], %t;");
+  run.config.grid = {6, 1, 1};
+  std::vector<std::uint64_t> done;
+  run.config.progress = [&](std::uint64_t now, std::uint64_t total) {
+    EXPECT_EQ(total, 6u);
+    done.push_back(now);
+  };
+  run.run();
+  EXPECT_EQ(done, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
+  std::atomic<bool> cancel = true;
+  run.config.cancel = &cancel;
+  try {
+    run.run();
+    FAIL() << "it was not interrupted";
+  } catch (const RuntimeError &error) {
+    expectContains(error.what(), "the launch was interrupted");
+  }
+}
+
+} // namespace kiln::sim

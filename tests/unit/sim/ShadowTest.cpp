@@ -1,0 +1,70 @@
+// Shadow: records in cells, and which lanes touched which bytes.
+#include "sim/Shadow.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::sim {
+
+static Record record(std::uint32_t time, std::uint16_t bytes = 0xffff) {
+  return {.time = time,
+          .lanes = 1,
+          .component = 0,
+          .op = 0,
+          .bytes = bytes,
+          .flags = 0};
+}
+
+TEST(Record, LanesThatTookTheBytesInTurn) {
+  Record split = record(1, 0xfff0);
+  split.lanes = 0b111 << 5;
+  split.flags = Record::kSplit | 4 << Record::kBaseShift |
+                2 << Record::kSizeShift; // from byte 4 on, four bytes each
+  EXPECT_EQ(split.lanesOf(0x00f0), 1u << 5);
+  EXPECT_EQ(split.lanesOf(0x0100), 1u << 6);
+  EXPECT_EQ(split.lanesOf(0x8010), 1u << 5 | 1u << 7);
+  split.bytes = 0xff00; // a part that is gone changes nothing
+  EXPECT_EQ(split.lanesOf(0xf000), 1u << 7);
+}
+
+TEST(Record, LanesThatAllTookTheSameBytes) {
+  Record all = record(1, 0x000f);
+  all.lanes = kAllLanes;
+  EXPECT_EQ(all.lanesOf(0x0001), kAllLanes);
+}
+
+TEST(Shadow, KeepsWhatDoesNotFitIntoACell) {
+  Shadow shadow;
+  Cell &cell = shadow.cell(1000);
+  for (std::uint32_t time = 1; time <= 5; ++time)
+    shadow.add(cell, record(time));
+  std::uint32_t sum = 0;
+  shadow.forEach(cell, [&](Record &one) {
+    sum += one.time;
+    if (one.time == 5)
+      one.bytes = 0; // its place is free again
+  });
+  EXPECT_EQ(sum, 15u);
+  std::size_t before = shadow.bytes();
+  shadow.add(cell, record(7));
+  EXPECT_EQ(shadow.bytes(), before);
+  shadow.forEach(cell, [&](Record &one) { sum += one.time; });
+  EXPECT_EQ(sum, 15u + 17u);
+}
+
+TEST(Shadow, CostsFourBytesPerByteAndOnlyWhereTouched) {
+  Shadow shadow;
+  EXPECT_EQ(shadow.bytes(), 0u);
+  shadow.cell(0);
+  std::size_t page = Shadow::kPageCells * Shadow::kCellBytes;
+  EXPECT_EQ(shadow.bytes(), 4 * page);
+  shadow.cell(Shadow::kPageCells - 1);
+  EXPECT_EQ(shadow.bytes(), 4 * page);
+  shadow.cell(std::uint64_t(1) << 40);
+  EXPECT_EQ(shadow.bytes(), 8 * page);
+  auto pages = shadow.pages();
+  ASSERT_EQ(pages.size(), 2u);
+  EXPECT_EQ(pages[0].first, 0u);
+  EXPECT_EQ(pages[1].first, std::uint64_t(1) << 40);
+}
+
+} // namespace kiln::sim
