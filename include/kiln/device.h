@@ -16,11 +16,14 @@
 #include <kiln/device_description.h>
 #include <kiln/error.h>
 #include <kiln/kernel.h>
+#include <kiln/timeline.h>
 
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -121,11 +124,35 @@ struct LaunchDescription {
 struct Finding {
   enum class Grade : std::uint8_t { note, warning, error };
 
-  std::string id;
+  std::string id; ///< `kiln explain ID` and explain() say what it means
   Grade grade = Grade::error;
-  std::string message;
-  SourceLine where;
+  std::string message = {};
+  SourceLine where = {}; ///< from .loc, else the line of the PTX
   int ptx_line = 0;
+  // What it is about, where that applies.
+  std::optional<std::array<std::uint32_t, 3>> cta = std::nullopt;
+  int thread = -1;                                     ///< in its CTA; -1: none
+  std::string space = {};                              ///< "global", "shared"
+  std::optional<std::uint64_t> address = std::nullopt; ///< in that space
+  std::string buffer = {}; ///< the name of what lies there, or nearest
+
+  /// "error out-of-bounds at gemm.cpp:12: a load of 4 bytes ..."
+  std::string to_string() const;
+};
+
+/// "note", "warning", "error"
+const char *name(Finding::Grade grade);
+
+/// Where the time of a simulated launch went.
+struct LaunchStats {
+  struct Cost {
+    std::string name; ///< scalar, memory, tma, wgmma, barrier, checks, other
+    std::uint64_t instructions = 0; ///< warp instructions
+    double time_us = 0;             ///< of all host threads together
+  };
+  std::vector<Cost> costs; ///< empty where nobody asked for them
+  /// Memory of the host that the checks need beside the data.
+  std::uint64_t shadow_bytes = 0;
 };
 
 /// What a launch came to, once it has finished.
@@ -133,7 +160,20 @@ struct LaunchResult {
   double time_us = 0; ///< of the kernel itself, by the device's clock
   std::uint64_t instructions = 0; ///< warp instructions; the simulator's count
   std::vector<Finding> findings;
+  bool is_finished = true; ///< no finding ended it
+  /// Registers per thread at entry, and who says so: "the launch", "ptxas",
+  /// ".maxnreg", ".reqntid and .minnctapersm"; 0: nobody does.
+  int registers = 0;
+  std::string registers_from;
+  std::uint64_t resident_ctas = 0; ///< that the device holds at once
+  LaunchStats stats;
+  Timeline timeline; ///< empty where nobody asked for it
+
   bool ok() const; ///< no finding of grade error
+  /// Findings and numbers, a line each.
+  std::string to_string() const;
+  /// An object with `verdict` (ok or error), `findings` and `stats`.
+  std::string to_json() const;
 };
 
 /// Resolve a contract with the arguments at hand. Throws UserError where they
@@ -152,6 +192,8 @@ public:
 
   /// Fresh memory, contents undefined, at least 256-byte aligned.
   virtual Buffer allocate(std::size_t bytes) = 0;
+  /// What findings shall call the buffer.
+  virtual void set_name(const Buffer &buffer, std::string_view name);
   virtual void copy_in(const Buffer &to, const void *from, std::size_t bytes,
                        const Stream &stream = {}) = 0;
   virtual void copy_out(void *to, const Buffer &from, std::size_t bytes,
@@ -170,6 +212,11 @@ public:
   /// call that waits. For benchmarks and for callers with streams of their own.
   virtual void enqueue(const LaunchDescription &launch,
                        const Stream &stream = {}) = 0;
+  /// Check, compile and pack a launch once; the result puts it into a stream,
+  /// as often and as cheaply as the device can. What the launch refers to must
+  /// outlive it, and so must the device.
+  virtual std::function<void(const Stream &)>
+  prepare(const LaunchDescription &launch);
   /// Launch, wait, and say how it went. Throws RuntimeError where the driver
   /// fails, with the call, the result and what was launched.
   virtual LaunchResult launch(const LaunchDescription &launch,

@@ -94,6 +94,8 @@ public:
   double elapsed_us(const Event &from, const Event &to) override;
   void synchronize(const Stream &stream) override;
   void enqueue(const LaunchDescription &launch, const Stream &stream) override;
+  std::function<void(const Stream &)>
+  prepare(const LaunchDescription &launch) override;
   LaunchResult launch(const LaunchDescription &launch,
                       const Stream &stream) override;
 
@@ -104,7 +106,7 @@ private:
     PackedParameters parameters;
   };
 
-  Prepared prepare(const LaunchDescription &launch);
+  Prepared pack(const LaunchDescription &launch);
   void submit(const Prepared &prepared, const LaunchDescription &launch,
               const Stream &stream);
   std::string waiting(const std::string &what);
@@ -267,7 +269,7 @@ void CudaDevice::synchronize(const Stream &stream) {
       [&] { return waiting("waiting for a stream"); }, native(stream));
 }
 
-CudaDevice::Prepared CudaDevice::prepare(const LaunchDescription &launch) {
+CudaDevice::Prepared CudaDevice::pack(const LaunchDescription &launch) {
   CudaEntry &entry = context->modules.find(launch.ptx, launch.name);
   checkSizes(launch, entry.name(), description_);
   checkParameters(launch, entry);
@@ -308,14 +310,26 @@ void CudaDevice::submit(const Prepared &prepared,
 void CudaDevice::enqueue(const LaunchDescription &launch,
                          const Stream &stream) {
   CudaContext::Current current(*context);
-  submit(prepare(launch), launch, stream);
+  submit(pack(launch), launch, stream);
+}
+
+std::function<void(const Stream &)>
+CudaDevice::prepare(const LaunchDescription &launch) {
+  CudaContext::Current current(*context);
+  // Raw bytes among the parameters are pointed to: the copy keeps them.
+  auto kept = std::make_shared<const LaunchDescription>(launch);
+  auto packed = std::make_shared<const Prepared>(pack(*kept));
+  return [this, kept, packed](const Stream &stream) {
+    CudaContext::Current inScope(*context);
+    submit(*packed, *kept, stream);
+  };
 }
 
 LaunchResult CudaDevice::launch(const LaunchDescription &launch,
                                 const Stream &stream) {
   CudaContext::Current current(*context);
   // Compiled and packed before the clock starts.
-  Prepared prepared = prepare(launch);
+  Prepared prepared = pack(launch);
   Event start = create_event();
   Event end = create_event();
   record(start, stream);

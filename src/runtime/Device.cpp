@@ -41,6 +41,24 @@ bool LaunchResult::ok() const {
 
 Device::~Device() = default;
 
+void Device::set_name(const Buffer &, std::string_view) {}
+
+/// Findings call buffers what the kernel calls them.
+static void nameBuffers(Device &device, const Kernel &kernel,
+                        std::span<const LaunchArgument> arguments) {
+  std::size_t count =
+      std::min(arguments.size(), kernel.contract.arguments.size());
+  for (std::size_t i = 0; i < count; ++i)
+    if (const auto *buffer = std::get_if<Buffer>(&arguments[i]);
+        buffer && buffer->bytes())
+      device.set_name(*buffer, kernel.contract.arguments[i].name);
+}
+
+std::function<void(const Stream &)>
+Device::prepare(const LaunchDescription &launch) {
+  return [this, launch](const Stream &stream) { enqueue(launch, stream); };
+}
+
 void Device::enqueue(const Kernel &kernel,
                      std::span<const LaunchArgument> arguments,
                      const Stream &stream) {
@@ -50,7 +68,9 @@ void Device::enqueue(const Kernel &kernel,
 LaunchResult Device::launch(const Kernel &kernel,
                             std::span<const LaunchArgument> arguments,
                             const Stream &stream) {
-  return launch(resolve(kernel, arguments, description()), stream);
+  LaunchDescription launched = resolve(kernel, arguments, description());
+  nameBuffers(*this, kernel, arguments);
+  return launch(launched, stream);
 }
 
 /// Whether `run` copies argument `i` back.

@@ -1,20 +1,18 @@
-// Reference: the product in double on all cores, and what counts as equal.
+// Reference: the product in double on all cores.
 //
 // D is cut into tiles. For each, panels of A and B are converted to double once
 // and multiplied from the cache; rows and columns are index lists, so that a
 // whole product and a sample of it are the same code.
-#include "kiln/reference.h"
+#include "runtime/Reference.h"
 
+#include "kiln/gemm.h"
+#include "runtime/Parallel.h"
 #include "support/Error.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <numbers>
 #include <numeric>
-#include <system_error>
-#include <thread>
 
 namespace kiln {
 
@@ -22,8 +20,6 @@ static constexpr std::int64_t kTileRows = 64;
 static constexpr std::int64_t kTileCols = 256;
 static constexpr std::int64_t kPanelDepth = 256;
 static constexpr std::int64_t kUnroll = 4; ///< steps of k per pass over a row
-static constexpr std::size_t kMismatchesKept = 8;
-static constexpr std::size_t kFillChunk = 1 << 16;
 
 namespace {
 
@@ -44,62 +40,61 @@ struct Workspace {
 
 /// The part of rows x cols that one piece of work covers.
 struct Tile {
+  std::int64_t batch = 0;
   std::int64_t row = 0, col = 0; ///< positions in the index lists
   std::int64_t rows = 0, cols = 0;
 };
 
-/// Elements of memory as doubles. Types of 8 and 16 bits are looked up: their
-/// conversion costs more than the multiplications it feeds.
-class ElementReader {
-public:
-  explicit ElementReader(Type type) : type_(type), bytes_(size_bytes(type)) {
-    if (bytes_ > 2)
-      return;
-    values_.resize(std::size_t{1} << (8 * bytes_));
-    for (std::size_t bits = 0; bits < values_.size(); ++bits)
-      values_[bits] = from_bits(type, bits);
-  }
-
-  double operator()(const void *data, std::int64_t i) const {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, static_cast<const std::byte *>(data) + i * bytes_,
-                static_cast<std::size_t>(bytes_));
-    return values_.empty() ? from_bits(type_, bits) : values_[bits];
-  }
-
-private:
-  Type type_;
-  int bytes_;
-  std::vector<double> values_;
-};
-
 } // namespace
 
-/// How many threads have work.
-static unsigned workersFor(std::int64_t count) {
-  std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(std::clamp<std::int64_t>(count, 1, cores));
+ElementReader::ElementReader(Type type)
+    : type_(type), bytes_(size_bytes(type)) {
+  if (bytes_ > 2)
+    return;
+  values_.resize(std::size_t{1} << (8 * bytes_));
+  for (std::size_t bits = 0; bits < values_.size(); ++bits)
+    values_[bits] = from_bits(type, bits);
 }
 
-/// Call work(worker, i) for every i below `count`, on `workers` threads. `work`
-/// must not throw. Where the machine gives fewer threads, those do it.
-template <typename Work>
-static void forEach(std::int64_t count, unsigned workers, const Work &work) {
-  std::atomic<std::int64_t> next = 0;
-  auto loop = [&](unsigned worker) {
-    for (std::int64_t i = next++; i < count; i = next++)
-      work(worker, i);
-  };
-  std::vector<std::thread> threads;
-  threads.reserve(workers);
-  try {
-    for (unsigned worker = 1; worker < workers; ++worker)
-      threads.emplace_back(loop, worker);
-  } catch (const std::system_error &) {
-  }
-  loop(0);
-  for (std::thread &thread : threads)
-    thread.join();
+/// The strides of rows x cols elements, with or without a leading dimension.
+static MatrixStrides stridesOf(std::int64_t rows, std::int64_t cols,
+                               bool isRowMajor, std::int64_t leading) {
+  std::int64_t contiguous = isRowMajor ? cols : rows;
+  std::int64_t step = leading ? leading : contiguous;
+  if (isRowMajor)
+    return {.row = step, .col = 1, .batch = rows * step};
+  return {.row = 1, .col = step, .batch = cols * step};
+}
+
+static MatrixStrides stridesOfA(const ReferenceGemm &gemm) {
+  return stridesOf(gemm.m, gemm.k, gemm.a_row_major, gemm.lda);
+}
+static MatrixStrides stridesOfB(const ReferenceGemm &gemm) {
+  return stridesOf(gemm.k, gemm.n, gemm.b_row_major, gemm.ldb);
+}
+static MatrixStrides stridesOfC(const ReferenceGemm &gemm) {
+  return stridesOf(gemm.m, gemm.n, gemm.d_row_major, gemm.ldc);
+}
+MatrixStrides stridesOfD(const ReferenceGemm &gemm) {
+  return stridesOf(gemm.m, gemm.n, gemm.d_row_major, gemm.ldd);
+}
+
+std::int64_t ReferenceGemm::a_elements() const {
+  return batch * stridesOfA(*this).batch;
+}
+std::int64_t ReferenceGemm::b_elements() const {
+  return batch * stridesOfB(*this).batch;
+}
+std::int64_t ReferenceGemm::c_elements() const {
+  return batch * stridesOfC(*this).batch;
+}
+std::int64_t ReferenceGemm::d_elements() const {
+  return batch * stridesOfD(*this).batch;
+}
+std::int64_t ReferenceGemm::bias_elements() const {
+  if (bias_kind == GemmBias::none)
+    return 0;
+  return bias_kind == GemmBias::row ? m : n;
 }
 
 /// sums += a * b and magnitudes += |a * b| over a panel. `a` is rows x depth,
@@ -141,45 +136,101 @@ static void computeTile(const ReferenceGemm &gemm, const ElementReader &read,
   std::fill(work.sums.begin(), work.sums.end(), Lanes{});
   std::fill(work.magnitudes.begin(), work.magnitudes.end(), Lanes{});
   auto *b = reinterpret_cast<double *>(work.b.data());
+  MatrixStrides ofA = stridesOfA(gemm), ofB = stridesOfB(gemm);
   for (std::int64_t start = 0; start < gemm.k; start += kPanelDepth) {
     std::int64_t depth = std::min(kPanelDepth, gemm.k - start);
     std::int64_t padded = (depth + kUnroll - 1) / kUnroll * kUnroll;
     std::fill(work.a.begin(), work.a.end(), 0.0);
     std::fill(work.b.begin(), work.b.end(), Lanes{});
     for (std::int64_t i = 0; i < tile.rows; ++i) {
-      std::int64_t row = rows[tile.row + i];
+      std::int64_t first = ofA.at(tile.batch, rows[tile.row + i], start);
       for (std::int64_t k = 0; k < depth; ++k)
-        work.a[i * kPanelDepth + k] =
-            read(gemm.a, gemm.a_row_major ? row * gemm.k + start + k
-                                          : (start + k) * gemm.m + row);
+        work.a[i * kPanelDepth + k] = read(gemm.a, first + k * ofA.col);
     }
     for (std::int64_t j = 0; j < tile.cols; ++j) {
-      std::int64_t col = cols[tile.col + j];
+      std::int64_t first = ofB.at(tile.batch, start, cols[tile.col + j]);
       for (std::int64_t k = 0; k < depth; ++k)
-        b[k * kTileCols + j] =
-            read(gemm.b, gemm.b_row_major ? (start + k) * gemm.n + col
-                                          : col * gemm.k + start + k);
+        b[k * kTileCols + j] = read(gemm.b, first + k * ofB.row);
     }
     multiplyPanel(work.a.data(), work.b.data(), work.sums.data(),
                   work.magnitudes.data(), tile.rows, padded, vectors);
   }
 }
 
-/// Compute rows x cols and call use(worker, row, col, d, magnitude) for each
-/// element, with positions in the index lists.
-template <typename Use>
-static void forEachElement(const ReferenceGemm &gemm,
-                           std::span<const std::int64_t> rows,
-                           std::span<const std::int64_t> cols, const Use &use) {
+/// act(x). gelu is its tanh form.
+static double activate(Activation act, double x) {
+  switch (act) {
+  case Activation::none:
+    return x;
+  case Activation::relu:
+    return std::isnan(x) ? x : std::max(x, 0.0);
+  case Activation::gelu: {
+    double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+    return 0.5 * x * (1 + std::tanh(inner));
+  }
+  case Activation::silu:
+    return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+/// A sum of integers as 32 bits hold it: what is beyond wraps around.
+static double wrapped(double sum) {
+  return static_cast<std::int32_t>(
+      static_cast<std::uint32_t>(static_cast<std::int64_t>(sum)));
+}
+
+namespace {
+
+/// From sums to elements of D.
+class Finish {
+public:
+  explicit Finish(const ReferenceGemm &gemm)
+      : gemm_(gemm), readC_(gemm.out), readBias_(gemm.bias_type()),
+        ofC_(stridesOfC(gemm)) {}
+
+  /// The element at (row, col) of product `batch`.
+  ReferenceElement operator()(std::int64_t batch, std::int64_t row,
+                              std::int64_t col, double sum,
+                              double magnitude) const {
+    ReferenceElement element = {.sum = sum, .magnitude = magnitude};
+    if (gemm_.accumulate == Type::i32)
+      element.sum = wrapped(sum);
+    double c = 0, bias = 0;
+    if (gemm_.beta != 0)
+      c = gemm_.beta * readC_(gemm_.c, ofC_.at(batch, row, col));
+    if (gemm_.bias_kind != GemmBias::none)
+      bias =
+          readBias_(gemm_.bias, gemm_.bias_kind == GemmBias::row ? row : col);
+    element.added = std::fabs(c) + std::fabs(bias);
+    element.before = gemm_.alpha * element.sum + c + bias;
+    element.want = activate(gemm_.act, element.before);
+    return element;
+  }
+
+private:
+  const ReferenceGemm &gemm_;
+  ElementReader readC_, readBias_;
+  MatrixStrides ofC_;
+};
+
+} // namespace
+
+void forEachElement(const ReferenceGemm &gemm,
+                    std::span<const std::int64_t> rows,
+                    std::span<const std::int64_t> cols, const UseElement &use) {
   std::int64_t rowCount = std::ssize(rows), colCount = std::ssize(cols);
   std::int64_t tilesDown = (rowCount + kTileRows - 1) / kTileRows;
   std::int64_t tilesAcross = (colCount + kTileCols - 1) / kTileCols;
-  std::int64_t tiles = tilesDown * tilesAcross;
+  std::int64_t perProduct = tilesDown * tilesAcross;
+  std::int64_t tiles = gemm.batch * perProduct;
   ElementReader read(gemm.type);
+  Finish finish(gemm);
   std::vector<Workspace> workspaces(workersFor(tiles));
   forEach(tiles, workersFor(tiles), [&](unsigned worker, std::int64_t index) {
     Workspace &work = workspaces[worker];
-    Tile tile = {.row = index / tilesAcross * kTileRows,
+    Tile tile = {.batch = index / perProduct,
+                 .row = index % perProduct / tilesAcross * kTileRows,
                  .col = index % tilesAcross * kTileCols};
     tile.rows = std::min(kTileRows, rowCount - tile.row);
     tile.cols = std::min(kTileCols, colCount - tile.col);
@@ -187,22 +238,52 @@ static void forEachElement(const ReferenceGemm &gemm,
     auto *sums = reinterpret_cast<const double *>(work.sums.data());
     auto *magnitudes = reinterpret_cast<const double *>(work.magnitudes.data());
     for (std::int64_t i = 0; i < tile.rows; ++i)
-      for (std::int64_t j = 0; j < tile.cols; ++j)
-        use(worker, tile.row + i, tile.col + j, sums[i * kTileCols + j],
-            magnitudes[i * kTileCols + j]);
+      for (std::int64_t j = 0; j < tile.cols; ++j) {
+        ElementPlace place = {tile.batch, tile.row + i, tile.col + j};
+        use(worker, place,
+            finish(tile.batch, rows[place.row], cols[place.col],
+                   sums[i * kTileCols + j], magnitudes[i * kTileCols + j]));
+      }
   });
 }
 
-static std::vector<std::int64_t> allBelow(std::int64_t count) {
+std::vector<std::int64_t> allBelow(std::int64_t count) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
   std::iota(indices.begin(), indices.end(), 0);
   return indices;
 }
 
-static void checkGemm(const ReferenceGemm &gemm) {
-  if (gemm.m < 0 || gemm.n < 0 || gemm.k < 0)
-    userError("a product of {}x{}x{}: no dimension may be below 0", gemm.m,
-              gemm.n, gemm.k);
+/// Refuse a leading dimension shorter than a row.
+static void checkLeading(const char *matrix, std::int64_t leading,
+                         std::int64_t contiguous, bool isRowMajor) {
+  if (leading != 0 && leading < contiguous)
+    userError("the leading dimension of {} is {}, but its {} have {} elements",
+              matrix, leading, isRowMajor ? "rows" : "columns", contiguous);
+}
+
+void checkGemm(const ReferenceGemm &gemm) {
+  if (gemm.m < 0 || gemm.n < 0 || gemm.k < 0 || gemm.batch < 0)
+    userError("a product of {}x{}x{}, batch {}: no dimension may be below 0",
+              gemm.m, gemm.n, gemm.k, gemm.batch);
+  checkLeading("A", gemm.lda, gemm.a_row_major ? gemm.k : gemm.m,
+               gemm.a_row_major);
+  checkLeading("B", gemm.ldb, gemm.b_row_major ? gemm.n : gemm.k,
+               gemm.b_row_major);
+  for (auto [matrix, leading] : {std::pair{"C", gemm.ldc}, {"D", gemm.ldd}})
+    checkLeading(matrix, leading, gemm.d_row_major ? gemm.n : gemm.m,
+                 gemm.d_row_major);
+  if (gemm.beta != 0 && !gemm.c)
+    userError("beta is {}, but there is no C", gemm.beta);
+  if (gemm.bias_kind != GemmBias::none && !gemm.bias)
+    userError("a bias is to be added, but there is none");
+  if (gemm.accumulate != Type::f32 && gemm.accumulate != Type::f16 &&
+      gemm.accumulate != Type::i32)
+    userError("sums are f32, f16 or i32, not {}", name(gemm.accumulate));
+  if (gemm.accumulate == Type::i32 && is_float(gemm.type))
+    userError("products of {} are not added up in i32", name(gemm.type));
+  if (!is_float(gemm.out) && gemm.out != Type::i32)
+    userError("a product is compared in a float type or i32, not {}",
+              name(gemm.out));
 }
 
 static void checkIndices(const char *what, std::int64_t count,
@@ -220,14 +301,18 @@ ReferenceProduct reference_gemm(const ReferenceGemm &gemm,
   checkIndices("row", gemm.m, rows);
   checkIndices("column", gemm.n, cols);
   ReferenceProduct product;
-  product.d.resize(rows.size() * cols.size());
+  product.d.resize(static_cast<std::size_t>(gemm.batch) * rows.size() *
+                   cols.size());
   product.magnitude.resize(product.d.size());
   forEachElement(gemm, rows, cols,
-                 [&](unsigned, std::int64_t i, std::int64_t j, double d,
-                     double magnitude) {
-                   std::int64_t at = i * std::ssize(cols) + j;
-                   product.d[at] = d;
-                   product.magnitude[at] = magnitude;
+                 [&](unsigned, const ElementPlace &place,
+                     const ReferenceElement &element) {
+                   std::int64_t at =
+                       (place.batch * std::ssize(rows) + place.row) *
+                           std::ssize(cols) +
+                       place.col;
+                   product.d[at] = element.want;
+                   product.magnitude[at] = element.magnitude;
                  });
   return product;
 }
@@ -235,221 +320,6 @@ ReferenceProduct reference_gemm(const ReferenceGemm &gemm,
 ReferenceProduct reference_gemm(const ReferenceGemm &gemm) {
   checkGemm(gemm);
   return reference_gemm(gemm, allBelow(gemm.m), allBelow(gemm.n));
-}
-
-/// Half of the last place, relative to the value.
-static double halfUlp(Type out) {
-  switch (out) {
-  case Type::f64:
-    return 0x1p-53;
-  case Type::f32:
-    return 0x1p-24;
-  case Type::f16:
-  case Type::tf32:
-    return 0x1p-11;
-  case Type::bf16:
-    return 0x1p-8;
-  case Type::e4m3:
-    return 0x1p-4;
-  case Type::e5m2:
-    return 0x1p-3;
-  default:
-    userError("a product is compared in a float type, not {}", name(out));
-  }
-}
-
-/// Half of the distance between the smallest numbers of the type.
-static double halfSmallest(Type out) { return from_bits(out, 1) / 2; }
-
-// Tensor cores do not round sums to nearest. Per instruction they align 16
-// products and the accumulator to the largest of them and truncate, each by
-// less than eps = 2^-24 of it, then truncate the sum to f32, by less than
-// 2 eps: at most about K eps |p| over all of K, where |p| is how large the
-// running sum was. Truncation loses half of its bound on average, and a sum
-// that climbs to |want| is half as large on average: K/4 eps |want|. Terms of
-// random sign stray further on the way, by a few times S / sqrt(K), where
-// S = sum|a||b|:
-//
-//     (2 + sqrt(K)) eps S + K/4 eps |want|
-//
-// An H200 stays below half of that for K from 512 to 65536, with terms of
-// random sign and of one sign. Terms in an order that first climbs to S / 2 and
-// then returns to nothing may exceed it by right; that is the price of catching
-// one lost product at large K. The cap is what users of such kernels accept at
-// most. Then half an ulp for the rounding to the type of D.
-double gemm_tolerance(Type out, std::int64_t k, double want, double magnitude) {
-  constexpr double eps = 0x1p-24;
-  double depth = static_cast<double>(k);
-  double size = std::fabs(want);
-  double sum =
-      (2 + std::sqrt(depth)) * eps * magnitude + depth / 4 * eps * size;
-  double total = sum + std::max(halfUlp(out) * (size + sum), halfSmallest(out));
-  return out == Type::f32 ? std::min(total, 5e-3 * size + 1e-1) : total;
-}
-
-/// A number beyond what the type holds is written as infinity, or as the
-/// largest there is: `want` as the type would hold it.
-static double asStored(Type out, double want) {
-  return from_bits(out, to_bits(out, want));
-}
-
-static bool isClose(Type out, const Mismatch &pair) {
-  if (std::isnan(pair.got) || std::isnan(pair.want))
-    return false;
-  if (std::fabs(pair.got - pair.want) <= pair.tolerance)
-    return true;
-  double limit = std::copysign(pair.tolerance, pair.want);
-  return std::isinf(pair.got) && pair.got == asStored(out, pair.want + limit);
-}
-
-/// Keep the mismatches that come first by row, then column, whatever the order
-/// in which threads find them.
-static void keepFirst(std::vector<Mismatch> &kept, const Mismatch &mismatch) {
-  auto before = [](const Mismatch &x, const Mismatch &y) {
-    return std::pair(x.row, x.col) < std::pair(y.row, y.col);
-  };
-  if (kept.size() == kMismatchesKept && !before(mismatch, kept.back()))
-    return;
-  if (kept.size() == kMismatchesKept)
-    kept.pop_back();
-  kept.insert(std::upper_bound(kept.begin(), kept.end(), mismatch, before),
-              mismatch);
-}
-
-/// Judge one element.
-static void judge(Type out, std::int64_t k, Mismatch pair, double magnitude,
-                  Comparison &result) {
-  pair.tolerance = gemm_tolerance(out, k, pair.want, magnitude);
-  ++result.compared;
-  double error = std::fabs(pair.got - pair.want);
-  double relative = error == 0 ? 0 : error / magnitude;
-  if (std::isnan(relative))
-    relative = std::numeric_limits<double>::infinity();
-  bool isFine = isClose(out, pair);
-  // An infinity that is right has no error that could be measured.
-  if (!isFine || !std::isinf(pair.got))
-    result.max_rel_err = std::max(result.max_rel_err, relative);
-  if (isFine)
-    return;
-  ++result.wrong;
-  keepFirst(result.first, pair);
-}
-
-static void add(Comparison &total, const Comparison &part) {
-  total.max_rel_err = std::max(total.max_rel_err, part.max_rel_err);
-  total.compared += part.compared;
-  total.wrong += part.wrong;
-  for (const Mismatch &mismatch : part.first)
-    keepFirst(total.first, mismatch);
-}
-
-/// Compare D where those rows and columns cross.
-static void compareAt(const ReferenceGemm &gemm, Type out, const void *d,
-                      std::span<const std::int64_t> rows,
-                      std::span<const std::int64_t> cols, Comparison &result) {
-  ElementReader read(out);
-  std::vector<Comparison> parts(
-      std::max(1u, std::thread::hardware_concurrency()));
-  for (Comparison &part : parts)
-    part.first.reserve(kMismatchesKept);
-  forEachElement(gemm, rows, cols,
-                 [&](unsigned worker, std::int64_t i, std::int64_t j,
-                     double want, double magnitude) {
-                   Mismatch pair = {.row = rows[i], .col = cols[j]};
-                   pair.got = read(d, pair.row * gemm.n + pair.col);
-                   pair.want = want;
-                   judge(out, gemm.k, pair, magnitude, parts[worker]);
-                 });
-  for (const Comparison &part : parts)
-    add(result, part);
-}
-
-/// The i-th number of the SplitMix64 generator that starts at `seed`.
-static std::uint64_t splitMix64(std::uint64_t seed, std::uint64_t i) {
-  std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-/// Uniform in [0, 1).
-static double unitRandom(std::uint64_t seed, std::uint64_t i) {
-  return static_cast<double>(splitMix64(seed, i) >> 11) * 0x1p-53;
-}
-
-/// `wanted` indices below `count`: the first, the last, and one at a random
-/// place of each stretch between, so that every place of a tile comes up.
-static std::vector<std::int64_t> sample(std::int64_t count,
-                                        std::int64_t wanted) {
-  if (wanted >= count)
-    return allBelow(count);
-  std::vector<std::int64_t> indices = {0, count - 1};
-  double stretch = static_cast<double>(count) / static_cast<double>(wanted);
-  for (std::int64_t i = 1; i + 1 < wanted; ++i) {
-    double at = (static_cast<double>(i) + unitRandom(0, i)) * stretch;
-    indices.push_back(std::min(static_cast<std::int64_t>(at), count - 1));
-  }
-  std::sort(indices.begin(), indices.end());
-  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-  return indices;
-}
-
-Comparison compare_gemm(const ReferenceGemm &gemm, Type out, const void *d,
-                        std::int64_t max_products) {
-  checkGemm(gemm);
-  halfUlp(out); // Refuses a type here, where it can throw: threads must not.
-  Comparison result;
-  double perRow = static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
-  double perCol = static_cast<double>(gemm.m) * static_cast<double>(gemm.k);
-  auto budget = static_cast<double>(max_products);
-  std::vector<std::int64_t> allCols = allBelow(gemm.n);
-  if (perRow * static_cast<double>(gemm.m) <= budget) {
-    compareAt(gemm, out, d, allBelow(gemm.m), allCols, result);
-  } else {
-    result.is_sampled = true;
-    auto rows = sample(gemm.m, static_cast<std::int64_t>(budget / 2 / perRow));
-    auto cols = sample(gemm.n, static_cast<std::int64_t>(budget / 2 / perCol));
-    compareAt(gemm, out, d, rows, allCols, result);
-    std::vector<std::int64_t> otherRows;
-    for (std::int64_t row = 0; row < gemm.m; ++row)
-      if (!std::binary_search(rows.begin(), rows.end(), row))
-        otherRows.push_back(row);
-    compareAt(gemm, out, d, otherRows, cols, result);
-  }
-  result.ok = result.wrong == 0;
-  return result;
-}
-
-/// One random number in the bits of the type.
-static std::uint64_t randomBits(Type type, double unit, double lo, double hi) {
-  if (!is_float(type))
-    return to_bits(type, std::floor(lo + unit * (hi - lo + 1)));
-  std::uint64_t bits = to_bits(type, lo + unit * (hi - lo));
-  double value = from_bits(type, bits);
-  if (value < hi || lo >= hi)
-    return bits;
-  // Rounded up to hi, which is excluded: the number before it. A float's bits
-  // are sign and magnitude, in units of the last place (tf32: of the 13th).
-  std::uint64_t step = type == Type::tf32 ? 1 << 13 : 1;
-  return std::signbit(value) ? bits + step : bits - step;
-}
-
-void fill_random(Type type, void *data, std::size_t count, std::uint64_t seed,
-                 double lo, double hi) {
-  if (!(lo <= hi))
-    userError("random numbers from {} to {}: the first must not be larger", lo,
-              hi);
-  auto bytes = static_cast<std::size_t>(size_bytes(type));
-  auto chunks =
-      static_cast<std::int64_t>((count + kFillChunk - 1) / kFillChunk);
-  forEach(chunks, workersFor(chunks), [&](unsigned, std::int64_t chunk) {
-    std::size_t begin = static_cast<std::size_t>(chunk) * kFillChunk;
-    std::size_t end = std::min(count, begin + kFillChunk);
-    for (std::size_t i = begin; i < end; ++i) {
-      std::uint64_t bits = randomBits(type, unitRandom(seed, i), lo, hi);
-      std::memcpy(static_cast<std::byte *>(data) + i * bytes, &bits, bytes);
-    }
-  });
 }
 
 } // namespace kiln

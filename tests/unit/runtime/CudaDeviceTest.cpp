@@ -348,6 +348,20 @@ TEST_F(CudaDeviceTest, EnqueueUsesTheStreamAndDoesNotWait) {
   EXPECT_EQ(fake->count("cuStreamSynchronize"), 0);
 }
 
+TEST_F(CudaDeviceTest, PreparedOnceLaunchesOften) {
+  std::function<void(const Stream &)> launch = device->prepare(mixed());
+  int before = fake->count("cuTensorMapEncodeTiled");
+  EXPECT_TRUE(fake->launches.empty());
+  Stream stream = device->create_stream();
+  for (int i = 0; i < 3; ++i)
+    launch(stream);
+  ASSERT_EQ(fake->launches.size(), 3u);
+  EXPECT_EQ(fake->launches[2].config.hStream, stream.native());
+  EXPECT_EQ(fake->launches[2].parameters, fake->launches[0].parameters);
+  EXPECT_EQ(fake->count("cuTensorMapEncodeTiled"), before);
+  EXPECT_EQ(fake->count("cuEventCreate"), 0);
+}
+
 TEST_F(CudaDeviceTest, FailedLaunchSaysWhatWasLaunched) {
   LaunchDescription launch = mixed();
   launch.dynamic_smem_bytes = 131072;

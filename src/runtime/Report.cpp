@@ -1,0 +1,101 @@
+// Report: what came of a launch, as text and as JSON.
+#include "kiln/device.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kiln {
+
+using nlohmann::ordered_json;
+
+const char *name(Finding::Grade grade) {
+  return grade == Finding::Grade::error     ? "error"
+         : grade == Finding::Grade::warning ? "warning"
+                                            : "note";
+}
+
+std::string Finding::to_string() const {
+  std::string place;
+  if (where.is_known())
+    place = fmt::format(" at {}:{}", where.file, where.line);
+  return fmt::format("{} {}{}: {}", name(grade), id, place, message);
+}
+
+/// Average time of a warp instruction, by the clock of the simulation.
+static double nsPerInstruction(const LaunchResult &result) {
+  return result.instructions
+             ? result.time_us * 1e3 / static_cast<double>(result.instructions)
+             : 0;
+}
+
+std::string LaunchResult::to_string() const {
+  std::string text;
+  for (const Finding &finding : findings)
+    text += finding.to_string() + '\n';
+  if (registers)
+    text += fmt::format("{} registers per thread at entry ({})\n", registers,
+                        registers_from);
+  text += fmt::format("{} warp instructions in {:.1f} ms, {:.1f} ns each\n",
+                      instructions, time_us / 1e3, nsPerInstruction(*this));
+  double total = 0;
+  for (const LaunchStats::Cost &cost : stats.costs)
+    total += cost.time_us;
+  for (const LaunchStats::Cost &cost : stats.costs) {
+    text += fmt::format("{:<8} {:5.1f}% {:10.1f} ms", cost.name,
+                        total > 0 ? 100 * cost.time_us / total : 0,
+                        cost.time_us / 1e3);
+    if (cost.instructions)
+      text += fmt::format(
+          " {:12} instructions, {:.1f} ns each", cost.instructions,
+          cost.time_us * 1e3 / static_cast<double>(cost.instructions));
+    text += '\n';
+  }
+  if (!stats.costs.empty())
+    text += fmt::format("{} bytes of shadow memory\n", stats.shadow_bytes);
+  return text;
+}
+
+static ordered_json toJson(const Finding &finding) {
+  ordered_json value = {
+      {"id", finding.id},           {"grade", name(finding.grade)},
+      {"message", finding.message}, {"file", finding.where.file},
+      {"line", finding.where.line}, {"ptx_line", finding.ptx_line}};
+  if (finding.cta)
+    value["cta"] = *finding.cta;
+  if (finding.thread >= 0)
+    value["thread"] = finding.thread;
+  if (!finding.space.empty())
+    value["space"] = finding.space;
+  if (finding.address)
+    value["address"] = *finding.address;
+  if (!finding.buffer.empty())
+    value["buffer"] = finding.buffer;
+  return value;
+}
+
+std::string LaunchResult::to_json() const {
+  ordered_json list = ordered_json::array();
+  for (const Finding &finding : findings)
+    list.push_back(toJson(finding));
+  ordered_json numbers = {{"instructions", instructions},
+                          {"time_us", time_us},
+                          {"ns_per_instruction", nsPerInstruction(*this)},
+                          {"resident_ctas", resident_ctas}};
+  if (registers)
+    numbers["registers"] = {{"per_thread", registers},
+                            {"from", registers_from}};
+  if (!stats.costs.empty()) {
+    ordered_json costs = ordered_json::object();
+    for (const LaunchStats::Cost &cost : stats.costs)
+      costs[cost.name] = {{"instructions", cost.instructions},
+                          {"time_us", cost.time_us}};
+    numbers["costs"] = costs;
+    numbers["shadow_bytes"] = stats.shadow_bytes;
+  }
+  ordered_json value = {{"verdict", ok() ? "ok" : "error"},
+                        {"findings", list},
+                        {"stats", numbers}};
+  return value.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+} // namespace kiln
