@@ -25,6 +25,7 @@
 #include <kiln/value.h>
 
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -44,6 +45,16 @@ struct KernelOptions {
   std::string target = "sm_90a";
   bool debug_print =
       false; ///< build the prints that are PrintOptions::is_debug
+};
+
+/// Where a piece of shared memory lies; by default behind what is there.
+struct SharedOptions {
+  /// Bytes from the start of the CTA's shared memory.
+  std::optional<int> offset = {};
+  /// Begin where that tile begins and lie over it and what follows it: for
+  /// what does not live at the same time, as an epilogue's tile and the slots
+  /// of a pipeline that has been drained. Nothing may lie over mbarriers.
+  const SharedTile *over = nullptr;
 };
 
 class KernelBuilder {
@@ -78,15 +89,19 @@ public:
   /// How many CTAs are launched.
   void grid(Dim x, Dim y = 1, Dim z = 1);
 
-  // Shared memory: carved from one block whose size is part of the contract.
+  // Shared memory: carved from one block whose size is part of the contract;
+  // each piece is aligned as its layout asks.
 
   SharedTile
-  shared(const TileLayout &layout,
+  shared(const TileLayout &layout, const SharedOptions &options = {},
          std::source_location where = std::source_location::current());
   /// `count` tiles one behind the other; `tile_at` picks one by a Value.
   SharedTile
   shared_array(const TileLayout &layout, int count,
+               const SharedOptions &options = {},
                std::source_location where = std::source_location::current());
+  /// Bytes of shared memory so far.
+  int shared_bytes() const;
   MbarrierArray
   mbarriers(int count,
             std::source_location where = std::source_location::current());

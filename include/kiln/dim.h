@@ -59,6 +59,10 @@ public:
   std::int64_t evaluate(
       const std::function<std::int64_t(const std::string &)> &lookup) const;
 
+  /// A number that divides the value whatever the arguments are: 8 of m * 8, 1
+  /// of m, 0 of 0.
+  std::int64_t divisor() const;
+
   /// "ceil_div(m, 128)"
   std::string to_string() const;
   /// The inverse of `to_string`. Throws UserError.

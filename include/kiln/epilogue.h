@@ -1,31 +1,53 @@
-// epilogue.h: an accumulator on its way to global memory.
+// epilogue.h: an accumulator on its way to global memory by TMA.
+//
+//     registers -> cast, stmatrix -> shared memory -> fence, barrier
+//     one thread: tma_store, commit; the next part goes to another buffer
+//
+// The tile goes out in subtiles, each the tile of the tensor map. While TMA
+// reads one buffer the threads fill the other; nobody waits until the data has
+// arrived in global memory, so a persistent kernel goes on with its next tile.
 #pragma once
 
+#include <kiln/builder.h>
 #include <kiln/tma.h>
 #include <kiln/wgmma.h>
 
 namespace kiln {
 
 struct EpilogueOptions {
-  /// The named barrier at which the warpgroup meets, 1..15; 0: 1 plus the index
-  /// of the role.
-  int barrier = 0;
+  int warpgroups = 1; ///< that store, each through buffers of its own
+  int buffers = 2;    ///< of each
+  /// Where the buffers lie, by default behind what is there. Over a pipeline's
+  /// slots they cost nothing where it has been drained by then.
+  SharedOptions place = {};
 };
 
-/// Write `accumulator` to `tensor` at `origin` (row, column) by way of the tile
-/// `staging`, in the tensor's type; TMA leaves out what lies outside. The
-/// accumulator, the tensor map's tile and `staging` have one shape.
-///
-///     registers -> st.shared of pairs -> fence_async_shared -> bar.sync
-///     one thread: tma_store, tma_store_commit, tma_store_wait_read(0)
-///
-/// The thread that stores waits until the tile has been read, and the next call
-/// begins with a bar.sync: `staging` can serve again and again. Called by all
-/// threads of one warpgroup: in its role, or in a kernel that has just one.
-void store_through_shared(
-    Accumulator &accumulator, const TmaTensor &tensor,
-    const std::vector<At> &origin, const SharedTile &staging,
-    const EpilogueOptions &options = {},
-    std::source_location where = std::source_location::current());
+class Epilogue {
+public:
+  /// `tensor` has 2 dimensions, or more with a tile of 1 in those before the
+  /// last two; its tile is a subtile: it divides the accumulators.
+  Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
+           const EpilogueOptions &options = {},
+           std::source_location where = std::source_location::current());
+
+  /// Write `accumulator` at `origin` (..., row, column), each element passed
+  /// through `map` first. Waits for what is in flight. Called by the 128
+  /// threads of a warpgroup, the `warpgroup`-th of those that store.
+  void store(Accumulator &accumulator, const std::vector<At> &origin,
+             const ElementMap &map = {}, At warpgroup = 0,
+             std::source_location where = std::source_location::current());
+  /// Wait until what this warpgroup stored has been read from shared memory:
+  /// before the kernel ends, or the buffers serve something else.
+  void
+  finish(std::source_location where = std::source_location::current()) const;
+
+private:
+  TmaTensor tensor_;
+  SharedTile buffers_;
+  EpilogueOptions options_;
+};
+
+/// One subtile's worth of shared memory for each buffer: for max_stages.
+int epilogue_bytes(const TileLayout &subtile, const EpilogueOptions &options);
 
 } // namespace kiln

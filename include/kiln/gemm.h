@@ -1,20 +1,25 @@
 // gemm.h: matrix multiplication: the problem, the schedule, the kernel.
 //
-//     D[M,N] = A[M,K] * B[K,N]
+//     D[M,N] = act(alpha * A[M,K] * B[K,N] + beta * C[M,N] + bias)
 //
 // A problem says what is computed, a schedule how; a kernel is built from both.
 //
-//     Kernel kernel = compile(build_gemm({.m = 4096, .n = 4096, .k = 4096},
-//                                        {.kind =
-//                                        GemmKind::warp_specialized}));
+//     GemmProblem problem{.m = 4096, .n = 4096, .k = 4096};
+//     Kernel kernel = compile(build_gemm(problem, pick_schedule(problem)));
 //     run(device, kernel, a, b, d);
+//
+// Every dimension is a number or a runtime argument (Dim::argument("m")): one
+// kernel is then right for every value of it.
 #pragma once
 
 #include <kiln/compile.h>
+#include <kiln/device_description.h>
 #include <kiln/dim.h>
 #include <kiln/tensor_map.h>
+#include <kiln/tile_scheduler.h>
 #include <kiln/types.h>
 
+#include <optional>
 #include <string>
 
 namespace kiln {
@@ -23,13 +28,34 @@ namespace kiln {
 /// `tn` has both with K contiguous, `tt` has both row-major.
 enum class GemmLayout : std::uint8_t { tn, nn, nt, tt };
 
-/// What is computed. Each dimension is a number or a runtime argument
-/// (Dim::argument("m")), which the kernel then takes after its tensors.
+/// A vector that is added: one number for each row of D, or for each column.
+enum class GemmBias : std::uint8_t { none, row, column };
+
+/// What is done to each element last. gelu is its tanh form.
+enum class Activation : std::uint8_t { none, relu, gelu, silu };
+
+/// What is computed.
+///
+///     A and B   f16, bf16, tf32 (f32 in memory, rounded), e4m3, e5m2, i8, u8
+///     sums      f32; f16 too of f16, e4m3 and e5m2; i32 of i8 and u8
+///     D         f32, f16, bf16, e4m3; i32 and f32 of i8 and u8
+///     layouts   all four of f16 and bf16; tn of the others
 struct GemmProblem {
   Dim m = 1024, n = 1024, k = 1024;
-  Type type = Type::f16; ///< of A and B: f16 or bf16
-  Type out = Type::f32;  ///< of D: f32, f16 or bf16
+  Dim batch = 1;         ///< products, one behind the other
+  Type type = Type::f16; ///< of A and B
+  Type out = Type::f32;  ///< of D, and of C
   GemmLayout layout = GemmLayout::tn;
+  bool is_d_column_major = false; ///< C too
+  /// Of the sums; left out: i32 of i8 and u8, else f32.
+  std::optional<Type> accumulate = {};
+  /// Elements from one row (or column, as stored) to the next; left out: no
+  /// gap. Where they do not suit TMA (16 bytes), threads copy instead.
+  std::optional<Dim> lda = {}, ldb = {}, ldc = {}, ldd = {};
+  /// alpha and beta are numbers given at launch; without, 1 and 0.
+  bool has_alpha = false, has_beta = false;
+  GemmBias bias = GemmBias::none; ///< a vector of the type of D; f32 for e4m3
+  Activation act = Activation::none;
 
   bool a_is_k_major() const {
     return layout == GemmLayout::tn || layout == GemmLayout::tt;
@@ -37,46 +63,111 @@ struct GemmProblem {
   bool b_is_k_major() const {
     return layout == GemmLayout::tn || layout == GemmLayout::nn;
   }
-  /// "1024x1024x1024 f32 += f16 * f16, tn"
+  Type accumulator() const;
+  Type bias_type() const { return out == Type::e4m3 ? Type::f32 : out; }
+  /// Rows of A, B, C and D as stored: elements from one to the next.
+  Dim stride_a() const, stride_b() const, stride_c() const, stride_d() const;
+
+  /// "1024x1024x1024 f16 -> f32 tn", then a word for each field that is not the
+  /// default: "batch=4 acc=f16 lda=1032 d=column alpha beta bias=row act=relu".
   std::string to_string() const;
+  /// The inverse. Throws UserError.
+  static GemmProblem parse(const std::string &text);
+  bool operator==(const GemmProblem &) const = default;
 };
 
 enum class GemmKind : std::uint8_t {
   multistage,       ///< one warpgroup loads ahead and multiplies
-  warp_specialized, ///< one warpgroup loads, another multiplies
+  warp_specialized, ///< one warpgroup loads, others multiply one tile
+  cooperative,      ///< the same, persistent: tile after tile
+  pingpong,         ///< persistent; two consumers take tiles in turn, so that
+                    ///< one multiplies while the other stores
 };
 
-/// How it is computed.
+/// Which side of the tile two consumers divide.
+enum class GemmSplit : std::uint8_t { m, n };
+
+/// How it is computed. 0 stands for what fits the rest best (`fit`).
 struct GemmSchedule {
   GemmKind kind = GemmKind::warp_specialized;
   int tile_m = 128, tile_n = 128, tile_k = 64;
   int stages = 4; ///< slots of shared memory; more than K tiles are not used
-  int producer_registers = 40, consumer_registers = 232;
+  int instruction_n = 0; ///< columns of one wgmma; 0: all a consumer has
+  int consumers = 0;     ///< warpgroups that multiply; 0: 2 of cooperative and
+                         ///< pingpong, else 1
+  GemmSplit split = GemmSplit::m;
+  bool is_a_in_registers = false; ///< A goes through registers to wgmma
+  Swizzle swizzle = Swizzle::b128;
+  int cluster_m = 1, cluster_n = 1; ///< tiles of a cluster
+  bool is_multicast = true; ///< CTAs of a cluster load what they share once
+  Raster raster = Raster::along_n;
+  int raster_group = 8;
+  int ctas = 0;      ///< of a persistent kernel; 0: as many as fit
+  int occupancy = 1; ///< CTAs per multiprocessor
+  /// What goes out at once, per consumer; 0: 64 rows by 128 bytes.
+  int epilogue_m = 0, epilogue_n = 0;
+  int producer_registers = 0, consumer_registers = 0; ///< 0: 40 and 232, or
+                                                      ///< what fits
 
-  /// "warp-specialized 128x128x64, 4 stages"
+  bool is_persistent() const {
+    return kind == GemmKind::cooperative || kind == GemmKind::pingpong;
+  }
+  /// What one consumer has of a tile; of pingpong, all of it.
+  int consumer_rows() const {
+    bool is_split = split == GemmSplit::m && kind != GemmKind::pingpong;
+    return is_split && consumers ? tile_m / consumers : tile_m;
+  }
+  int consumer_columns() const {
+    bool is_split = split == GemmSplit::n && kind != GemmKind::pingpong;
+    return is_split && consumers ? tile_n / consumers : tile_n;
+  }
+  /// "warp-specialized 128x128x64 stages=4", then a word for each field that is
+  /// not the default: "consumers=2 cluster=2x1 raster=m".
   std::string to_string() const;
+  /// The inverse. Throws UserError.
+  static GemmSchedule parse(const std::string &text);
+  bool operator==(const GemmSchedule &) const = default;
 };
 
-/// The schedule with its stages lowered to the number of K tiles, where K is
-/// known. Throws UserError where the stages do not fit into shared memory, with
-/// the number that does.
+/// The schedule with what was left open filled in, and its stages lowered to
+/// the number of K tiles, where K is known. Throws UserError where problem and
+/// schedule do not go together, or the stages do not fit into shared memory,
+/// with the number that does.
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule);
 /// The most stages that fit into shared memory.
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule);
+/// A schedule that suits the problem on that device, already fitted.
+GemmSchedule pick_schedule(
+    const GemmProblem &problem,
+    const DeviceDescription &device = DeviceDescription::for_target("sm_90a"));
 
-/// "warpspecialized_4096x4096x4096_128x128x64_3", with a suffix for each field
-/// of the problem that is not the default of the `tt`, f16 to f32 kernel.
+/// "warpspecialized_4096x4096x4096_128x128x64_3" for f16 to f32 in `tt`;
+/// otherwise with a suffix for each field that is not the default, so that
+/// different kernels have different names.
 std::string gemm_kernel_name(const GemmProblem &problem,
                              const GemmSchedule &schedule);
 
-/// Build the kernel: arguments a, b, d, then the runtime dimensions in the
-/// order m, n, k. Throws UserError where problem and schedule do not go
+/// What is built into a kernel to watch it.
+struct GemmDebug {
+  /// Each role prints what it waits for, loads and multiplies
+  /// (KernelOptions::debug_print): multistage and warp_specialized alone.
+  bool is_traced = false;
+};
+
+/// Build the kernel. Arguments, in this order: a, b, c (with beta), bias (if
+/// any), d, alpha and beta (f32, if any), then the runtime dimensions in the
+/// order m, n, k, batch. Throws UserError where problem and schedule do not go
 /// together.
-Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule);
+Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
+                  const GemmDebug &debug = {});
 
 std::string_view name(GemmLayout layout);
 GemmLayout parse_gemm_layout(std::string_view text);
 std::string_view name(GemmKind kind);
 GemmKind parse_gemm_kind(std::string_view text);
+std::string_view name(GemmBias bias);
+GemmBias parse_gemm_bias(std::string_view text);
+std::string_view name(Activation act);
+Activation parse_activation(std::string_view text);
 
 } // namespace kiln

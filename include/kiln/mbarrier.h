@@ -75,6 +75,13 @@ public:
   expect_tx(At bytes, Scope scope = Scope::cta,
             std::source_location where = std::source_location::current()) const;
 
+  /// One arrival once the cp.async copies this thread has issued so far are
+  /// written (cp.async.mbarrier.arrive.noinc). An extra one counts beyond those
+  /// the barrier was initialised with (without .noinc).
+  void arrive_copies(
+      bool is_extra = false,
+      std::source_location where = std::source_location::current()) const;
+
   /// Wait until the phase of that parity has completed: a loop around
   /// mbarrier.try_wait.parity.
   void wait(At parity, Scope scope = Scope::cta,

@@ -55,13 +55,19 @@ private:
   std::source_location where_;
 };
 
-/// A tensor in global memory, row-major unless strides say otherwise.
+/// Fetch the line of a tensor's element into L2 and go on; with `into_l1` into
+/// L1 too (prefetch.global.L2).
+void prefetch(const Element &element, bool into_l1 = false,
+              std::source_location where = std::source_location::current());
+
+/// A tensor in global memory, row-major unless strides say otherwise, or a view
+/// of one: the same memory with other indices.
 class Tensor {
 public:
   Tensor(Value base, Type type, int argument, std::vector<Dim> shape,
          std::vector<Dim> strides)
       : base_(base), type_(type), argument_(argument), shape_(std::move(shape)),
-        strides_(std::move(strides)) {}
+        strides_(std::move(strides)), bounds_(shape_.size()) {}
 
   Type type() const { return type_; }
   const std::vector<Dim> &shape() const { return shape_; }
@@ -75,9 +81,9 @@ public:
   Element at(const std::vector<At> &indices) const;
 
   /// Read `count` consecutive elements of the innermost dimension, from there
-  /// on, in one instruction (ld.global.v4.b32): 1, 2 or 4 elements of at most
-  /// 16 bytes together, aligned to their size. The contract asks for a buffer
-  /// aligned to them; rows must be a multiple of them apart.
+  /// on, in one instruction (ld.global.v4.b32): 1, 2, 4, 8 or 16 elements of
+  /// at most 16 bytes together, aligned to their size. The contract asks for a
+  /// buffer aligned to them; rows must be a multiple of them apart.
   ///
   ///     std::vector<Value> four = x.load_vector({row, 4 * thread_id()}, 4);
   std::vector<Value> load_vector(const std::vector<At> &indices, int count,
@@ -87,12 +93,66 @@ public:
                     const std::vector<Value> &values,
                     CacheHint hint = CacheHint::none) const;
 
+  // Views.
+  //
+  //     Tensor part = x.index(0, batch)          // [batch, m, k] -> [m, k]
+  //                    .slice(0, row, 64)        // 64 rows from there on
+  //                    .transpose();             // [k, 64]
+
+  /// `extent` indices of a dimension from `start` on, counted from 0 again. It
+  /// may reach beyond the tensor: `bound` says how much is there. `multiple`
+  /// divides `start`, which is known by itself of literals and Dims.
+  Tensor slice(int dimension, At start, Dim extent, int multiple = 1) const;
+  /// One index of a dimension, which is gone.
+  Tensor index(int dimension, At at, int multiple = 1) const;
+  /// The dimensions in another order: dimension i is `order[i]` of this one.
+  Tensor
+  permute(const std::vector<int> &order,
+          std::source_location where = std::source_location::current()) const;
+  /// Of two dimensions.
+  Tensor
+  transpose(std::source_location where = std::source_location::current()) const;
+  /// As many elements in another shape; they must lie one behind the other, and
+  /// the tensor must not be a slice that could reach beyond its end.
+  Tensor
+  reshape(std::vector<Dim> shape,
+          std::source_location where = std::source_location::current()) const;
+
+  /// How many indices of a dimension lie inside, i32: shape() but for slices.
+  Value
+  bound(int dimension,
+        std::source_location where = std::source_location::current()) const;
+  /// Whether `size` indices of a dimension from 0 on lie inside, whatever the
+  /// arguments are.
+  bool surely_holds(int dimension, std::int64_t size) const;
+  /// A number that divides `bound`, whatever the arguments are.
+  std::int64_t bound_multiple(int dimension) const;
+  /// A number that divides the elements before the first one in the buffer; 0:
+  /// there are none.
+  std::int64_t base_multiple() const { return base_multiple_; }
+  bool is_view() const { return is_view_; }
+
 private:
+  /// What a slice knows of its end.
+  struct Bound {
+    Value value; ///< invalid: the shape
+    std::int64_t multiple = 0;
+  };
+  /// Moved along a dimension.
+  Tensor moved(int dimension, const At &by, std::int64_t multiple) const;
+
   Value base_;
   Type type_;
   int argument_;
   std::vector<Dim> shape_, strides_;
+  std::vector<Bound> bounds_; ///< one per dimension
+  std::int64_t base_multiple_ = 0;
+  bool is_view_ = false;
 };
+
+/// The widest swizzle whose width divides rows of so many elements: 128, 64 or
+/// 32 bytes, or none.
+Swizzle default_swizzle(Type type, int columns);
 
 /// How a tile lies in shared memory: rows of at most the swizzle's width side
 /// by side in panels, each panel `rows` high.
@@ -102,11 +162,17 @@ private:
 ///     panel 1: rows 0..63, columns 64..127    64 rows x 128 bytes
 ///
 /// One panel is what one TMA copy (one box) writes. Without a swizzle there is
-/// one panel.
+/// one panel, unless `panel` says otherwise: panels of 16 bytes are columns of
+/// the core matrices (8 rows of 16 bytes) that wgmma reads without a swizzle.
 struct TileLayout {
   Type type = Type::f16;
   int rows = 1, columns = 1;
   Swizzle swizzle = Swizzle::none;
+  /// Columns of a panel where there is no swizzle; 0: all.
+  int panel = 0;
+
+  /// With the widest swizzle that fits: what TMA, wgmma and threads share best.
+  static TileLayout of(Type type, int rows, int columns);
 
   int panel_columns() const;
   int panels() const { return columns / panel_columns(); }
@@ -119,35 +185,64 @@ struct TileLayout {
   int stride_bytes() const;
   /// The byte of element (row, column), swizzled.
   int offset_bytes(int row, int column) const;
-  /// "64x128 f16, swizzle 128"
+  /// "64x128 f16, swizzle 128"; "64x64 f16, panels of 8"
   std::string to_string() const;
   /// Throws UserError where the shape does not fit the swizzle.
   void check(const SourceLine &where) const;
 };
 
-/// A tile in shared memory.
+/// A tile in shared memory, or a part of one.
 class SharedTile {
 public:
   SharedTile() = default;
   SharedTile(Value address, TileLayout layout)
-      : address_(address), layout_(layout) {}
+      : address_(address), layout_(layout), rows_(layout.rows),
+        columns_(layout.columns) {}
 
+  /// Of the whole tile, as it is stored.
   const TileLayout &layout() const { return layout_; }
-  Value address() const { return address_; }
+  /// Where it begins. A slice has no address of its own, for a swizzle counts
+  /// from the beginning of the whole: whole().address(), or that of an element.
+  Value
+  address(std::source_location where = std::source_location::current()) const;
   /// Seen as its transpose: [columns, rows]. What is stored does not move.
   SharedTile transpose() const;
   bool is_transposed() const { return is_transposed_; }
-  int rows() const { return is_transposed_ ? layout_.columns : layout_.rows; }
-  int columns() const {
-    return is_transposed_ ? layout_.rows : layout_.columns;
+  int rows() const { return is_transposed_ ? columns_ : rows_; }
+  int columns() const { return is_transposed_ ? rows_ : columns_; }
+
+  /// `rows` x `columns` of it, from (row, column) on. Elements stay where the
+  /// whole tile has them, swizzle and all.
+  SharedTile slice(At row, At column, int rows, int columns) const;
+  /// The elements in row-major order, in rows of another length: of a whole
+  /// tile without a swizzle, stored in one panel.
+  SharedTile
+  reshape(int rows, int columns,
+          std::source_location where = std::source_location::current()) const;
+  /// The tile it is a slice of, as it is stored.
+  SharedTile whole() const { return SharedTile(address_, layout_); }
+  bool is_whole() const {
+    return rows_ == layout_.rows && columns_ == layout_.columns &&
+           has_constant_origin();
+  }
+  /// Where the slice begins in the whole tile as it is stored, but for what is
+  /// known only at run time.
+  int origin_row() const { return origin_row_; }
+  int origin_column() const { return origin_column_; }
+  bool has_constant_origin() const {
+    return !runtime_row_.is_valid() && !runtime_column_.is_valid();
+  }
+  /// A number that divides the column at which it begins; 0: it is 0.
+  int origin_column_multiple() const {
+    return runtime_column_.is_valid() ? 1 : origin_column_;
   }
 
   Element operator()(At row, At column) const;
 
-  /// `count` neighbours in a row in one instruction (ld.shared.v4.b32): 1, 2 or
-  /// 4 elements of at most 16 bytes together; `column` is a multiple of
-  /// `count`. Swizzles move pieces of 16 bytes, so neighbours stay neighbours;
-  /// those of a transposed tile are not.
+  /// `count` neighbours in a row in one instruction (ld.shared.v4.b32): 1, 2,
+  /// 4, 8 or 16 elements of at most 16 bytes together; `column` is a multiple
+  /// of `count`. Swizzles move pieces of 16 bytes, so neighbours stay
+  /// neighbours; those of a transposed tile are not.
   std::vector<Value> load_vector(At row, At column, int count) const;
   void store_vector(At row, At column, const std::vector<Value> &values) const;
 
@@ -155,6 +250,19 @@ private:
   Value address_; ///< in shared memory
   TileLayout layout_;
   bool is_transposed_ = false;
+  // Of the part, in rows and columns as they are stored.
+  int rows_ = 1, columns_ = 1;
+  int origin_row_ = 0, origin_column_ = 0;
+  Value runtime_row_, runtime_column_; ///< added to the origin where valid
+};
+
+/// How a tile in registers is written to a tensor.
+struct StoreOptions {
+  /// The whole tile lies inside the tensor: nothing is compared.
+  bool is_inside = false;
+  /// The origin's column is a multiple of this; with an even one neighbours
+  /// are stored together.
+  int column_multiple = 1;
 };
 
 /// What a tensor map parameter copies: a tile, in as many boxes as its swizzle
@@ -171,6 +279,7 @@ struct TmaOptions {
   /// The tile takes every n-th element, per dimension as in `tile`: 1 to 8, the
   /// innermost 1. Empty: every element.
   std::vector<int> element_strides = {};
+  int panel = 0; ///< TileLayout::panel
 };
 
 /// A tensor the TMA unit copies: a tensor map among the kernel's parameters.
@@ -188,9 +297,15 @@ public:
   const std::string &name() const { return name_; }
   int argument() const { return argument_; } ///< of the contract
   Value map() const { return map_; }
+  /// The same with a policy of L2 for its copies (tma.h, l2_policy).
+  TmaTensor with_policy(
+      const Value &policy,
+      std::source_location where = std::source_location::current()) const;
+  /// Not valid where there is none.
+  Value policy() const { return policy_; }
 
 private:
-  Value map_;
+  Value map_, policy_;
   TileLayout tile_;
   int rank_;
   std::string name_;

@@ -24,11 +24,58 @@ namespace kiln {
 
 class Pipeline;
 
+/// Which slot of a ring a role is at, and the parity of the phase it waits for
+/// there: the parity turns each time the ring begins again.
+class PipelineState {
+public:
+  /// `first_parity`: 0 for who waits for slots to fill; 1 for who waits for
+  /// them to be released, since a fresh barrier counts as released.
+  PipelineState(int stages, int first_parity);
+
+  Value slot() const { return slot_; }
+  Value parity() const { return parity_; }
+  /// To the next slot.
+  void advance(std::source_location where = std::source_location::current());
+  /// `count` slots further.
+  void skip(At count);
+
+private:
+  int stages_;
+  Var slot_, parity_;
+};
+
+/// A tile that several CTAs of a cluster need: each loads its part of the rows
+/// and sends it to all of them (TMA multicast).
+struct Multicast {
+  int parts = 1; ///< CTAs that share the tile
+  Value part;    ///< which part this CTA loads, 0 .. parts - 1
+  Value mask;    ///< their ranks in the cluster, as bits
+};
+
+struct PipelineOptions {
+  /// Warpgroups of this CTA that read each slot.
+  int consumers = 1;
+  /// Per tensor, how many CTAs share its tile; a slot then holds that many
+  /// tiles of the tensor map, one below the other. Empty: none.
+  std::vector<int> parts = {};
+  /// Ranks of the other CTAs that load into this CTA's slots; each waits for
+  /// the consumers here, and somebody must `relay` to them. Empty: none.
+  std::vector<Value> peers = {};
+  /// Slots are filled by threads of a warpgroup (produce_by_threads), with
+  /// ordinary stores, and not by TMA.
+  bool is_by_threads = false;
+};
+
 /// The slot at hand inside produce and consume.
 class Slot {
 public:
   /// Load the tile of `tensor` at `origin` into this slot.
   void load(const TmaTensor &tensor, const std::vector<At> &origin,
+            std::source_location where = std::source_location::current()) const;
+  /// Load this CTA's part of it, for all that share it; `origin` is that of the
+  /// whole tile.
+  void load(const TmaTensor &tensor, const std::vector<At> &origin,
+            const Multicast &multicast,
             std::source_location where = std::source_location::current()) const;
   /// A tensor and the line that names it.
   struct Named {
@@ -40,6 +87,10 @@ public:
   };
   /// The tile of a tensor in this slot.
   SharedTile operator[](Named name) const;
+  /// The tile by its place in the pipeline's list.
+  SharedTile
+  tile(int index,
+       std::source_location where = std::source_location::current()) const;
 
 private:
   friend class Pipeline;
@@ -51,19 +102,27 @@ private:
 
 class Pipeline {
 public:
-  /// `stages` slots for one tile of each tensor; `consumers` warpgroups read
-  /// each. Initialises the barriers and synchronises the CTA: all threads must
-  /// reach it.
+  /// `stages` slots for one tile of each tensor. Initialises the barriers and
+  /// synchronises the CTA, or the cluster: all threads must reach it.
   Pipeline(KernelBuilder &kb, int stages, std::vector<TmaTensor> tensors,
-           int consumers = 1,
+           const PipelineOptions &options = {},
+           std::source_location where = std::source_location::current());
+  /// The same for tiles that threads fill.
+  Pipeline(KernelBuilder &kb, int stages, const std::vector<TileLayout> &tiles,
+           const PipelineOptions &options,
            std::source_location where = std::source_location::current());
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
 
-  /// Fill the next slot: `body` loads every tensor once. One thread of the
-  /// calling warpgroup does it (see one_thread).
+  /// Fill the next slot by TMA: `body` loads every tensor once. One thread of
+  /// the calling warpgroup does it (see one_thread).
   void produce(const std::function<void(const Slot &)> &body,
                std::source_location where = std::source_location::current());
+  /// Fill the next slot by the 128 threads of the calling warpgroup: `body`
+  /// stores to every tile. What they store becomes visible to wgmma.
+  void produce_by_threads(
+      const std::function<void(const Slot &)> &body,
+      std::source_location where = std::source_location::current());
   /// Multiply from the next slot into `accumulator`: `body` issues its mma.
   void consume(Accumulator &accumulator,
                const std::function<void(const Slot &)> &body,
@@ -72,10 +131,30 @@ public:
   /// another round can begin.
   void drain(Accumulator &accumulator,
              std::source_location where = std::source_location::current());
+  /// Pass on to the other CTAs that load into it that the next slot has been
+  /// released here. One thread does it for every slot, beside the one that
+  /// produces: telling another CTA takes a fence that reaches further than
+  /// this one (release.cluster), and the consumers need not wait for that.
+  /// Nothing where CTAs are alone.
+  void relay(std::source_location where = std::source_location::current());
+  bool has_peers() const;
+  /// Leave out `count` slots that another consumer takes.
+  void skip(At count);
+  /// End of a kernel whose CTAs load into each other: none leaves while another
+  /// may still write to it or arrive at its barriers. Reached by all threads,
+  /// outside roles; nothing where CTAs are alone.
+  void finish(std::source_location where = std::source_location::current());
+
+  /// Wait for the next slot to fill, use it, and release it again: consume for
+  /// what is no multiplication. `body` has read the slot when it returns.
+  void read(const std::function<void(const Slot &)> &body,
+            std::source_location where = std::source_location::current());
 
   int stages() const;
   /// Bytes of one slot.
   int slot_bytes() const;
+  /// The array of slots of one tile, for SharedOptions::over.
+  const SharedTile &tiles(int index) const;
 
 private:
   friend class Slot;

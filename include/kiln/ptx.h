@@ -20,7 +20,6 @@
 
 #include <kiln/value.h>
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,7 +53,7 @@ PtxOperand inout(At value);
 
 struct PtxOptions {
   /// i1: the text is one instruction, run where it holds (@p in front). Where
-  /// it does not, what is `out` has no defined value and `inout` keeps its own.
+  /// it does not, what is `out` is 0 and `inout` keeps its own.
   std::optional<Value> predicate;
   /// It does nothing but compute its results: the compiler removes it where
   /// they are not used. Else it is done where it stands, and memory is taken to
@@ -66,7 +65,7 @@ struct PtxOptions {
 /// operands.
 std::vector<Value>
 inline_ptx(const std::string &text,
-           std::initializer_list<PtxOperand> operands = {},
+           const std::vector<PtxOperand> &operands = {},
            const PtxOptions &options = {},
            std::source_location where = std::source_location::current());
 

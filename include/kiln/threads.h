@@ -48,10 +48,22 @@ void warpgroup(int index, const RoleOptions &options,
 void warpgroup(int index, const std::function<void()> &body,
                std::source_location where = std::source_location::current());
 
+/// One role of `count` warpgroups from `first` on; `body` gets which of them
+/// the thread is in, 0 .. count - 1. The code exists once.
+void warpgroups(int first, int count, const RoleOptions &options,
+                const std::function<void(Value)> &body,
+                std::source_location where = std::source_location::current());
+
 /// Run `body` in one thread: of the warpgroup inside a role, else of the CTA.
 /// Inside another one_thread it is simply run.
 void one_thread(const std::function<void()> &body,
                 std::source_location where = std::source_location::current());
+
+/// The same in another warp than the first: the `warp`-th, 0 to 3, of the
+/// warpgroup inside a role, else of the CTA.
+void one_thread_of(
+    int warp, const std::function<void()> &body,
+    std::source_location where = std::source_location::current());
 
 /// bar.sync 0: all threads of the CTA; orders their memory accesses.
 void sync_threads(std::source_location where = std::source_location::current());
@@ -59,9 +71,30 @@ void sync_threads(std::source_location where = std::source_location::current());
 void sync_threads(int id, int threads,
                   std::source_location where = std::source_location::current());
 
-/// fence.proxy.async.shared::cta: what this thread wrote to shared memory
-/// becomes visible to TMA and wgmma.
+/// bar.arrive id, threads: count as arrived at a named barrier without waiting;
+/// others of its `threads` wait with sync_threads.
+void arrive_threads(
+    int id, int threads,
+    std::source_location where = std::source_location::current());
+/// The 128 threads of the calling warpgroup meet, in a role or in a kernel that
+/// has just one: bar.sync on the named barrier 1 plus the warpgroup's index.
+void sync_warpgroup(
+    std::source_location where = std::source_location::current());
+
+// TMA and wgmma see memory through a proxy of their own: what a thread wrote
+// becomes visible to them by a fence, as wide as what it wrote.
+
+/// Of this CTA's shared memory: fence.proxy.async.shared::cta.
 void fence_async_shared(
     std::source_location where = std::source_location::current());
+/// Of the cluster's: fence.proxy.async.shared::cluster.
+void fence_async_cluster(
+    std::source_location where = std::source_location::current());
+/// Of global memory, before TMA reads what a thread wrote there:
+/// fence.proxy.async.global.
+void fence_async_global(
+    std::source_location where = std::source_location::current());
+/// Of all memory: fence.proxy.async.
+void fence_async(std::source_location where = std::source_location::current());
 
 } // namespace kiln

@@ -87,6 +87,22 @@ void tma_prefetch_tile(
     const TmaTensor &source, const std::vector<At> &origin,
     std::source_location where = std::source_location::current());
 
+/// Which lines the L2 cache gives up first.
+enum class L2Eviction : std::uint8_t {
+  normal,
+  first,     ///< read once: tiles nobody else wants
+  last,      ///< read again and again: weights, the smaller operand
+  unchanged, ///< as the line was marked before
+};
+/// What copies ask of L2 for a fraction of their lines, the others being
+/// normal; a u64 (createpolicy.fractional.L2::evict_first.b64). A tensor that
+/// has it says so in its loads, stores and prefetches (.L2::cache_hint):
+///
+///     TmaTensor weights = b.with_policy(l2_policy(L2Eviction::last));
+///     tma_load(tile, weights, {row, column}, barrier);
+Value l2_policy(L2Eviction eviction, double fraction = 1,
+                std::source_location where = std::source_location::current());
+
 /// Copy `bytes`, a multiple of 16, from the tensor's element `origin` on to the
 /// start of a tile without a swizzle, and signal them to `barrier`: no tensor
 /// map, no shape (cp.async.bulk.shared::cluster.global). The element must lie

@@ -1,87 +1,141 @@
 // wgmma.h: the tensor core of Hopper, and the accumulator it writes.
 //
-// A warpgroup multiplies an [M, K] tile by a [K, N] tile of shared memory into
-// registers. The multiplication is asynchronous: it is issued, committed to a
-// group, and waited for; in between neither its registers nor its shared memory
-// may be touched. Accumulator keeps that order by itself: reading it waits.
+// A warpgroup multiplies an [M, K] tile, of shared memory or of its registers,
+// by a [K, N] tile of shared memory into registers. The multiplication is
+// asynchronous: it is issued, committed to a group, and waited for; in between
+// neither its registers nor its shared memory may be touched.
+//
+//     Accumulator acc(f32, 128, 128);
+//     acc.mma(a, b);              // fence, instructions, commit
+//     acc.wait(0);
+//     RegisterTile d = acc.tile();
+//
+// The same by its single steps, to put other things between them:
+//
+//     wgmma_fence();
+//     acc.issue(a, b);            // the instructions alone
+//     wgmma_commit();
 #pragma once
 
 #include <kiln/memory.h>
+#include <kiln/register_tile.h>
 #include <kiln/value.h>
+#include <kiln/vector.h>
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace kiln {
 
-struct StoreOptions {
-  /// The whole tile lies inside the tensor: nothing is compared.
-  bool is_inside = false;
-  /// The origin's column is a multiple of this; with an even one neighbours
-  /// are stored together.
-  int column_multiple = 1;
+/// What becomes of elements on their way out: `values` are neighbours in a row
+/// of the tensor, the first one at (row, column); the result is as many.
+using ElementMap = std::function<Values(const Values &values, const Value &row,
+                                        const Value &column)>;
+
+/// Orders registers that threads wrote, accumulators and A operands, before the
+/// multiplications that follow (wgmma.fence.sync.aligned).
+void wgmma_fence(std::source_location where = std::source_location::current());
+/// Makes a group of the multiplications issued since the last one
+/// (wgmma.commit_group.sync.aligned).
+void wgmma_commit(std::source_location where = std::source_location::current());
+
+/// What one multiplication does besides a * b + accumulator.
+struct MmaOptions {
+  bool negate_a = false, negate_b = false; ///< of floats
+  bool saturate = false; ///< of integers: stay at the largest (.satfinite)
+  /// An i1: add to the accumulator, or overwrite it. Left out: overwrite after
+  /// construction and reset(), else add.
+  std::optional<Value> add = {};
 };
 
 class Accumulator {
 public:
   /// `rows` x `columns` in the registers of one warpgroup: rows a multiple of
-  /// 64, columns of 8 up to 256. f32 for float operands, i32 for i8 and u8. Its
-  /// first mma overwrites what it holds (scale-d = 0), so nothing is zeroed.
-  Accumulator(Type type, int rows, int columns,
+  /// 64. It is covered by instructions of `instruction_n` columns: a multiple
+  /// of 8 from 8 to 256 (of i8 and u8: 8, 24 and multiples of 16); 0: all
+  /// columns. f32 for float operands, f16 for f16, e4m3 and e5m2 (two to a
+  /// register), i32 for i8 and u8. Its first mma overwrites what it holds
+  /// (scale-d = 0), so nothing is zeroed.
+  Accumulator(Type type, int rows, int columns, int instruction_n = 0,
               std::source_location where = std::source_location::current());
+  ~Accumulator();
   Accumulator(const Accumulator &) = delete;
 
   /// accumulator += a * b, with a [rows, K] and b [K, columns]. Which operand
   /// is K-major follows from how it is stored: an a stored [rows, K] is, one
-  /// stored [K, rows] and seen through transpose() is not. Issues the
-  /// instructions and commits them as one group; does not wait.
+  /// stored [K, rows] and seen through transpose() is not; f16 and bf16 can be
+  /// either. Issues the instructions and commits them as one group; does not
+  /// wait. Without a swizzle a tile has panels of 16 bytes (TileLayout::panel).
   ///
-  /// Becomes wgmma.fence, one wgmma.mma_async per 64 rows and 32 bytes of K,
-  /// wgmma.commit_group.
+  /// Becomes wgmma.fence, one wgmma.mma_async per 64 rows, instruction_n
+  /// columns and 32 bytes of K, wgmma.commit_group.
   void mma(const SharedTile &a, const SharedTile &b,
+           const MmaOptions &options = {},
            std::source_location where = std::source_location::current());
+  /// The instructions alone, between wgmma_fence and wgmma_commit.
+  void issue(const SharedTile &a, const SharedTile &b,
+             const MmaOptions &options = {},
+             std::source_location where = std::source_location::current());
+  /// The same with a in the registers of the warpgroup, laid out as
+  /// RegisterLayout::wgmma_operand(type, rows, K); they must not change until
+  /// the wait. Its issue fences by itself, for what was just computed.
+  void mma(const RegisterTile &a, const SharedTile &b,
+           const MmaOptions &options = {},
+           std::source_location where = std::source_location::current());
+  void issue(const RegisterTile &a, const SharedTile &b,
+             const MmaOptions &options = {},
+             std::source_location where = std::source_location::current());
   /// Wait until at most `groups` of the committed groups are in flight
   /// (wgmma.wait_group). No use of the registers can move above it.
   void wait(int groups,
             std::source_location where = std::source_location::current());
   /// Start over: the next mma overwrites.
   void reset(std::source_location where = std::source_location::current());
+  /// Start from what `tile` holds: the next mma adds to it. The tile has the
+  /// accumulator's type and layout().
+  void start_from(const RegisterTile &tile,
+                  std::source_location where = std::source_location::current());
+  /// What it holds. Refused while a multiplication is in flight: wait(0) first.
+  RegisterTile
+  tile(std::source_location where = std::source_location::current()) const;
+  /// RegisterLayout::accumulator(rows(), columns())
+  RegisterLayout layout() const;
 
-  /// Write to `tensor` at `origin` (row, column) in the tensor's type, leaving
-  /// out what lies outside it. Waits for what is in flight.
+  /// Write to `tensor`, of 2 dimensions or a view with 2, at `origin` (row,
+  /// column) in the tensor's type, each element passed through `map` first,
+  /// leaving out what lies outside it. Waits for what is in flight.
   void store(const Tensor &tensor, const std::vector<At> &origin,
-             const StoreOptions &options = {},
+             const StoreOptions &options = {}, const ElementMap &map = {},
              std::source_location where = std::source_location::current());
 
-  /// What the thread holds in register `index`, 0 .. registers() - 1. Waits for
-  /// what is in flight.
+  /// The element of the tile that the thread holds at `index`, 0 .. elements()
+  /// - 1. Refused while a multiplication is in flight: wait(0) first.
   Value element(int index,
                 std::source_location where = std::source_location::current());
-  /// Where in the tile that element lies, for thread t of the warpgroup (PTX,
-  /// "Register Fragments and Shared Memory Matrix Layouts"): in 64 rows,
-  ///
-  ///     row    = 16 * (t / 32) + t % 32 / 4 + 8 * (index / 2 % 2)
-  ///     column = 8 * (index / 4) + 2 * (t % 4) + index % 2
-  ///
-  /// so that registers 2i and 2i + 1 are neighbours in a row; 64 rows further
-  /// down come columns() / 2 registers later.
+  /// Where in the tile that element lies, as layout() has it.
   Value fragment_row(int index, std::source_location where =
                                     std::source_location::current()) const;
   Value fragment_column(int index, std::source_location where =
                                        std::source_location::current()) const;
 
-  Type type() const { return type_; }
-  int rows() const { return rows_; }
-  int columns() const { return columns_; }
-  /// Registers a thread holds of it.
-  int registers() const { return rows_ * columns_ / 128; }
+  /// A multiplication may be writing it: none was waited for since.
+  bool is_in_flight() const;
+  Type type() const;
+  int rows() const;
+  int columns() const;
+  int instruction_n() const;
+  /// Elements a thread holds of it.
+  int elements() const { return rows() * columns() / 128; }
+  /// Registers they take: one each, or one for two of f16.
+  int registers() const { return elements() * size_bytes(type()) / 4; }
+
+  /// The compiler's side of it.
+  struct State;
 
 private:
-  Type type_;
-  int rows_, columns_;
-  std::vector<void *> slots_; ///< one variable per register
-  void *added_ = nullptr;     ///< variable: the next mma adds
-  const void *kernel_ = nullptr;
-  bool is_in_flight_ = false;
+  std::unique_ptr<State> state_;
 };
 
 } // namespace kiln

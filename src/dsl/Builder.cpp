@@ -135,7 +135,7 @@ static void checkTmaOptions(const std::string &name, std::size_t rank,
 static TileLayout tileOf(const std::string &name, Type type,
                          const TmaOptions &options,
                          const std::source_location &where) {
-  TileLayout tile{type, 1, options.tile.back(), options.swizzle};
+  TileLayout tile{type, 1, options.tile.back(), options.swizzle, options.panel};
   for (std::size_t i = 0; i + 1 < options.tile.size(); ++i) {
     if (options.tile.size() > 2 &&
         (options.tile[i] < 1 || options.tile[i] > 256))
@@ -213,6 +213,11 @@ TmaTensor KernelBuilder::tensor_map(const Tensor &tensor,
   State &state = *state_;
   state.checkOpen(where);
   state.use(tensor.base(), where); // of this kernel
+  if (tensor.is_view())
+    userErrorAt(where,
+                "a tensor map of a view of '{}'; the map is made before the "
+                "kernel runs: make it of the tensor itself",
+                state.contract.arguments[tensor.argument()].name);
   return addTensorMap(state, state.contract.arguments[tensor.argument()].name,
                       tensor.type(), tensor.argument(), tensor.shape(),
                       tensor.strides(), options, where);
@@ -223,11 +228,15 @@ void KernelBuilder::grid(Dim x, Dim y, Dim z) {
 }
 
 SharedTile KernelBuilder::shared(const TileLayout &layout,
+                                 const SharedOptions &options,
                                  std::source_location where) {
-  return shared_array(layout, 1, where);
+  return shared_array(layout, 1, options, where);
 }
 
+int KernelBuilder::shared_bytes() const { return state_->smemBytes; }
+
 SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
+                                       const SharedOptions &options,
                                        std::source_location where) {
   State &state = *state_;
   state.checkOpen(where);
@@ -238,8 +247,9 @@ SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
   std::string what =
       count == 1 ? fmt::format("tile {}", layout.to_string())
                  : fmt::format("{} tiles {}", count, layout.to_string());
-  mlir::Value address = state.allocateSmem(what, layout.stride_bytes() * count,
-                                           layout.alignment_bytes(), where);
+  mlir::Value address =
+      state.allocateSmem({.what = what, .bytes = layout.stride_bytes() * count},
+                         layout.alignment_bytes(), options, where);
   return SharedTile(state.wrap(address, Type::u32), layout);
 }
 
@@ -249,8 +259,11 @@ MbarrierArray KernelBuilder::mbarriers(int count, std::source_location where) {
   if (count < 1)
     userErrorAt(where, "{} mbarriers were asked for; at least 1 is needed",
                 count);
-  mlir::Value address = state.allocateSmem(fmt::format("{} mbarriers", count),
-                                           8 * count, 8, where);
+  mlir::Value address =
+      state.allocateSmem({.what = fmt::format("{} mbarriers", count),
+                          .bytes = 8 * count,
+                          .isBarriers = true},
+                         8, {}, where);
   state.barriers.push_back({.where = where});
   return MbarrierArray(state.wrap(address, Type::u32), count,
                        static_cast<int>(state.barriers.size()) - 1);

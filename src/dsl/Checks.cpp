@@ -16,8 +16,9 @@ static std::string describe(const std::vector<Role> &roles) {
   std::string text;
   for (const Role &role : roles)
     if (role.registers)
-      text += fmt::format("{}warpgroup {}: {}", text.empty() ? "" : ", ",
-                          role.index, *role.registers);
+      for (int i = role.first; i < role.first + role.count; ++i)
+        text += fmt::format("{}warpgroup {}: {}", text.empty() ? "" : ", ", i,
+                            *role.registers);
   return text;
 }
 
@@ -32,8 +33,8 @@ void checkRegisterPlan(KernelBuilder::State &state) {
   for (const Role &role : state.roles) {
     if (!role.registers)
       continue;
-    ++planned;
-    wanted += *role.registers;
+    planned += role.count;
+    wanted += role.count * *role.registers;
   }
   if (planned == 0)
     return;

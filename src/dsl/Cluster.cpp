@@ -100,20 +100,20 @@ static KernelBuilder::State &stateOfAll(const char *what,
 
 void cluster_arrive(std::source_location where) {
   auto &state = stateOfAll("cluster_arrive", where);
-  mlir::NVVM::ClusterArriveOp::create(state.builder, state.at(where),
-                                      state.builder.getUnitAttr());
+  state.inlineAsm("barrier.cluster.arrive.release.aligned;", "~{memory}", {},
+                  nullptr, where);
 }
 
 void cluster_arrive_relaxed(std::source_location where) {
   auto &state = stateOfAll("cluster_arrive_relaxed", where);
-  mlir::NVVM::ClusterArriveRelaxedOp::create(state.builder, state.at(where),
-                                             state.builder.getUnitAttr());
+  state.inlineAsm("barrier.cluster.arrive.relaxed.aligned;", "~{memory}", {},
+                  nullptr, where);
 }
 
 void cluster_wait(std::source_location where) {
   auto &state = stateOfAll("cluster_wait", where);
-  mlir::NVVM::ClusterWaitOp::create(state.builder, state.at(where),
-                                    state.builder.getUnitAttr());
+  state.inlineAsm("barrier.cluster.wait.acquire.aligned;", "~{memory}", {},
+                  nullptr, where);
 }
 
 void cluster_sync(std::source_location where) {
@@ -128,7 +128,7 @@ RemoteTile map_shared(const SharedTile &tile, At rank,
     userErrorAt(where, "map_shared takes a tile as it is stored, not its "
                        "transpose; swap the indices instead");
   mlir::Value address =
-      state.remoteAddress(state.use(tile.address(), where), rank, where);
+      state.remoteAddress(state.use(tile.address(where), where), rank, where);
   return RemoteTile(state.wrap(address, Type::u32), tile.layout());
 }
 

@@ -4,18 +4,17 @@
 
 namespace kiln {
 
-static void control(mlir::NVVM::GridDepActionKind kind,
-                    const std::source_location &where) {
-  auto &state = KernelBuilder::State::current(where);
-  mlir::NVVM::GriddepcontrolOp::create(state.builder, state.at(where), kind);
+static void control(const char *text, const std::source_location &where) {
+  KernelBuilder::State::current(where).inlineAsm(text, "~{memory}", {}, nullptr,
+                                                 where);
 }
 
 void wait_for_dependencies(std::source_location where) {
-  control(mlir::NVVM::GridDepActionKind::wait, where);
+  control("griddepcontrol.wait;", where);
 }
 
 void launch_dependents(std::source_location where) {
-  control(mlir::NVVM::GridDepActionKind::launch_dependents, where);
+  control("griddepcontrol.launch_dependents;", where);
 }
 
 } // namespace kiln

@@ -1,79 +1,159 @@
 // Epilogue: from registers through shared memory to a tensor.
 #include "kiln/epilogue.h"
-#include "dsl/Fragment.h"
-#include "dsl/State.h"
+#include "dsl/LocationScope.h"
+#include "kiln/control.h"
+#include "kiln/matrix.h"
+#include "kiln/threads.h"
 #include "support/Error.h"
 
 namespace kiln {
 
-static constexpr int kThreadsPerWarpgroup = 128;
+/// Rows of one wgmma; a warp holds 16 of them.
+static constexpr int kBlockRows = 64;
 
-/// Refuse what the tile, the map and the accumulator do not agree on.
-static void checkShapes(const Accumulator &accumulator, const TmaTensor &tensor,
-                        const SharedTile &staging,
-                        const std::source_location &where) {
-  if (tensor.rank() != 2)
+int epilogue_bytes(const TileLayout &subtile, const EpilogueOptions &options) {
+  return subtile.stride_bytes() * options.warpgroups * options.buffers;
+}
+
+Epilogue::Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
+                   const EpilogueOptions &options, std::source_location where)
+    : tensor_(tensor), options_(options) {
+  if (tensor.rank() < 2)
     userErrorAt(where,
-                "an accumulator is stored to a tensor map of 2 "
-                "dimensions; '{}' has {}",
+                "an accumulator is stored to a tensor map of 2 dimensions or "
+                "more; '{}' has {}",
                 tensor.name(), tensor.rank());
-  if (accumulator.rows() != staging.rows() ||
-      accumulator.columns() != staging.columns())
+  if (tensor.tile().rows % kBlockRows != 0)
     userErrorAt(where,
-                "an accumulator of {}x{} does not fit the staging tile of {}; "
-                "they have one shape",
-                accumulator.rows(), accumulator.columns(),
-                staging.layout().to_string());
-  if (staging.is_transposed())
-    userErrorAt(where, "the staging tile is seen as its transpose; TMA stores "
-                       "it as it lies");
+                "tensor map '{}' stores tiles of {} rows; an accumulator goes "
+                "out in multiples of {}",
+                tensor.name(), tensor.tile().rows, kBlockRows);
+  if (options.warpgroups < 1 || options.buffers < 1)
+    userErrorAt(where,
+                "an epilogue of {} warpgroups with {} buffers each; at least 1 "
+                "of both is needed",
+                options.warpgroups, options.buffers);
+  buffers_ =
+      kb.shared_array(tensor.tile(), options.warpgroups * options.buffers,
+                      options.place, where);
 }
 
-/// The named barrier of the warpgroup that calls.
-static int barrierOf(const KernelBuilder::State &state,
-                     const EpilogueOptions &options,
-                     const std::source_location &where) {
-  int threads = state.contract.threads();
-  if (!state.currentRole && threads != kThreadsPerWarpgroup)
-    userErrorAt(where,
-                "store_through_shared is called by one warpgroup, and kernel "
-                "{} has {} threads here; call it in the role of a warpgroup",
-                state.name, threads);
-  if (state.isOneThread)
-    userErrorAt(where, "store_through_shared stands inside one_thread; all 128 "
-                       "threads of a warpgroup hold the accumulator");
-  return options.barrier ? options.barrier : 1 + state.currentRole.value_or(0);
+namespace {
+/// The part of an accumulator that one subtile takes.
+struct Part {
+  Accumulator &accumulator;
+  int firstRow, firstColumn;
+  const ElementMap &map;
+  Value row, column; ///< of the accumulator in the tensor
+
+  /// Where the elements of 8 columns by 64 rows begin among a thread's.
+  int index(int rowBlock, int column8) const {
+    return (firstRow / kBlockRows + rowBlock) * accumulator.columns() / 2 +
+           (firstColumn / 8 + column8) * 4;
+  }
+  /// Two neighbours, mapped and cast.
+  Values pair(int index, Type type) const {
+    Values values{accumulator.element(index), accumulator.element(index + 1)};
+    if (map)
+      values = map(values, row + accumulator.fragment_row(index),
+                   column + accumulator.fragment_column(index));
+    return cast(values, type);
+  }
+};
+} // namespace
+
+/// Write 16-bit elements, 16 rows by 8 or 16 columns of a warp at once.
+static void storeMatrices(const Part &part, const SharedTile &tile) {
+  Type type = tile.layout().type;
+  Value lane = lane_id();
+  Value row = (warp_id() & 3) * 16 + (lane & 15);
+  for (int block = 0; block < tile.rows() / kBlockRows; ++block)
+    for (int column = 0; column < tile.columns() / 8; column += 2) {
+      bool isAlone = column + 1 == tile.columns() / 8;
+      Values words;
+      for (int half = 0; half < (isAlone ? 1 : 2); ++half)
+        for (int upper : {0, 2})
+          words.push_back(
+              pack(part.pair(part.index(block, column + half) + upper, type)));
+      Value right = isAlone ? constant(i32, 0) : (lane >> 4) * 8;
+      stmatrix(tile(row + block * kBlockRows, right + column * 8), words);
+    }
 }
 
-void store_through_shared(Accumulator &accumulator, const TmaTensor &tensor,
-                          const std::vector<At> &origin,
-                          const SharedTile &staging,
-                          const EpilogueOptions &options,
-                          std::source_location where) {
-  auto &state = KernelBuilder::State::current(where);
-  checkShapes(accumulator, tensor, staging, where);
-  int barrier = barrierOf(state, options, where);
+/// Write elements of any size, two neighbours at once.
+static void storePairs(const Part &part, const SharedTile &tile) {
+  for (int block = 0; block < tile.rows() / kBlockRows; ++block)
+    for (int column = 0; column < tile.columns() / 8; ++column)
+      for (int upper : {0, 2}) {
+        int index = part.index(block, column) + upper;
+        tile.store_vector(part.accumulator.fragment_row(index) - part.firstRow,
+                          part.accumulator.fragment_column(index) -
+                              part.firstColumn,
+                          part.pair(index, tile.layout().type));
+      }
+}
+
+void Epilogue::store(Accumulator &accumulator, const std::vector<At> &origin,
+                     const ElementMap &map, At warpgroup,
+                     std::source_location where) {
+  const TileLayout &subtile = tensor_.tile();
+  if (accumulator.rows() % subtile.rows ||
+      accumulator.columns() % subtile.columns)
+    userErrorAt(where,
+                "an accumulator of {}x{} is not covered by the tiles of tensor "
+                "map '{}', {}",
+                accumulator.rows(), accumulator.columns(), tensor_.name(),
+                subtile.to_string());
+  if (origin.size() != static_cast<std::size_t>(tensor_.rank()))
+    userErrorAt(where, "tensor map '{}' has {} dimensions; the origin has {}",
+                tensor_.name(), tensor_.rank(), origin.size());
+  auto outside = collectiveLine;
   LocationScope scope(where);
-  Type type = staging.layout().type;
-  // Whoever stored last has seen the tile read.
-  sync_threads(barrier, kThreadsPerWarpgroup, where);
-  Fragment fragment(accumulator.rows(), accumulator.columns(), where);
-  fragment.forEachRow([&](const Value &row, int first) {
-    fragment.forEachPair(first, [&](const Value &column, int index) {
-      staging.store_vector(row, column,
-                           {cast(accumulator.element(index, where), type),
-                            cast(accumulator.element(index + 1, where), type)});
+  if (accumulator.is_in_flight())
+    accumulator.wait(0);
+  Value row = value_of(origin[origin.size() - 2]);
+  Value column = value_of(origin.back());
+  Value first = value_of(warpgroup) * options_.buffers;
+  int subtiles = accumulator.rows() / subtile.rows * accumulator.columns() /
+                 subtile.columns;
+  ElementMap mapped;
+  if (map)
+    mapped = [&](const Values &values, const Value &r, const Value &c) {
+      UserCode user(outside);
+      return map(values, r, c);
+    };
+  for (int i = 0; i < subtiles; ++i) {
+    Part part{accumulator,
+              i * subtile.columns / accumulator.columns() * subtile.rows,
+              i * subtile.columns % accumulator.columns(),
+              mapped,
+              row,
+              column};
+    SharedTile buffer = tile_at(buffers_, first + i % options_.buffers);
+    // The buffer has been read: all but the stores since. A tile begins with
+    // the first buffer again, wherever the one before it ended.
+    int since =
+        i > 0 || subtiles % options_.buffers == 0 ? options_.buffers - 1 : 0;
+    one_thread([&] { tma_store_wait_read(since); });
+    sync_warpgroup(where);
+    if (size_bytes(subtile.type) == 2)
+      storeMatrices(part, buffer);
+    else
+      storePairs(part, buffer);
+    fence_async_shared();
+    sync_warpgroup(where);
+    one_thread([&] {
+      std::vector<At> to = origin;
+      to[to.size() - 2] = row + part.firstRow;
+      to.back() = column + part.firstColumn;
+      tma_store(tensor_, to, buffer);
+      tma_store_commit();
     });
-  });
-  fence_async_shared(where);
-  sync_threads(barrier, kThreadsPerWarpgroup, where);
-  one_thread(
-      [&] {
-        tma_store(tensor, origin, staging, where);
-        tma_store_commit(where);
-        tma_store_wait_read(0, where);
-      },
-      where);
+  }
+}
+
+void Epilogue::finish(std::source_location where) const {
+  one_thread([&] { tma_store_wait_read(0, where); }, where);
 }
 
 } // namespace kiln

@@ -24,14 +24,15 @@ static void noteWait(BarrierUse &barrier, const std::source_location &where) {
     barrier.firstWait = collectiveLine.value_or(where);
 }
 
-/// Barriers are of a CTA; a cluster is as far as anyone can reach them.
-static mlir::NVVM::MemScopeKind lower(Scope scope,
-                                      const std::source_location &where) {
+/// What the scope adds to an instruction whose default is the CTA; `order` is
+/// its order by default. Barriers are of a CTA; a cluster is as far as anyone
+/// can reach them.
+static std::string suffixOf(Scope scope, const char *order,
+                            const std::source_location &where) {
   if (scope != Scope::cta && scope != Scope::cluster)
     userErrorAt(where, "an mbarrier orders the threads of a CTA or of a "
                        "cluster; use Scope::cta or Scope::cluster");
-  return scope == Scope::cluster ? mlir::NVVM::MemScopeKind::CLUSTER
-                                 : mlir::NVVM::MemScopeKind::CTA;
+  return scope == Scope::cluster ? fmt::format(".{}.cluster", order) : "";
 }
 
 /// `value` as an i32 of 1 to what a barrier can count, where it is a literal.
@@ -44,19 +45,33 @@ static mlir::Value useCount(KernelBuilder::State &state, const At &value,
   return state.use(value, Type::i32);
 }
 
-/// mbarrier.arrive at an address of either kind.
-static void arriveAt(KernelBuilder::State &state, mlir::Value address,
-                     const At &count, mlir::NVVM::MemScopeKind scope,
-                     bool isRemote, const std::source_location &where) {
+/// `instruction [address], operand;` without a result.
+static void addInstruction(KernelBuilder::State &state,
+                           const std::string &instruction, mlir::Value address,
+                           mlir::Value operand,
+                           const std::source_location &where) {
+  if (operand)
+    state.inlineAsm(fmt::format("{} [$0], $1;", instruction), "l,r,~{memory}",
+                    {address, operand}, nullptr, where);
+  else
+    state.inlineAsm(fmt::format("{} [$0];", instruction), "l,~{memory}",
+                    {address}, nullptr, where);
+}
+
+/// mbarrier.arrive at an address whose space `space` names; what it gives back,
+/// a state, is not needed to wait by parity.
+static void arriveAt(KernelBuilder::State &state, const std::string &space,
+                     mlir::Value address, const At &count,
+                     const std::source_location &where) {
   auto *literal = std::get_if<std::int64_t>(&count.operand());
   bool isOne = literal && *literal == 1;
-  mlir::Value arrivals =
-      isOne ? mlir::Value() : useCount(state, count, 1, "arrivals");
-  // A remote arrival gives no state back.
-  mlir::Type result = isRemote ? mlir::Type() : state.builder.getI64Type();
-  mlir::NVVM::MBarrierArriveOp::create(state.builder, state.at(where), result,
-                                       address, arrivals, scope);
+  addInstruction(state, fmt::format("mbarrier.arrive{}.b64 _,", space), address,
+                 isOne ? mlir::Value() : useCount(state, count, 1, "arrivals"),
+                 where);
 }
+
+/// A remote barrier's scope and space.
+static constexpr const char *kRemote = ".release.cluster.shared::cluster";
 
 Mbarrier MbarrierArray::operator[](At index) const {
   auto &state = KernelBuilder::State::current(index.where());
@@ -79,40 +94,67 @@ void Mbarrier::init(int count, std::source_location where) const {
     userErrorAt(where, "an mbarrier counts 1 to {} arrivals, not {}",
                 kMaxBarrierCount, count);
   useOf(state, address_, array_, where).hasInit = true;
-  mlir::NVVM::MBarrierInitOp::create(
-      state.builder, state.at(where), state.use(address_, where),
-      state.constant(Type::i32, count, where), mlir::Value());
+  addInstruction(state, "mbarrier.init.shared.b64", state.use(address_, where),
+                 state.constant(Type::i32, count, where), where);
 }
 
 void Mbarrier::inval(std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
-  mlir::NVVM::MBarrierInvalOp::create(state.builder, state.at(where),
-                                      state.use(address_, where));
+  addInstruction(state, "mbarrier.inval.shared.b64", state.use(address_, where),
+                 {}, where);
 }
 
 void Mbarrier::arrive(At count, Scope scope, std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
-  arriveAt(state, state.use(address_, where), count, lower(scope, where),
-           /*isRemote=*/false, where);
+  arriveAt(state, suffixOf(scope, "release", where) + ".shared",
+           state.use(address_, where), count, where);
 }
 
 void Mbarrier::arrive_expect_tx(At bytes, Scope scope,
                                 std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
-  mlir::NVVM::MBarrierArriveExpectTxOp::create(
-      state.builder, state.at(where), mlir::Type(), state.use(address_, where),
-      useCount(state, bytes, 0, "bytes"), lower(scope, where),
-      /*relaxed=*/false, mlir::Value());
+  addInstruction(state,
+                 fmt::format("mbarrier.arrive.expect_tx{}.shared.b64 _,",
+                             suffixOf(scope, "release", where)),
+                 state.use(address_, where), useCount(state, bytes, 0, "bytes"),
+                 where);
 }
 
 void Mbarrier::expect_tx(At bytes, Scope scope,
                          std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
-  mlir::NVVM::MBarrierExpectTxOp::create(
-      state.builder, state.at(where), state.use(address_, where),
-      useCount(state, bytes, 0, "bytes"), lower(scope, where));
+  addInstruction(
+      state,
+      fmt::format("mbarrier.expect_tx.relaxed.{}.shared.b64",
+                  suffixOf(scope, "", where).empty() ? "cta" : "cluster"),
+      state.use(address_, where), useCount(state, bytes, 0, "bytes"), where);
+}
+
+void Mbarrier::arrive_copies(bool is_extra, std::source_location where) const {
+  auto &state = KernelBuilder::State::current(where);
+  if (!is_extra)
+    useOf(state, address_, array_, where).hasArrive = true;
+  addInstruction(state,
+                 fmt::format("cp.async.mbarrier.arrive{}.shared.b64",
+                             is_extra ? "" : ".noinc"),
+                 state.use(address_, where), {}, where);
+}
+
+/// Whether a phase has completed, asked once.
+static Value testPhase(KernelBuilder::State &state, const char *how,
+                       const Value &address, const At &parity,
+                       std::optional<int> hintNs, Scope scope,
+                       const std::source_location &where) {
+  mlir::Value complete = state.inlineAsm(
+      fmt::format("mbarrier.{}.parity{}.shared::cta.b64 $0, [$1], $2{};", how,
+                  suffixOf(scope, "acquire", where),
+                  hintNs ? fmt::format(", {}", *hintNs) : ""),
+      "=b,l,r,~{memory}",
+      {state.use(address, where), state.use(parity, Type::i32)},
+      state.builder.getI1Type(), where);
+  return state.wrap(complete, Type::i1);
 }
 
 void Mbarrier::wait(At parity, Scope scope, std::source_location where) const {
@@ -128,7 +170,7 @@ void Mbarrier::wait(At parity, Scope scope, std::source_location where) const {
                   "$1, $2;\n"
                   "@!complete bra try_again;\n"
                   "}}",
-                  scope == Scope::cluster ? ".acquire.cluster" : ""),
+                  suffixOf(scope, "acquire", where)),
       "l,r,n,~{memory}",
       {state.use(address_, where), state.use(parity, Type::i32),
        state.constant(Type::i32, kWaitHintNs, where)},
@@ -144,22 +186,15 @@ Value Mbarrier::try_wait(At parity, int hint_ns, Scope scope,
                 "more are possible",
                 hint_ns);
   noteWait(useOf(state, address_, array_, where), where);
-  mlir::Value complete = mlir::NVVM::MBarrierTryWaitOp::create(
-      state.builder, state.at(where), state.builder.getI1Type(),
-      state.use(address_, where), state.use(parity, Type::i32),
-      state.constant(Type::i32, hint_ns, where), lower(scope, where));
-  return state.wrap(complete, Type::i1);
+  return testPhase(state, "try_wait", address_, parity, hint_ns, scope, where);
 }
 
 Value Mbarrier::test_wait(At parity, Scope scope,
                           std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
   noteWait(useOf(state, address_, array_, where), where);
-  mlir::Value complete = mlir::NVVM::MBarrierTestWaitOp::create(
-      state.builder, state.at(where), state.builder.getI1Type(),
-      state.use(address_, where), state.use(parity, Type::i32),
-      lower(scope, where));
-  return state.wrap(complete, Type::i1);
+  return testPhase(state, "test_wait", address_, parity, std::nullopt, scope,
+                   where);
 }
 
 RemoteMbarrier Mbarrier::remote(At rank, std::source_location where) const {
@@ -172,30 +207,28 @@ RemoteMbarrier Mbarrier::remote(At rank, std::source_location where) const {
 void RemoteMbarrier::arrive(At count, std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
-  arriveAt(state, state.use(address_, where), count,
-           mlir::NVVM::MemScopeKind::CLUSTER, /*isRemote=*/true, where);
+  arriveAt(state, kRemote, state.use(address_, where), count, where);
 }
 
 void RemoteMbarrier::arrive_expect_tx(At bytes,
                                       std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
-  mlir::NVVM::MBarrierArriveExpectTxOp::create(
-      state.builder, state.at(where), mlir::Type(), state.use(address_, where),
-      useCount(state, bytes, 0, "bytes"), mlir::NVVM::MemScopeKind::CLUSTER,
-      /*relaxed=*/false, mlir::Value());
+  addInstruction(
+      state, fmt::format("mbarrier.arrive.expect_tx{}.b64 _,", kRemote),
+      state.use(address_, where), useCount(state, bytes, 0, "bytes"), where);
 }
 
 void RemoteMbarrier::expect_tx(At bytes, std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
-  mlir::NVVM::MBarrierExpectTxOp::create(
-      state.builder, state.at(where), state.use(address_, where),
-      useCount(state, bytes, 0, "bytes"), mlir::NVVM::MemScopeKind::CLUSTER);
+  addInstruction(
+      state, "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64",
+      state.use(address_, where), useCount(state, bytes, 0, "bytes"), where);
 }
 
 void fence_mbarrier_init(std::source_location where) {
-  auto &state = KernelBuilder::State::current(where);
-  mlir::NVVM::FenceMbarrierInitOp::create(state.builder, state.at(where));
+  KernelBuilder::State::current(where).inlineAsm(
+      "fence.mbarrier_init.release.cluster;", "~{memory}", {}, nullptr, where);
 }
 
 } // namespace kiln

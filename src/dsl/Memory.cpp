@@ -1,11 +1,13 @@
 // Memory: elements of global tensors and shared tiles.
 #include "kiln/memory.h"
 #include "dsl/State.h"
+#include "kiln/vector.h"
 #include "support/Error.h"
 
 namespace kiln {
 
-// Accesses with a cache hint: LLVM has no way to say it, so they are PTX.
+// Accesses with a cache hint or a predicate: LLVM has no way to say them, so
+// they are PTX.
 
 /// The modifier of ld and st.
 static const char *modifierOf(CacheHint hint) {
@@ -79,10 +81,38 @@ static mlir::Value convertBits(KernelBuilder::State &state, mlir::Value value,
   return mlir::arith::TruncIOp::create(state.builder, loc, to, value);
 }
 
+/// ".global", of the space an address points to.
+static const char *spaceOf(mlir::Value address) {
+  switch (mlir::cast<mlir::LLVM::LLVMPointerType>(address.getType())
+              .getAddressSpace()) {
+  case 3:
+    return ".shared";
+  case 7:
+    return ".shared::cluster";
+  default:
+    return ".global";
+  }
+}
+
+/// Small elements travel as words of 32 bits, where they fill them.
+static bool isPacked(Type type, std::size_t count) {
+  return type != Type::i1 && size_bytes(type) < 4 &&
+         count * size_bytes(type) >= 4;
+}
+
 static std::vector<Value> loadHinted(KernelBuilder::State &state,
                                      mlir::Value address, Type type,
                                      std::size_t count, CacheHint hint,
                                      const std::source_location &where) {
+  if (isPacked(type, count)) {
+    std::vector<Value> values;
+    std::size_t words = count * size_bytes(type) / 4;
+    for (const Value &word :
+         loadHinted(state, address, Type::u32, words, hint, where))
+      for (const Value &value : unpack(At(word, where), type))
+        values.push_back(value);
+    return values;
+  }
   auto [constraint, bits] = registerOf(type);
   mlir::Type word = state.builder.getIntegerType(bits);
   llvm::SmallVector<mlir::Type> words(count, word);
@@ -90,7 +120,7 @@ static std::vector<Value> loadHinted(KernelBuilder::State &state,
   for (std::size_t i = 0; i < count; ++i)
     constraints += fmt::format("={},", constraint);
   mlir::Value packed = state.inlineAsm(
-      fmt::format("ld.global{}{} {}, [${}];", modifierOf(hint),
+      fmt::format("ld{}{}{} {}, [${}];", spaceOf(address), modifierOf(hint),
                   vectorSuffix(type, count), registerList(0, count), count),
       constraints + "l,~{memory}", {address},
       count == 1
@@ -112,6 +142,13 @@ static std::vector<Value> loadHinted(KernelBuilder::State &state,
 static void storeHinted(KernelBuilder::State &state, mlir::Value address,
                         Type type, const std::vector<Value> &values,
                         CacheHint hint, const std::source_location &where) {
+  if (isPacked(type, values.size())) {
+    std::vector<Value> words;
+    auto each = 4 / size_bytes(type);
+    for (auto at = values.begin(); at != values.end(); at += each)
+      words.push_back(pack({at, at + each}, where));
+    return storeHinted(state, address, Type::u32, words, hint, where);
+  }
   auto [constraint, bits] = registerOf(type);
   mlir::Type word = state.builder.getIntegerType(bits);
   llvm::SmallVector<mlir::Value> operands = {address};
@@ -121,7 +158,8 @@ static void storeHinted(KernelBuilder::State &state, mlir::Value address,
         convertBits(state, state.use(At(value, where), type), word, where));
     constraints += fmt::format(",{}", constraint);
   }
-  state.inlineAsm(fmt::format("st.global{}{} [$0], {};", modifierOf(hint),
+  state.inlineAsm(fmt::format("st{}{}{} [$0], {};", spaceOf(address),
+                              modifierOf(hint),
                               vectorSuffix(type, values.size()),
                               registerList(1, values.size())),
                   constraints + ",~{memory}", operands, nullptr, where);
@@ -129,17 +167,26 @@ static void storeHinted(KernelBuilder::State &state, mlir::Value address,
 
 Element::operator Value() const {
   auto &state = KernelBuilder::State::current(where_);
+  mlir::Value address = state.use(address_, where_);
+  if (state.predicate)
+    return loadHinted(state, address, type_, 1, CacheHint::none, where_)[0];
   mlir::Value value = mlir::LLVM::LoadOp::create(
-      state.builder, state.at(where_), state.lower(type_),
-      state.use(address_, where_), size_bytes(type_));
+      state.builder, state.at(where_), state.lower(type_), address,
+      size_bytes(type_));
   return state.wrap(value, type_);
 }
 
 void Element::operator=(At value) const {
-  auto &state = KernelBuilder::State::current(value.where());
-  mlir::LLVM::StoreOp::create(
-      state.builder, state.at(value.where()), state.use(value, type_),
-      state.use(address_, value.where()), size_bytes(type_));
+  const std::source_location &where = value.where();
+  auto &state = KernelBuilder::State::current(where);
+  mlir::Value address = state.use(address_, where);
+  mlir::Value bits = state.use(value, type_);
+  if (state.predicate)
+    storeHinted(state, address, type_, {state.wrap(bits, type_)},
+                CacheHint::none, where);
+  else
+    mlir::LLVM::StoreOp::create(state.builder, state.at(where), bits, address,
+                                size_bytes(type_));
   if (argument_ >= 0)
     state.contract.arguments[argument_].is_output = true;
 }
@@ -162,6 +209,17 @@ void Element::store(At value, CacheHint hint) const {
   storeHinted(state, state.use(address_, where), type_,
               {state.wrap(state.use(value, type_), type_)}, hint, where);
   state.contract.arguments[argument_].is_output = true;
+}
+
+void prefetch(const Element &element, bool into_l1,
+              std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  if (element.argument() < 0)
+    userErrorAt(where, "prefetch was given an element of shared memory, which "
+                       "has no cache; it takes one of a tensor");
+  state.inlineAsm(
+      fmt::format("prefetch.global.{} [$0];", into_l1 ? "L1" : "L2"), "l",
+      {state.use(element.address(), where)}, nullptr, where);
 }
 
 /// The address of an element: 64-bit arithmetic, since tensors pass 2^31.
@@ -210,8 +268,8 @@ Element Tensor::at(const std::vector<At> &indices) const {
 /// Refuse what one instruction cannot access.
 static void checkVector(const char *what, Type type, std::int64_t count,
                         const std::source_location &where) {
-  if (count != 1 && count != 2 && count != 4)
-    userErrorAt(where, "{} 1, 2 or 4 values, not {}", what, count);
+  if (count < 1 || count > 16 || (count & (count - 1)) != 0)
+    userErrorAt(where, "{} 1, 2, 4, 8 or 16 values, not {}", what, count);
   if (count * size_bytes(type) > 16)
     userErrorAt(where, "{} at most 16 bytes; {} values of {} are {}", what,
                 count, name(type), count * size_bytes(type));
@@ -230,6 +288,8 @@ static void checkAdjacent(const std::vector<Dim> &strides, std::size_t count,
 static std::vector<Value> loadVector(KernelBuilder::State &state,
                                      mlir::Value address, Type type, int count,
                                      const std::source_location &where) {
+  if (state.predicate)
+    return loadHinted(state, address, type, count, CacheHint::none, where);
   mlir::Location loc = state.at(where);
   mlir::Value vector = mlir::LLVM::LoadOp::create(
       state.builder, loc, mlir::VectorType::get(count, state.lower(type)),
@@ -246,6 +306,8 @@ static std::vector<Value> loadVector(KernelBuilder::State &state,
 static void storeVector(KernelBuilder::State &state, mlir::Value address,
                         Type type, const std::vector<Value> &values,
                         const std::source_location &where) {
+  if (state.predicate)
+    return storeHinted(state, address, type, values, CacheHint::none, where);
   auto count = static_cast<int>(values.size());
   mlir::Location loc = state.at(where);
   mlir::Value vector = mlir::LLVM::PoisonOp::create(
@@ -301,17 +363,24 @@ void Tensor::store_vector(const std::vector<At> &indices,
   alignArgument(state, argument_, type_, values.size());
 }
 
-SharedTile SharedTile::transpose() const {
-  SharedTile result = *this;
-  result.is_transposed_ = !is_transposed_;
-  return result;
+/// An index of a slice in the whole tile.
+static Value inWhole(KernelBuilder::State &state, const At &index, int origin,
+                     const Value &runtime, const std::source_location &where) {
+  Value value = state.resolve(index, Type::i32);
+  if (origin)
+    value = value + At(origin, where);
+  if (runtime.is_valid())
+    value = value + At(runtime, where);
+  return value;
 }
 
 Element SharedTile::operator()(At row, At column) const {
   auto &state = KernelBuilder::State::current(row.where());
   const std::source_location &where = row.where();
-  Value r = state.resolve(is_transposed_ ? column : row, Type::i32);
-  Value c = state.resolve(is_transposed_ ? row : column, Type::i32);
+  Value r = inWhole(state, is_transposed_ ? column : row, origin_row_,
+                    runtime_row_, where);
+  Value c = inWhole(state, is_transposed_ ? row : column, origin_column_,
+                    runtime_column_, where);
   int size = size_bytes(layout_.type);
   int panel = layout_.panel_columns();
   Value inPanel = layout_.panels() == 1 ? c : c % At(panel, where);
@@ -345,11 +414,12 @@ static void checkTileVector(const char *what, const SharedTile &tile,
                 "stored",
                 what);
   auto *literal = std::get_if<std::int64_t>(&column.operand());
-  if (literal && *literal % static_cast<std::int64_t>(count) != 0)
+  auto size = static_cast<std::int64_t>(count);
+  if (literal && (*literal + tile.origin_column()) % size != 0)
     userErrorAt(where,
                 "{} {} values from column {}, which is not a multiple "
                 "of {}",
-                what, count, *literal, count);
+                what, count, *literal + tile.origin_column(), count);
 }
 
 std::vector<Value> SharedTile::load_vector(At row, At column, int count) const {
@@ -374,7 +444,7 @@ SharedTile tile_at(const SharedTile &array, At index) {
   Value slot = state.resolve(index, Type::i32);
   Value bytes = slot * At(array.layout().stride_bytes(), index.where());
   mlir::Value address =
-      state.offset(state.use(array.address(), index.where()),
+      state.offset(state.use(array.address(index.where()), index.where()),
                    state.use(bytes, index.where()), index.where());
   return SharedTile(state.wrap(address, Type::u32), array.layout());
 }

@@ -1,6 +1,7 @@
 // Pipeline: the ring of slots, written with the atoms of the public headers.
 #include "kiln/pipeline.h"
 #include "dsl/LocationScope.h"
+#include "kiln/cluster.h"
 #include "kiln/control.h"
 #include "kiln/device_description.h"
 #include "kiln/threads.h"
@@ -10,72 +11,133 @@
 
 namespace kiln {
 
-namespace {
-/// Which slot a role is at, and the parity it waits for there.
-struct Cursor {
-  Var slot, parity;
+static constexpr int kThreadsPerWarpgroup = 128;
 
-  explicit Cursor(int firstParity) : slot(i32, 0), parity(i32, firstParity) {}
+PipelineState::PipelineState(int stages, int first_parity)
+    : stages_(stages), slot_(i32, 0), parity_(i32, first_parity) {}
 
-  /// To the next slot; the parity turns when the ring begins again.
-  void advance(int stages) {
-    Value next = Value(slot) + 1;
-    Value wraps = next == stages;
-    parity = Value(parity) ^ cast(wraps, i32);
-    slot = select(wraps, 0, next);
-  }
-};
-} // namespace
+void PipelineState::advance(std::source_location where) {
+  Value next = slot() + At(1, where);
+  Value wraps = next == At(stages_, where);
+  parity_ = At(parity() ^ At(cast(At(wraps, where), i32), where), where);
+  slot_ = At(select(At(wraps, where), At(0, where), At(next, where)), where);
+}
+
+void PipelineState::skip(At count) {
+  const auto &where = count.where();
+  Value next = slot() + count;
+  Value rounds = next / At(stages_, where);
+  parity_ = At(parity() ^ At(rounds & At(1, where), where), where);
+  slot_ = At(next % At(stages_, where), where);
+}
 
 struct Pipeline::State {
   int stages;
-  std::vector<TmaTensor> tensors;
-  std::vector<SharedTile> tiles; ///< one array per tensor
+  PipelineOptions options;
+  std::vector<TmaTensor> tensors; ///< none where threads fill the slots
+  std::vector<SharedTile> tiles;  ///< one array per tile of a slot
   MbarrierArray full, empty;
-  /// A fresh `empty` barrier counts as released: the producer begins at 1.
-  Cursor producer{1}, consumer{0};
+  /// What consumers arrive at: `empty`, or, where other CTAs must hear of it, a
+  /// barrier that the relay waits for.
+  MbarrierArray released;
+  PipelineState producer{stages, 1}, consumer{stages, 0}, relayed{stages, 0};
   Var held{i32, -1}; ///< the slot whose multiplication is in flight
-  int loads = 0;     ///< of the slot being filled, while it is built
+  int bytes = 0;     ///< loaded into the slot being filled, while it is built
 
   /// One multiplication stays in flight where there is a slot to spare.
   int inFlight() const { return stages > 1 ? 1 : 0; }
+  bool isInCluster() const { return !options.peers.empty(); }
+  int parts(std::size_t tensor) const {
+    return options.parts.empty() ? 1 : options.parts[tensor];
+  }
+
+  /// Let the producers have `slot` again: one arrival per consumer warpgroup.
+  /// One thread speaks for all: a wgmma is finished for the four warps
+  /// together.
+  void release(const Value &slot) const {
+    one_thread([&] { released[slot].arrive(); });
+  }
+  /// Release the slot of the multiplication before the last one.
+  void releaseHeld() const {
+    Value previous = held;
+    if_(previous >= 0, [&] { release(previous); });
+  }
 };
 
-/// Let the producer have `slot` again; one arrival per consumer warpgroup. One
-/// thread speaks for all: a wgmma is finished for the four warps together.
-static void release(const MbarrierArray &empty, const Value &slot) {
-  one_thread([&] { empty[slot].arrive(); });
+/// Refuse a ring that cannot be.
+static void checkRing(int stages, std::size_t tiles,
+                      const PipelineOptions &options,
+                      const std::source_location &where) {
+  if (stages < 1)
+    userErrorAt(where, "a pipeline of {} stages; at least 1 is needed", stages);
+  if (tiles == 0)
+    userErrorAt(where, "a pipeline without tensors moves nothing; give it one "
+                       "or more");
+  if (options.consumers < 1)
+    userErrorAt(where, "a pipeline with {} consumers; at least 1 is needed",
+                options.consumers);
+  if (!options.parts.empty() && options.parts.size() != tiles)
+    userErrorAt(where,
+                "a pipeline of {} tensors with the parts of {}; give one "
+                "number for each",
+                tiles, options.parts.size());
+  for (int parts : options.parts)
+    if (parts < 1)
+      userErrorAt(where, "a tile in {} parts; at least 1 is needed", parts);
+}
+
+/// The tiles of a slot: those of the tensor maps, one below the other where
+/// several CTAs load them.
+static std::vector<TileLayout> slotTiles(const std::vector<TmaTensor> &tensors,
+                                         const PipelineOptions &options) {
+  std::vector<TileLayout> tiles;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tiles.push_back(tensors[i].tile());
+    if (i < options.parts.size())
+      tiles.back().rows *= options.parts[i];
+  }
+  return tiles;
 }
 
 Pipeline::Pipeline(KernelBuilder &kb, int stages,
-                   std::vector<TmaTensor> tensors, int consumers,
-                   std::source_location where) {
-  if (stages < 1)
-    userErrorAt(where, "a pipeline of {} stages; at least 1 is needed", stages);
-  if (tensors.empty())
-    userErrorAt(where, "a pipeline without tensors moves nothing; give it one "
-                       "or more");
-  if (consumers < 1)
-    userErrorAt(where, "a pipeline with {} consumers; at least 1 is needed",
-                consumers);
+                   std::vector<TmaTensor> tensors,
+                   const PipelineOptions &options, std::source_location where)
+    : Pipeline(kb, stages, slotTiles(tensors, options), options, where) {
   LocationScope scope(where);
-  std::vector<SharedTile> tiles;
-  for (const TmaTensor &tensor : tensors)
-    tiles.push_back(kb.shared_array(tensor.tile(), stages, where));
-  MbarrierArray full = kb.mbarriers(stages, where);
-  MbarrierArray empty = kb.mbarriers(stages, where);
-  state_.reset(
-      new State{stages, std::move(tensors), std::move(tiles), full, empty});
+  state_->tensors = std::move(tensors);
   one_thread([&] {
-    for (int i = 0; i < stages; ++i) {
-      full[i].init(1);
-      empty[i].init(consumers);
-    }
-    fence_mbarrier_init();
     for (const TmaTensor &tensor : state_->tensors)
       tma_prefetch(tensor);
   });
-  sync_threads();
+}
+
+Pipeline::Pipeline(KernelBuilder &kb, int stages,
+                   const std::vector<TileLayout> &tiles,
+                   const PipelineOptions &options, std::source_location where) {
+  checkRing(stages, tiles.size(), options, where);
+  LocationScope scope(where);
+  std::vector<SharedTile> arrays;
+  for (const TileLayout &tile : tiles)
+    arrays.push_back(kb.shared_array(tile, stages, {}, where));
+  MbarrierArray full = kb.mbarriers(stages, where);
+  MbarrierArray empty = kb.mbarriers(stages, where);
+  int peers = static_cast<int>(options.peers.size());
+  MbarrierArray released = peers ? kb.mbarriers(stages, where) : empty;
+  state_.reset(
+      new State{stages, options, {}, std::move(arrays), full, empty, released});
+  one_thread([&] {
+    for (int i = 0; i < stages; ++i) {
+      full[i].init(options.is_by_threads ? kThreadsPerWarpgroup : 1);
+      released[i].init(options.consumers);
+      if (peers)
+        empty[i].init(1 + peers);
+    }
+    fence_mbarrier_init();
+  });
+  if (state_->isInCluster())
+    cluster_sync();
+  else
+    sync_threads();
 }
 
 Pipeline::~Pipeline() = default;
@@ -84,9 +146,13 @@ int Pipeline::stages() const { return state_->stages; }
 
 int Pipeline::slot_bytes() const {
   int bytes = 0;
-  for (const TmaTensor &tensor : state_->tensors)
-    bytes += tensor.tile_bytes();
+  for (const SharedTile &tile : state_->tiles)
+    bytes += tile.layout().bytes();
   return bytes;
+}
+
+const SharedTile &Pipeline::tiles(int index) const {
+  return state_->tiles.at(index);
 }
 
 void Pipeline::produce(const std::function<void(const Slot &)> &body,
@@ -94,22 +160,45 @@ void Pipeline::produce(const std::function<void(const Slot &)> &body,
   auto outside = collectiveLine;
   LocationScope scope(where);
   State &state = *state_;
+  if (state.options.is_by_threads)
+    userErrorAt(where, "the slots of this pipeline are filled by threads; use "
+                       "produce_by_threads");
   one_thread([&] {
-    Value slot = state.producer.slot;
-    state.empty[slot].wait(state.producer.parity);
+    Value slot = state.producer.slot();
+    state.empty[slot].wait(state.producer.parity(),
+                           state.isInCluster() ? Scope::cluster : Scope::cta);
     state.full[slot].arrive_expect_tx(slot_bytes());
-    state.loads = 0;
+    state.bytes = 0;
     {
       UserCode user(outside);
       body(Slot(*this, slot));
     }
-    if (state.loads != static_cast<int>(state.tensors.size()))
+    if (state.bytes != slot_bytes())
       userErrorAt(where,
-                  "produce loaded {} tiles into a slot of {}; each "
+                  "produce loaded {} bytes into a slot of {}; each "
                   "tensor of the pipeline is loaded once",
-                  state.loads, state.tensors.size());
-    state.producer.advance(state.stages);
+                  state.bytes, slot_bytes());
+    state.producer.advance();
   });
+}
+
+void Pipeline::produce_by_threads(const std::function<void(const Slot &)> &body,
+                                  std::source_location where) {
+  auto outside = collectiveLine;
+  LocationScope scope(where);
+  State &state = *state_;
+  if (!state.options.is_by_threads)
+    userErrorAt(where, "the slots of this pipeline are filled by TMA; use "
+                       "produce");
+  Value slot = state.producer.slot();
+  state.empty[slot].wait(state.producer.parity());
+  {
+    UserCode user(outside);
+    body(Slot(*this, slot));
+  }
+  fence_async_shared();
+  state.full[slot].arrive();
+  state.producer.advance();
 }
 
 void Pipeline::consume(Accumulator &accumulator,
@@ -118,33 +207,69 @@ void Pipeline::consume(Accumulator &accumulator,
   auto outside = collectiveLine;
   LocationScope scope(where);
   State &state = *state_;
-  Value slot = state.consumer.slot;
-  state.full[slot].wait(state.consumer.parity);
+  Value slot = state.consumer.slot();
+  state.full[slot].wait(state.consumer.parity());
   {
     UserCode user(outside);
     body(Slot(*this, slot));
   }
   accumulator.wait(state.inFlight());
   if (state.inFlight() == 0) {
-    release(state.empty, slot);
+    state.release(slot);
   } else {
     // What is finished now is the multiplication before this one.
-    Value previous = state.held;
-    if_(previous >= 0, [&] { release(state.empty, previous); });
+    state.releaseHeld();
     state.held = slot;
   }
-  state.consumer.advance(state.stages);
+  state.consumer.advance();
 }
 
 void Pipeline::drain(Accumulator &accumulator, std::source_location where) {
   LocationScope scope(where);
-  State &state = *state_;
   accumulator.wait(0);
-  if (state.inFlight() == 0)
+  if (state_->inFlight() == 0)
     return;
-  Value previous = state.held;
-  if_(previous >= 0, [&] { release(state.empty, previous); });
-  state.held = -1;
+  state_->releaseHeld();
+  state_->held = -1;
+}
+
+void Pipeline::read(const std::function<void(const Slot &)> &body,
+                    std::source_location where) {
+  auto outside = collectiveLine;
+  LocationScope scope(where);
+  State &state = *state_;
+  Value slot = state.consumer.slot();
+  state.full[slot].wait(state.consumer.parity());
+  {
+    UserCode user(outside);
+    body(Slot(*this, slot));
+  }
+  // Every thread has read its part before one of them gives the slot back.
+  sync_warpgroup(where);
+  state.release(slot);
+  state.consumer.advance();
+}
+
+bool Pipeline::has_peers() const { return state_->isInCluster(); }
+
+void Pipeline::relay(std::source_location where) {
+  if (!has_peers())
+    return;
+  LocationScope scope(where);
+  State &state = *state_;
+  Value slot = state.relayed.slot();
+  state.released[slot].wait(state.relayed.parity());
+  state.empty[slot].arrive();
+  for (const Value &rank : state.options.peers)
+    state.empty[slot].remote(rank).arrive();
+  state.relayed.advance();
+}
+
+void Pipeline::skip(At count) { state_->consumer.skip(count); }
+
+void Pipeline::finish(std::source_location where) {
+  if (state_->isInCluster())
+    cluster_sync(where);
 }
 
 /// The place of `tensor` among those of a pipeline.
@@ -160,18 +285,46 @@ static std::size_t indexOf(const std::vector<TmaTensor> &tensors,
 
 void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
                 std::source_location where) const {
+  load(tensor, origin, Multicast{}, where);
+}
+
+void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
+                const Multicast &multicast, std::source_location where) const {
   Pipeline::State &state = *pipeline_.state_;
   std::size_t i = indexOf(state.tensors, tensor, where);
+  if (multicast.parts != state.parts(i))
+    userErrorAt(where,
+                "tensor map '{}' is loaded in {} parts, and its pipeline was "
+                "made for {}",
+                tensor.name(), multicast.parts, state.parts(i));
   LocationScope scope(where);
-  tma_load(tile_at(state.tiles[i], index_), tensor, origin, state.full[index_],
-           where);
-  ++state.loads;
+  SharedTile tile = tile_at(state.tiles[i], index_);
+  const Mbarrier full = state.full[index_];
+  state.bytes += tile.layout().bytes();
+  if (multicast.parts == 1)
+    return tma_load(tile, tensor, origin, full, where);
+  int rows = tensor.tile().rows;
+  Value first = multicast.part * At(rows, where);
+  std::vector<At> from = origin;
+  At &row = from[from.size() - 2];
+  row = At(value_of(row) + At(first, where), where);
+  SharedTile part =
+      tile.slice(At(first, where), At(0, where), rows, tile.columns());
+  tma_load_multicast(part, tensor, from, full, At(multicast.mask, where),
+                     where);
+}
+
+SharedTile Slot::tile(int index, std::source_location where) const {
+  const auto &tiles = pipeline_.state_->tiles;
+  if (index < 0 || index >= static_cast<int>(tiles.size()))
+    userErrorAt(where, "a slot of {} tiles has no tile {}", tiles.size(),
+                index);
+  return tile_at(tiles[index], At(index_, where));
 }
 
 SharedTile Slot::operator[](Named name) const {
-  Pipeline::State &state = *pipeline_.state_;
-  std::size_t i = indexOf(state.tensors, name.tensor, name.where);
-  return tile_at(state.tiles[i], At(index_, name.where));
+  std::size_t i = indexOf(pipeline_.state_->tensors, name.tensor, name.where);
+  return tile(static_cast<int>(i), name.where);
 }
 
 int max_stages(const std::vector<TileLayout> &tiles, int reserved_bytes,

@@ -4,6 +4,7 @@
 // placeholders of the text count the operands as the user wrote them. This file
 // translates between the two.
 #include "dsl/State.h"
+#include "kiln/control.h"
 #include "kiln/ptx.h"
 #include "support/Error.h"
 
@@ -183,23 +184,24 @@ static std::vector<Value> unpack(RawPtx &raw, mlir::Value packed) {
 }
 
 std::vector<Value> inline_ptx(const std::string &text,
-                              std::initializer_list<PtxOperand> operands,
+                              const std::vector<PtxOperand> &operands,
                               const PtxOptions &options,
                               std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
-  checkText(text, options.predicate.has_value(), where);
+  if (options.predicate) {
+    std::vector<Value> results;
+    PtxOptions inner = options;
+    inner.predicate.reset();
+    inner.is_pure = false;
+    predicated(At(*options.predicate, where),
+               [&] { results = inline_ptx(text, operands, inner, where); });
+    return results;
+  }
+  checkText(text, bool(state.predicate), where);
   RawPtx raw{state, where, {}, {}, {}, {}, {}, {}};
   for (const PtxOperand &operand : operands)
     addOperand(raw, operand);
   std::string translated = translate(raw, text);
-  if (options.predicate) {
-    mlir::Value predicate = state.use(At(*options.predicate, where), Type::i1);
-    raw.places.push_back({false, raw.inputs.size()});
-    raw.inputs.push_back(predicate);
-    raw.inputConstraints.push_back("b");
-    translated =
-        fmt::format("@{} {}", raw.number(raw.places.size() - 1), translated);
-  }
   if (options.is_pure && raw.results.empty())
     userErrorAt(where,
                 "inline_ptx(\"{}\") is pure and writes nothing, so it would be "

@@ -301,8 +301,13 @@ KernelBuilder::State::inlineAsm(const std::string &text,
                                 const std::string &constraints,
                                 mlir::ValueRange operands, mlir::Type result,
                                 const std::source_location &where_) {
-  return addAsm(builder, at(where_), text, constraints, operands, result,
-                /*hasSideEffects=*/true);
+  if (!predicate)
+    return addAsm(builder, at(where_), text, constraints, operands, result,
+                  /*hasSideEffects=*/true);
+  GuardedAsm guarded =
+      guardAsm(*this, text, constraints, operands, result, where_);
+  return addAsm(builder, at(where_), guarded.text, guarded.constraints,
+                guarded.operands, result, /*hasSideEffects=*/true);
 }
 
 mlir::Value KernelBuilder::State::pureAsm(const std::string &text,
@@ -314,18 +319,59 @@ mlir::Value KernelBuilder::State::pureAsm(const std::string &text,
                 /*hasSideEffects=*/false);
 }
 
+int KernelBuilder::State::placeSmem(const SmemAllocation &piece, int alignment,
+                                    const SharedOptions &options,
+                                    const std::source_location &where_) const {
+  if (options.offset && options.over)
+    userErrorAt(where_, "a tile is placed at an offset or over another one, "
+                        "not both");
+  if (!options.offset && !options.over)
+    return (smemBytes + alignment - 1) / alignment * alignment;
+  int start = options.offset.value_or(-1);
+  if (options.over) {
+    auto below = llvm::find_if(smem, [&](const SmemAllocation &other) {
+      return other.address == options.over->address().impl();
+    });
+    if (below == smem.end())
+      userErrorAt(where_,
+                  "a tile is placed over {}, which is no tile this kernel "
+                  "allocated; name the tile or array itself, not a part of it",
+                  options.over->layout().to_string());
+    start = below->offset;
+  }
+  if (start < 0 || start % alignment != 0)
+    userErrorAt(where_,
+                "{} at byte {} of shared memory; it must begin at a multiple "
+                "of {}",
+                piece.what, start, alignment);
+  for (const SmemAllocation &other : smem)
+    if (other.overlaps(start, piece.bytes) &&
+        (other.isBarriers || options.offset))
+      userErrorAt(where_,
+                  "{}, bytes {} to {} of shared memory, lies over {} at {} "
+                  "({}:{}); {}",
+                  piece.what, start, start + piece.bytes - 1, other.what,
+                  other.offset, other.where.file, other.where.line,
+                  other.isBarriers ? "barriers keep their place"
+                                   : "say so with SharedOptions::over");
+  return start;
+}
+
 mlir::Value
-KernelBuilder::State::allocateSmem(const std::string &what, int bytes,
-                                   int alignment,
+KernelBuilder::State::allocateSmem(SmemAllocation piece, int alignment,
+                                   const SharedOptions &options_,
                                    const std::source_location &where_) {
-  int start = (smemBytes + alignment - 1) / alignment * alignment;
-  smem.push_back({what, start, bytes, where_});
-  smemBytes = start + bytes;
+  piece.where = where_;
+  piece.offset = placeSmem(piece, alignment, options_, where_);
+  smemBytes = std::max(smemBytes, piece.offset + piece.bytes);
   mlir::Value base = mlir::LLVM::AddressOfOp::create(builder, at(where_),
                                                      pointer(3), kSmemSymbol);
-  if (start == 0)
-    return base;
-  return offset(base, constant(Type::i32, start, where_), where_);
+  // Also where it is 0: each piece has an address value of its own.
+  mlir::Value address =
+      offset(base, constant(Type::i32, piece.offset, where_), where_);
+  piece.address = address.getAsOpaquePointer();
+  smem.push_back(std::move(piece));
+  return address;
 }
 
 int KernelBuilder::State::addArgument(ArgumentSpec spec,

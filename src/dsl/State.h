@@ -15,12 +15,13 @@
 
 namespace kiln {
 
-/// A warpgroup's role with a register budget.
+/// The role of one or more warpgroups, with a register budget.
 struct Role {
-  int index;
+  int first, count;
   std::optional<int> registers;
   SourceLine where;
   mlir::NVVM::SetMaxRegisterOp op;
+  int accumulatorRegisters = 0; ///< of each thread, for the role's budget
 };
 
 /// One piece of shared memory.
@@ -29,6 +30,12 @@ struct SmemAllocation {
   int offset;
   int bytes;
   SourceLine where;
+  void *address = nullptr; ///< the value its tile has
+  bool isBarriers = false;
+
+  bool overlaps(int from, int size) const {
+    return from < offset + bytes && offset < from + size;
+  }
 };
 
 /// What happened to the barriers of one allocation, for the check at the end.
@@ -73,7 +80,8 @@ public:
   mlir::Value offset(mlir::Value address, mlir::Value bytes,
                      const std::source_location &where);
 
-  /// Inline assembly with side effects; `outputs` empty: no result.
+  /// Inline assembly with side effects, guarded inside `predicated`; `result`
+  /// null: it gives nothing.
   mlir::Value inlineAsm(const std::string &text, const std::string &constraints,
                         mlir::ValueRange operands, mlir::Type result,
                         const std::source_location &where);
@@ -83,8 +91,13 @@ public:
                       const std::source_location &where);
 
   // Shared memory.
-  mlir::Value allocateSmem(const std::string &what, int bytes, int alignment,
+  mlir::Value allocateSmem(SmemAllocation piece, int alignment,
+                           const SharedOptions &options,
                            const std::source_location &where);
+  /// Where a new piece may begin.
+  int placeSmem(const SmemAllocation &piece, int alignment,
+                const SharedOptions &options,
+                const std::source_location &where) const;
 
   // Clusters (Cluster.cpp).
   void setCluster();
@@ -121,12 +134,27 @@ public:
   int smemBytes = 0;
   std::vector<Role> roles;
   std::vector<BarrierUse> barriers;
-  std::optional<int> currentRole;
+  std::optional<std::size_t> currentRole; ///< in `roles`
+  mlir::Value predicate;                  ///< of `predicated`; null outside
   bool isOneThread = false;
   /// Registers of the largest wgmma: ptxas wants them at entry already.
   int largestInstruction = 0;
   bool isBuilt = false;
 };
+
+/// An instruction with its predicate in front (Predicate.cpp).
+struct GuardedAsm {
+  std::string text, constraints;
+  llvm::SmallVector<mlir::Value> operands;
+};
+GuardedAsm guardAsm(KernelBuilder::State &state, const std::string &text,
+                    const std::string &constraints, mlir::ValueRange operands,
+                    mlir::Type result, const std::source_location &where);
+
+/// e4m3 and e5m2, which travel as their bits.
+inline bool isEightBitFloat(Type type) {
+  return type == Type::e4m3 || type == Type::e5m2;
+}
 
 /// Refuse addresses and eight-bit floats, which are carried and not computed
 /// with; `what` is the operation (Values.cpp).

@@ -84,13 +84,15 @@ void sync_threads(std::source_location where) {
                 "sync_threads() waits for all {} threads of the CTA and "
                 "stands inside the role of warpgroup {}; use a named "
                 "barrier, sync_threads(id, threads)",
-                state.contract.threads(), *state.currentRole);
+                state.contract.threads(),
+                state.roles[*state.currentRole].first);
   // nvvm.barrier with a location does not parse again as it is printed.
   mlir::NVVM::Barrier0Op::create(state.builder, state.at(where));
 }
 
-void sync_threads(int id, int threads, std::source_location where) {
-  auto &state = KernelBuilder::State::current(where);
+/// Refuse a named barrier or a number of threads the hardware does not have.
+static void checkNamedBarrier(const KernelBuilder::State &state, int id,
+                              int threads, const std::source_location &where) {
   if (id < 1 || id > 15)
     userErrorAt(where, "there is no named barrier {}; 1 to 15 are free", id);
   if (threads < 32 || threads % 32 != 0 || threads > state.contract.threads())
@@ -98,18 +100,62 @@ void sync_threads(int id, int threads, std::source_location where) {
                 "barrier {} waits for {} threads; it takes whole warps: "
                 "a multiple of 32 up to {}",
                 id, threads, state.contract.threads());
+}
+
+void sync_threads(int id, int threads, std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  checkNamedBarrier(state, id, threads, where);
   state.inlineAsm(fmt::format("bar.sync {}, {};", id, threads), "~{memory}", {},
                   nullptr, where);
 }
 
-void fence_async_shared(std::source_location where) {
+void arrive_threads(int id, int threads, std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
-  mlir::NVVM::FenceProxyOp::create(
-      state.builder, state.at(where),
-      mlir::NVVM::ProxyKindAttr::get(state.context.get(),
-                                     mlir::NVVM::ProxyKind::async_shared),
-      mlir::NVVM::SharedSpaceAttr::get(state.context.get(),
-                                       mlir::NVVM::SharedSpace::shared_cta));
+  checkNamedBarrier(state, id, threads, where);
+  state.inlineAsm(fmt::format("bar.arrive {}, {};", id, threads), "~{memory}",
+                  {}, nullptr, where);
+}
+
+void sync_warpgroup(std::source_location where) {
+  auto &state = KernelBuilder::State::current(where);
+  if (state.isOneThread)
+    userErrorAt(where, "sync_warpgroup stands inside one_thread; all 128 "
+                       "threads of the warpgroup meet there");
+  if (!state.currentRole) {
+    if (state.contract.threads() != 128)
+      userErrorAt(where,
+                  "sync_warpgroup is called by one warpgroup, and kernel {} "
+                  "has {} threads here; call it in the role of a warpgroup",
+                  state.name, state.contract.threads());
+    return sync_threads(1, 128, where);
+  }
+  const Role &role = state.roles[*state.currentRole];
+  if (role.count == 1)
+    return sync_threads(1 + role.first, 128, where);
+  Value id = warpgroup_id(where) + At(1, where);
+  state.inlineAsm("bar.sync $0, 128;", "r,~{memory}", {state.use(id, where)},
+                  nullptr, where);
+}
+
+static void addFence(const char *text, const std::source_location &where) {
+  KernelBuilder::State::current(where).inlineAsm(text, "~{memory}", {}, nullptr,
+                                                 where);
+}
+
+void fence_async_shared(std::source_location where) {
+  addFence("fence.proxy.async.shared::cta;", where);
+}
+
+void fence_async_cluster(std::source_location where) {
+  addFence("fence.proxy.async.shared::cluster;", where);
+}
+
+void fence_async_global(std::source_location where) {
+  addFence("fence.proxy.async.global;", where);
+}
+
+void fence_async(std::source_location where) {
+  addFence("fence.proxy.async;", where);
 }
 
 } // namespace kiln

@@ -3,6 +3,8 @@
 #include "dsl/State.h"
 #include "support/Error.h"
 
+#include <bit>
+
 namespace kiln {
 
 namespace {
@@ -17,13 +19,44 @@ struct Box {
 static void checkTile(const TmaTensor &tensor, const SharedTile &tile,
                       const char *verb, const std::source_location &where) {
   const TileLayout &layout = tensor.tile();
-  const TileLayout &target = tile.layout();
+  TileLayout target = tile.layout();
+  target.rows = tile.is_transposed() ? tile.columns() : tile.rows();
+  target.columns = tile.is_transposed() ? tile.rows() : tile.columns();
   if (target.type != layout.type || target.rows != layout.rows ||
-      target.columns != layout.columns || target.swizzle != layout.swizzle)
+      target.columns != layout.columns || target.swizzle != layout.swizzle ||
+      target.panel != layout.panel)
     userErrorAt(where,
                 "tensor map '{}' {} tiles {} and the shared tile is {}; they "
                 "must be the same",
                 tensor.name(), verb, layout.to_string(), target.to_string());
+  if (tile.is_whole())
+    return;
+  bool isAligned = tile.origin_row() % 8 == 0 && target.rows % 8 == 0 &&
+                   tile.origin_column() % layout.panel_columns() == 0;
+  if (!isAligned)
+    userErrorAt(where,
+                "tensor map '{}' {} a part of {} at ({}, {}); TMA takes rows "
+                "in multiples of 8 and columns in multiples of {}",
+                tensor.name(), verb, tile.layout().to_string(),
+                tile.origin_row(), tile.origin_column(),
+                layout.panel_columns());
+}
+
+/// Where a panel of the tile begins. At a row that begins a pattern of 8 the
+/// swizzle moves nothing.
+static mlir::Value panelAddress(KernelBuilder::State &state,
+                                const SharedTile &tile, int panel,
+                                const std::source_location &where) {
+  if (!tile.is_whole()) {
+    SharedTile stored = tile.is_transposed() ? tile.transpose() : tile;
+    int column = panel * tile.layout().panel_columns();
+    return state.use(stored(At(0, where), At(column, where)).address(), where);
+  }
+  mlir::Value address = state.use(tile.address(where), where);
+  if (panel == 0)
+    return address;
+  int bytes = panel * tile.layout().panel_bytes();
+  return state.offset(address, state.constant(Type::i32, bytes, where), where);
 }
 
 /// The boxes of the tile at `origin`; without a tile they have no address.
@@ -45,18 +78,51 @@ static std::vector<Box> boxesOf(KernelBuilder::State &state,
     box.coordinates.push_back(state.use(At(column, where), Type::i32));
     for (std::size_t i = origin.size() - 1; i-- > 0;)
       box.coordinates.push_back(state.use(origin[i], Type::i32));
-    if (tile) {
-      box.address = state.use(tile->address(), where);
-      if (panel > 0)
-        box.address = state.offset(
-            box.address,
-            state.constant(Type::i32, panel * layout.panel_bytes(), where),
-            where);
-    }
+    if (tile)
+      box.address = panelAddress(state, *tile, panel, where);
     boxes.push_back(std::move(box));
   }
   return boxes;
 }
+
+namespace {
+/// The text of one copy as it grows: `{}` of an operand is its number.
+struct CopyText {
+  KernelBuilder::State &state;
+  std::source_location where;
+  std::string constraints = "";
+  llvm::SmallVector<mlir::Value> operands = {};
+
+  /// Add an operand in the register `constraint` asks for; "$2".
+  std::string operand(mlir::Value value, char constraint) {
+    operands.push_back(value);
+    constraints += fmt::format("{},", constraint);
+    return fmt::format("${}", operands.size() - 1);
+  }
+  /// "[map, {$1, $2}]"
+  std::string place(const TmaTensor &tensor, const Box &box) {
+    std::string map = operand(state.use(tensor.map(), where), 'l'), list;
+    for (mlir::Value coordinate : box.coordinates)
+      list += fmt::format("{}{}", list.empty() ? "" : ", ",
+                          operand(coordinate, 'r'));
+    return fmt::format("[{}, {{{}}}]", map, list);
+  }
+  std::string address(mlir::Value value) {
+    return fmt::format("[{}]", operand(value, 'l'));
+  }
+  /// End the instruction with the tensor's policy, where it has one.
+  void finish(const std::string &opcode, const std::string &arguments,
+              const Value &policy) {
+    std::string hint = policy.is_valid()
+                           ? ", " + operand(state.use(policy, where), 'l')
+                           : std::string();
+    state.inlineAsm(fmt::format("{}{} {}{};", opcode,
+                                hint.empty() ? "" : ".L2::cache_hint",
+                                arguments, hint),
+                    constraints + "~{memory}", operands, nullptr, where);
+  }
+};
+} // namespace
 
 /// Copy boxes into this CTA, or into those of `mask`.
 static void loadBoxes(KernelBuilder::State &state, const SharedTile &tile,
@@ -64,16 +130,38 @@ static void loadBoxes(KernelBuilder::State &state, const SharedTile &tile,
                       const Mbarrier &barrier, mlir::Value mask,
                       const std::source_location &where) {
   checkTile(source, tile, "loads", where);
-  mlir::Location loc = state.at(where);
   for (const Box &box : boxesOf(state, source, origin, &tile, where)) {
-    mlir::Value inCluster = mlir::LLVM::AddrSpaceCastOp::create(
-        state.builder, loc, state.pointer(7), box.address);
-    mlir::NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        state.builder, loc, inCluster, state.use(source.map(), where),
-        box.coordinates, state.use(barrier.address(), where),
-        mlir::ValueRange(), mask, mlir::Value(), mlir::NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/false, mlir::NVVM::CTAGroupKindAttr(), mlir::Value());
+    CopyText copy{state, where};
+    std::string to = copy.address(box.address), from = copy.place(source, box);
+    std::string arguments =
+        fmt::format("{}, {}, {}", to, from,
+                    copy.address(state.use(barrier.address(), where)));
+    if (mask)
+      arguments += ", " + copy.operand(mask, 'h');
+    copy.finish(
+        fmt::format("cp.async.bulk.tensor.{}d.shared::cluster.global.tile."
+                    "mbarrier::complete_tx::bytes{}",
+                    source.rank(), mask ? ".multicast::cluster" : ""),
+        arguments, source.policy());
   }
+}
+
+/// Copy boxes out of shared memory; `opcode` up to the rank, and what follows.
+static void storeBoxes(KernelBuilder::State &state, const TmaTensor &tensor,
+                       const std::vector<At> &origin, const SharedTile &tile,
+                       const std::string &opcode, const std::string &combine,
+                       const std::source_location &where) {
+  checkTile(tensor, tile, "stores", where);
+  for (const Box &box : boxesOf(state, tensor, origin, &tile, where)) {
+    CopyText copy{state, where};
+    std::string to = copy.place(tensor, box);
+    copy.finish(fmt::format("{}.tensor.{}d.global.shared::cta{}.tile."
+                            "bulk_group",
+                            opcode, tensor.rank(), combine),
+                fmt::format("{}, {}", to, copy.address(box.address)),
+                tensor.policy());
+  }
+  state.contract.arguments[tensor.argument()].is_output = true;
 }
 
 void tma_load(const SharedTile &tile, const TmaTensor &source,
@@ -99,34 +187,21 @@ void tma_load_multicast(const SharedTile &tile, const TmaTensor &source,
             where);
 }
 
-/// The tensor is one of the kernel's outputs from now on.
-static void markWritten(KernelBuilder::State &state, int argument) {
-  state.contract.arguments[argument].is_output = true;
-}
-
 void tma_store(const TmaTensor &tensor, const std::vector<At> &origin,
                const SharedTile &tile, std::source_location where) {
-  auto &state = KernelBuilder::State::current(where);
-  checkTile(tensor, tile, "stores", where);
-  for (const Box &box : boxesOf(state, tensor, origin, &tile, where))
-    mlir::NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-        state.builder, state.at(where), state.use(tensor.map(), where),
-        box.address, box.coordinates, mlir::Value(),
-        mlir::NVVM::TMAStoreMode::TILE, mlir::Value());
-  markWritten(state, tensor.argument());
+  storeBoxes(KernelBuilder::State::current(where), tensor, origin, tile,
+             "cp.async.bulk", "", where);
 }
 
 namespace {
-/// A reduction as users, MLIR and PTX know it (PTX, cp.reduce.async.bulk).
+/// A reduction as users and PTX know it (PTX, cp.reduce.async.bulk).
 struct ReductionKind {
-  const char *name;
-  mlir::NVVM::TMAReduxKind kind;
+  const char *name, *ptx;
   std::vector<Type> types;
 };
 } // namespace
 
 static const ReductionKind &kindOf(Reduction op) {
-  using Kind = mlir::NVVM::TMAReduxKind;
   static const std::vector<Type> ordered = {Type::i32, Type::u32, Type::i64,
                                             Type::u64, Type::f16, Type::bf16};
   static const std::vector<Type> bits = {Type::i32, Type::u32, Type::i64,
@@ -134,16 +209,16 @@ static const ReductionKind &kindOf(Reduction op) {
   // In the order of the enumeration.
   static const ReductionKind kinds[] = {
       {"add",
-       Kind::ADD,
+       "add",
        {Type::i32, Type::u32, Type::u64, Type::f16, Type::bf16, Type::f32,
         Type::f64}},
-      {"min", Kind::MIN, ordered},
-      {"max", Kind::MAX, ordered},
-      {"inc", Kind::INC, {Type::u32}},
-      {"dec", Kind::DEC, {Type::u32}},
-      {"bit_and", Kind::AND, bits},
-      {"bit_or", Kind::OR, bits},
-      {"bit_xor", Kind::XOR, bits},
+      {"min", "min", ordered},
+      {"max", "max", ordered},
+      {"inc", "inc", {Type::u32}},
+      {"dec", "dec", {Type::u32}},
+      {"bit_and", "and", bits},
+      {"bit_or", "or", bits},
+      {"bit_xor", "xor", bits},
   };
   return kinds[static_cast<int>(op)];
 }
@@ -165,18 +240,13 @@ void tma_reduce_store(Reduction op, const TmaTensor &tensor,
   if (std::find(kind.types.begin(), kind.types.end(), type) == kind.types.end())
     userErrorAt(where, "TMA cannot reduce '{}' of {} by {}; it takes {}",
                 tensor.name(), name(type), kind.name, describe(kind.types));
-  checkTile(tensor, tile, "stores", where);
-  for (const Box &box : boxesOf(state, tensor, origin, &tile, where))
-    mlir::NVVM::CpAsyncBulkTensorReduceOp::create(
-        state.builder, state.at(where), state.use(tensor.map(), where),
-        box.address, kind.kind, mlir::NVVM::TMAStoreMode::TILE, box.coordinates,
-        mlir::Value());
-  markWritten(state, tensor.argument());
+  storeBoxes(state, tensor, origin, tile, "cp.reduce.async.bulk",
+             fmt::format(".{}", kind.ptx), where);
 }
 
 void tma_store_commit(std::source_location where) {
-  auto &state = KernelBuilder::State::current(where);
-  mlir::NVVM::CpAsyncBulkCommitGroupOp::create(state.builder, state.at(where));
+  KernelBuilder::State::current(where).inlineAsm(
+      "cp.async.bulk.commit_group;", "~{memory}", {}, nullptr, where);
 }
 
 /// cp.async.bulk.wait_group, of the reads alone or of the writes too.
@@ -186,9 +256,9 @@ static void waitGroups(int groups, bool isRead,
   if (groups < 0)
     userErrorAt(where, "{} groups of stores cannot be in flight; 0 or more can",
                 groups);
-  mlir::NVVM::CpAsyncBulkWaitGroupOp::create(
-      state.builder, state.at(where), static_cast<std::uint32_t>(groups),
-      isRead ? state.builder.getUnitAttr() : mlir::UnitAttr());
+  state.inlineAsm(fmt::format("cp.async.bulk.wait_group{} {};",
+                              isRead ? ".read" : "", groups),
+                  "~{memory}", {}, nullptr, where);
 }
 
 void tma_store_wait(int groups, std::source_location where) {
@@ -209,11 +279,39 @@ void tma_prefetch(const TmaTensor &tensor, std::source_location where) {
 void tma_prefetch_tile(const TmaTensor &source, const std::vector<At> &origin,
                        std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
-  for (const Box &box : boxesOf(state, source, origin, nullptr, where))
-    mlir::NVVM::CpAsyncBulkTensorPrefetchOp::create(
-        state.builder, state.at(where), state.use(source.map(), where),
-        box.coordinates, mlir::ValueRange(), mlir::NVVM::TMALoadMode::TILE,
-        mlir::Value());
+  for (const Box &box : boxesOf(state, source, origin, nullptr, where)) {
+    CopyText copy{state, where};
+    std::string from = copy.place(source, box);
+    copy.finish(fmt::format("cp.async.bulk.prefetch.tensor.{}d.L2.global.tile",
+                            source.rank()),
+                from, source.policy());
+  }
+}
+
+Value l2_policy(L2Eviction eviction, double fraction,
+                std::source_location where) {
+  static constexpr const char *kNames[] = {"evict_normal", "evict_first",
+                                           "evict_last", "evict_unchanged"};
+  auto &state = KernelBuilder::State::current(where);
+  if (!(fraction > 0 && fraction <= 1))
+    userErrorAt(where,
+                "an L2 policy for {} of the lines; a fraction above 0 and up "
+                "to 1 is possible",
+                fraction);
+  auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(fraction));
+  mlir::Value policy = state.pureAsm(
+      fmt::format("createpolicy.fractional.L2::{}.b64 $0, 0f{:08X};",
+                  kNames[static_cast<int>(eviction)], bits),
+      "=l", {}, state.builder.getI64Type(), where);
+  return state.wrap(policy, Type::u64);
+}
+
+TmaTensor TmaTensor::with_policy(const Value &policy,
+                                 std::source_location where) const {
+  KernelBuilder::State::current(where).use(At(policy, where), Type::u64);
+  TmaTensor result = *this;
+  result.policy_ = policy;
+  return result;
 }
 
 /// The size of a plain copy, checked against the tile where it is a literal.
@@ -250,22 +348,27 @@ void bulk_copy(const SharedTile &to, const Tensor &from,
                std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value size = useBytes(state, bytes, to, where);
-  mlir::Location loc = state.at(where);
-  mlir::Value inCluster = mlir::LLVM::AddrSpaceCastOp::create(
-      state.builder, loc, state.pointer(7), state.use(to.address(), where));
-  mlir::NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-      state.builder, loc, inCluster, useElement(state, from, origin, where),
-      state.use(barrier.address(), where), size, mlir::Value(), mlir::Value());
+  CopyText copy{state, where};
+  std::string target = copy.address(state.use(to.address(where), where));
+  std::string source = copy.address(useElement(state, from, origin, where));
+  std::string count = copy.operand(size, 'r');
+  std::string signal = copy.address(state.use(barrier.address(), where));
+  copy.finish("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
+              "bytes",
+              fmt::format("{}, {}, {}, {}", target, source, count, signal), {});
 }
 
 void bulk_copy(const Tensor &to, const std::vector<At> &origin,
                const SharedTile &from, At bytes, std::source_location where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value size = useBytes(state, bytes, from, where);
-  mlir::NVVM::CpAsyncBulkSharedCTAToGlobalOp::create(
-      state.builder, state.at(where), useElement(state, to, origin, where),
-      state.use(from.address(), where), size, mlir::Value(), mlir::Value());
-  markWritten(state, to.argument());
+  CopyText copy{state, where};
+  std::string target = copy.address(useElement(state, to, origin, where));
+  std::string source = copy.address(state.use(from.address(where), where));
+  copy.finish(
+      "cp.async.bulk.global.shared::cta.bulk_group",
+      fmt::format("{}, {}, {}", target, source, copy.operand(size, 'r')), {});
+  state.contract.arguments[to.argument()].is_output = true;
 }
 
 } // namespace kiln

@@ -1,6 +1,7 @@
 // Values: arithmetic, comparison, conversion, and variables.
 #include "dsl/State.h"
 #include "kiln/value.h"
+#include "kiln/vector.h"
 #include "support/Error.h"
 
 namespace kiln {
@@ -30,9 +31,9 @@ void checkArithmetic(const Value &value, mlir::Value mlirValue,
                 "'{}' was applied to an address; tiles, barriers and "
                 "tensors are indexed, not computed with",
                 what);
-  if (value.type() == Type::e4m3 || value.type() == Type::e5m2)
+  if (isEightBitFloat(value.type()))
     userErrorAt(where,
-                "'{}' was applied to {}, which can be loaded, stored and "
+                "'{}' was applied to {}, which can be loaded, stored, cast and "
                 "multiplied by wgmma, and not computed with",
                 what, name(value.type()));
 }
@@ -267,12 +268,8 @@ Value cast(At operand, Type type) {
   Value value = std::get<Value>(operand.operand());
   if (type == value.type())
     return value;
-  for (Type side : {value.type(), type})
-    if (side == Type::e4m3 || side == Type::e5m2)
-      userErrorAt(operand.where(),
-                  "there is no cast from {} to {}; 8-bit "
-                  "floats are loaded, stored and multiplied",
-                  name(value.type()), name(type));
+  if (isEightBitFloat(value.type()) || isEightBitFloat(type))
+    return cast(Values{value}, type, operand.where())[0];
   Operands o = prepare(value, At(value, operand.where()), "cast");
   if (type == Type::tf32)
     return roundToTf32(state, cast(operand, Type::f32), operand.where());

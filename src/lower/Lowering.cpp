@@ -16,6 +16,7 @@
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -52,6 +53,70 @@ struct LowerVectorTransfers
 };
 } // namespace
 
+namespace {
+/// Loops whose annotation asks for copies of their body get them here: LLVM
+/// makes none of a body with assembly in it when it does not know the turns.
+struct UnrollLoops : mlir::PassWrapper<UnrollLoops, mlir::OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(UnrollLoops)
+  llvm::StringRef getArgument() const override { return "unroll-loops"; }
+
+  /// Unroll, with the upper bound raised to the lower one where it lies below:
+  /// the number of turns is computed from their difference.
+  static mlir::LogicalResult unroll(mlir::scf::ForOp loop, int count) {
+    mlir::OpBuilder builder(loop);
+    mlir::Value lower = loop.getLowerBound(), upper = loop.getUpperBound();
+    mlir::Value raised = loop.getUnsignedCmp()
+                             ? mlir::Value(mlir::arith::MaxUIOp::create(
+                                   builder, loop.getLoc(), lower, upper))
+                             : mlir::Value(mlir::arith::MaxSIOp::create(
+                                   builder, loop.getLoc(), lower, upper));
+    loop.setUpperBound(raised);
+    return mlir::loopUnrollByFactor(loop, count);
+  }
+  void runOnOperation() override {
+    static constexpr const char *kName = "llvm.loop_annotation";
+    llvm::SmallVector<std::pair<mlir::scf::ForOp, int>> loops;
+    getOperation()->walk([&](mlir::scf::ForOp loop) {
+      auto annotation =
+          loop->getAttrOfType<mlir::LLVM::LoopAnnotationAttr>(kName);
+      if (annotation && annotation.getUnroll() &&
+          annotation.getUnroll().getCount())
+        loops.push_back({loop, annotation.getUnroll().getCount().getInt()});
+    });
+    for (auto [loop, count] : loops) {
+      loop->removeAttr(kName);
+      if (mlir::failed(unroll(loop, count)))
+        signalPassFailure();
+    }
+  }
+};
+} // namespace
+
+namespace {
+/// scf-to-cf hands a loop's annotation to its branch as a note; the branch of
+/// LLVM has a place of its own for it.
+struct KeepLoopAnnotations
+    : mlir::PassWrapper<KeepLoopAnnotations, mlir::OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KeepLoopAnnotations)
+  llvm::StringRef getArgument() const override {
+    return "keep-loop-annotations";
+  }
+  template <typename Branch> static void keep(Branch branch) {
+    auto annotation =
+        branch->template getAttrOfType<mlir::LLVM::LoopAnnotationAttr>(
+            "llvm.loop_annotation");
+    if (!annotation)
+      return;
+    branch->removeAttr("llvm.loop_annotation");
+    branch.setLoopAnnotationAttr(annotation);
+  }
+  void runOnOperation() override {
+    getOperation()->walk([](mlir::LLVM::BrOp branch) { keep(branch); });
+    getOperation()->walk([](mlir::LLVM::CondBrOp branch) { keep(branch); });
+  }
+};
+} // namespace
+
 static const Step kSteps[] = {
     {"convert-nvgpu-to-nvvm",
      "nvgpu operations become nvvm ones while their memrefs still have shapes",
@@ -77,6 +142,12 @@ static const Step kSteps[] = {
      "subviews become arithmetic; must precede affine lowering, which it emits",
      [] { return mlir::memref::createExpandStridedMetadataPass(); },
      Step::onGpuModule},
+    {"unroll-loops",
+     "loops that ask for it are unrolled; must precede scf lowering",
+     []() -> std::unique_ptr<mlir::Pass> {
+       return std::make_unique<UnrollLoops>();
+     },
+     Step::onGpuModule},
     {"lower-affine", "affine maps become arith; must precede scf lowering",
      [] { return mlir::createLowerAffinePass(); }, Step::onGpuModule},
     {"convert-scf-to-cf",
@@ -86,6 +157,12 @@ static const Step kSteps[] = {
      "gpu, arith, math, memref, vector, cf and index become llvm and nvvm in "
      "one conversion; printf becomes vprintf",
      [] { return mlir::createConvertGpuOpsToNVVMOps(); }, Step::onGpuModule},
+    {"keep-loop-annotations",
+     "how often a loop is to be unrolled reaches LLVM; needs its branches",
+     []() -> std::unique_ptr<mlir::Pass> {
+       return std::make_unique<KeepLoopAnnotations>();
+     },
+     Step::onGpuModule},
     {"convert-nvvm-to-llvm",
      "nvvm operations that are PTX text become llvm.inline_asm",
      [] { return mlir::createConvertNVVMToLLVMPass(); }, Step::onGpuModule},

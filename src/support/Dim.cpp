@@ -8,6 +8,7 @@
 
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -173,6 +174,25 @@ std::int64_t Dim::evaluate(
     return lookup(name_);
   return apply(op_, lhs_->evaluate(lookup), rhs_->evaluate(lookup),
                [&] { return to_string(); });
+}
+
+std::int64_t Dim::divisor() const {
+  switch (op_) {
+  case Op::constant:
+    return value_ < 0 ? -value_ : value_;
+  case Op::mul: {
+    std::int64_t product = 0;
+    bool isHuge =
+        __builtin_mul_overflow(lhs_->divisor(), rhs_->divisor(), &product);
+    return isHuge ? 1 : product;
+  }
+  case Op::argument:
+  case Op::div:
+  case Op::ceil_div:
+    return 1;
+  default: // sums, rests and choices of multiples
+    return std::gcd(lhs_->divisor(), rhs_->divisor());
+  }
 }
 
 std::string Dim::to_string() const {

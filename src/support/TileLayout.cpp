@@ -6,9 +6,25 @@
 
 namespace kiln {
 
+Swizzle default_swizzle(Type type, int columns) {
+  for (Swizzle swizzle : {Swizzle::b128, Swizzle::b64, Swizzle::b32})
+    if (columns > 0 &&
+        columns * size_bytes(type) % static_cast<int>(swizzle) == 0)
+      return swizzle;
+  return Swizzle::none;
+}
+
+TileLayout TileLayout::of(Type type, int rows, int columns) {
+  TileLayout layout{type, rows, columns, default_swizzle(type, columns)};
+  // Each of several panels must begin a pattern of eight rows.
+  if (layout.panels() > 1 && rows % 8 != 0)
+    layout.swizzle = Swizzle::none;
+  return layout;
+}
+
 int TileLayout::panel_columns() const {
   if (swizzle == Swizzle::none)
-    return columns;
+    return panel ? panel : columns;
   return std::min(columns, static_cast<int>(swizzle) / size_bytes(type));
 }
 
@@ -37,6 +53,8 @@ std::string TileLayout::to_string() const {
   std::string text = fmt::format("{}x{} {}", rows, columns, name(type));
   if (swizzle != Swizzle::none)
     text += fmt::format(", swizzle {}", static_cast<int>(swizzle));
+  if (panel)
+    text += fmt::format(", panels of {}", panel);
   return text;
 }
 
@@ -53,18 +71,27 @@ void TileLayout::check(const SourceLine &where) const {
                 rows);
   int rowBytes = columns * size_bytes(type);
   int width = static_cast<int>(swizzle);
+  if (panel && swizzle != Swizzle::none)
+    userErrorAt(where,
+                "a tile with panels of {} columns and a swizzle of {}; the "
+                "swizzle's width is the panel: leave one of them out",
+                panel, width);
+  if (panel < 0 || (panel && columns % panel != 0))
+    userErrorAt(where,
+                "{} columns do not lie in panels of {}; use a divisor of {}",
+                columns, panel, columns);
   if (swizzle == Swizzle::none) {
-    if (columns > 256)
+    if (panel_columns() > 256)
       userErrorAt(where,
                   "a tile of {} columns without a swizzle is wider than "
                   "a TMA box, which has at most 256; use a swizzle or "
                   "split it",
-                  columns);
-    if (rowBytes % 16 != 0)
+                  panel_columns());
+    if (row_bytes() % 16 != 0)
       userErrorAt(where,
                   "the rows of a {}x{} tile of {} are {} bytes; TMA "
                   "needs a multiple of 16",
-                  rows, columns, name(type), rowBytes);
+                  rows, columns, name(type), row_bytes());
     return;
   }
   if (rowBytes % width != 0)

@@ -14,10 +14,33 @@ TEST(ControlErrors, ForRange) {
       "for_range counts in integers, not in i1");
   refused(
       __LINE__, [&] { for_range(0, 8, 0, [](Value) {}); },
-      "for_range has a step of 0; it must be at least 1");
+      "for_range has a step of 0 and would never end");
+  refused(
+      __LINE__, [&] { for_range(0, 8, [](Value) {}, {.unroll = -2}); },
+      "for_range is to have -2 copies of its body; 0 or more can be");
+  refused(
+      __LINE__, [] { unrolled(0, 8, 0, [](int) {}); },
+      "unrolled has a step of 0 and would never end");
+  refused(
+      __LINE__, [] { unrolled(0, 8, 1, nullptr); },
+      "unrolled was given no body");
   refused(
       __LINE__, [&] { for_range(thread_id(), wide, [](Value) {}); },
       "expected a value of type i32, found i64; `cast` converts");
+}
+
+TEST(ControlErrors, CarriedValues) {
+  KernelBuilder kb("k", {.threads = 32});
+  Value real = kb.scalar("real", f32), whole = kb.scalar("whole", i32);
+  auto fewer = [&](Value, Values) { return Values{real}; };
+  refused(
+      __LINE__, [&] { for_range(0, 8, 1, {real, whole}, fewer); },
+      "for_range carries 2 values and its body gives 1; it gives one for each");
+  auto other = [&](Value i, Values) { return Values{i, i}; };
+  refused(
+      __LINE__, [&] { for_range(0, 8, 1, {whole, real}, other); },
+      "value 1 that for_range carries is f32 and its body gives i32; `cast` "
+      "it");
 }
 
 TEST(ControlErrors, Roles) {

@@ -88,6 +88,18 @@ TEST_F(StoreErrors, Reductions) {
       "TMA cannot reduce 'a' of f16 by bit_xor; it takes i32, u32, i64, u64");
 }
 
+TEST_F(StoreErrors, Policies) {
+  for (double fraction : {0.0, -0.5, 1.5})
+    refused(
+        __LINE__, [&] { l2_policy(L2Eviction::first, fraction); },
+        fmt::format("an L2 policy for {} of the lines; a fraction above 0 and "
+                    "up to 1 is possible",
+                    fraction));
+  refused(
+      __LINE__, [&] { a.with_policy(thread_id()); },
+      "expected a value of type u64, found i32; `cast` converts");
+}
+
 TEST_F(StoreErrors, Multicast) {
   for (int mask : {0, 4})
     refused(
@@ -164,45 +176,83 @@ namespace {
 struct EpilogueErrors : testing::Test {
   KernelBuilder kb{"k", {.warpgroups = 2}};
   TmaTensor d = kb.tensor_map("d", f32, {64, 64}, {.tile = {64, 64}});
-  SharedTile staging = kb.shared(d.tile());
+  Epilogue out{kb, d};
   Accumulator acc{f32, 64, 64};
 };
 } // namespace
 
 TEST_F(EpilogueErrors, Shapes) {
-  TmaTensor planes =
-      kb.tensor_map("planes", f32, {2, 64, 64}, {.tile = {1, 64, 64}});
+  TmaTensor line = kb.tensor_map("line", f32, {64}, {.tile = {64}});
   refused(
-      __LINE__, [&] { store_through_shared(acc, planes, {0, 0}, staging); },
-      "an accumulator is stored to a tensor map of 2 dimensions; 'planes' has "
-      "3");
-  Accumulator wide(f32, 64, 128);
+      __LINE__, [&] { Epilogue(kb, line); },
+      "an accumulator is stored to a tensor map of 2 dimensions or more; "
+      "'line' has 1");
+  TmaTensor low = kb.tensor_map("low", f32, {64, 64}, {.tile = {32, 64}});
   refused(
-      __LINE__, [&] { store_through_shared(wide, d, {0, 0}, staging); },
-      "an accumulator of 64x128 does not fit the staging tile of 64x64 f32; "
-      "they have one shape");
-  SharedTile turned = staging.transpose();
+      __LINE__, [&] { Epilogue(kb, low); },
+      "tensor map 'low' stores tiles of 32 rows; an accumulator goes out in "
+      "multiples of 64");
   refused(
-      __LINE__, [&] { store_through_shared(acc, d, {0, 0}, turned); },
-      "the staging tile is seen as its transpose; TMA stores it as it lies");
+      __LINE__, [&] { Epilogue(kb, d, {.buffers = 0}); },
+      "an epilogue of 1 warpgroups with 0 buffers each; at least 1 of both is "
+      "needed");
+  Accumulator wide(f32, 64, 96);
+  refused(
+      __LINE__, [&] { out.store(wide, {0, 0}); },
+      "an accumulator of 64x96 is not covered by the tiles of tensor map 'd', "
+      "64x64 f32");
+  refused(
+      __LINE__, [&] { out.store(acc, {0, 0, 0}); },
+      "tensor map 'd' has 2 dimensions; the origin has 3");
 }
 
 TEST_F(EpilogueErrors, WhoCalls) {
   refused(
-      __LINE__, [&] { store_through_shared(acc, d, {0, 0}, staging); },
-      "store_through_shared is called by one warpgroup, and kernel k has 256 "
+      __LINE__, [&] { out.store(acc, {0, 0}); },
+      "sync_warpgroup is called by one warpgroup, and kernel k has 256 "
       "threads here; call it in the role of a warpgroup");
   unsigned line = __LINE__ + 1;
-  auto store = [&] { store_through_shared(acc, d, {0, 0}, staging); };
+  auto store = [&] { out.store(acc, {0, 0}); };
   refused(
       line, [&] { warpgroup(0, [&] { one_thread(store); }); },
-      "store_through_shared stands inside one_thread; all 128 threads of a "
-      "warpgroup hold the accumulator");
+      "sync_warpgroup stands inside one_thread; all 128 threads of the "
+      "warpgroup meet there");
 }
 
-TEST_F(EpilogueErrors, Registers) {
+TEST_F(EpilogueErrors, Elements) {
   refused(
       __LINE__, [&] { acc.element(32); },
-      "there is no register 32 in an accumulator of 64x64, of which a thread "
+      "there is no element 32 in an accumulator of 64x64, of which a thread "
       "holds 32");
+}
+
+namespace {
+/// A tile that others could lie over.
+struct PlaceErrors : testing::Test {
+  KernelBuilder kb{"k", {.threads = 32}};
+  TileLayout layout{f16, 8, 64};
+  SharedTile below = kb.shared(layout);
+};
+} // namespace
+
+TEST_F(PlaceErrors, OffsetsAndOverlays) {
+  unsigned line = __LINE__ + 1;
+  kb.mbarriers(2);
+  refused(
+      __LINE__, [&] { kb.shared(layout, {.offset = 64}); },
+      "tile 8x64 f16 at byte 64 of shared memory; it must begin at a multiple "
+      "of 128");
+  refused(
+      __LINE__, [&] { kb.shared(layout, {.offset = 0, .over = &below}); },
+      "a tile is placed at an offset or over another one, not both");
+  refused(
+      __LINE__, [&] { kb.shared({f16, 16, 64}, {.over = &below}); },
+      fmt::format("tile 16x64 f16, bytes 0 to 2047 of shared memory, lies over "
+                  "2 mbarriers at 1024 ({}); barriers keep their place",
+                  at(line)));
+  SharedTile part = tile_at(below, 0);
+  refused(
+      __LINE__, [&] { kb.shared(layout, {.over = &part}); },
+      "a tile is placed over 8x64 f16, which is no tile this kernel "
+      "allocated; name the tile or array itself, not a part of it");
 }

@@ -1,4 +1,7 @@
-// Gemm: what is refused of problems and schedules.
+// Gemm: what is refused of problems and schedules that have no words.
+//
+// What can be said in words is refused in the tables of docs/gemm.md, row by
+// row (tests/docs/GemmPageTest.cpp).
 #include "Refused.h"
 
 using namespace errors;
@@ -12,47 +15,24 @@ static void refused_gemm(const GemmProblem &problem,
 
 TEST(GemmErrors, Dimensions) {
   refused_gemm({.m = 0}, {}, "M is 0; it must be at least 1");
+  refused_gemm({.n = -8}, {}, "N is -8; it must be at least 1");
   refused_gemm({.k = Dim::argument("k") * 2}, {},
                "K is mul(k, 2); a runtime dimension is one argument");
+  refused_gemm({.batch = 0}, {}, "batch is 0; it must be at least 1");
 }
 
-TEST(GemmErrors, Types) {
-  refused_gemm({.type = f32}, {}, "gemm multiplies f16 or bf16, not f32");
-  refused_gemm({.out = i32}, {}, "gemm writes f32, f16 or bf16, not i32");
-}
-
-TEST(GemmErrors, RowsOfWholeChunks) {
-  refused_gemm({.k = 100}, {},
-               "A has rows of K 100 elements, 200 bytes, in layout tn; TMA "
-               "needs a multiple of 16 bytes: make K a multiple of 8");
-  refused_gemm({.n = 257, .layout = GemmLayout::tt}, {},
-               "B has rows of N 257 elements, 514 bytes, in layout tt; TMA "
-               "needs a multiple of 16 bytes: make N a multiple of 8");
-  refused_gemm({.m = 1, .layout = GemmLayout::nn}, {},
-               "A has rows of M 1 elements, 2 bytes, in layout nn; TMA needs a "
-               "multiple of 16 bytes: make M a multiple of 8");
-}
-
-TEST(GemmErrors, Tiles) {
-  refused_gemm({}, {.tile_m = 96},
-               "tile 96x128x64: M must be 64, 128, 192 or 256");
-  refused_gemm({}, {.tile_n = 100},
-               "tile 128x100x64: N must be a multiple of 8 from 8 to 256 in "
-               "layout tn");
-  refused_gemm({.layout = GemmLayout::tt}, {.tile_n = 96},
-               "tile 128x96x64: N must be a multiple of 64 from 64 to 256 in "
-               "layout tt");
-  refused_gemm({}, {.tile_k = 32},
-               "tile 128x128x32: K must be 64, 128, 192 or 256");
-  refused_gemm({}, {.tile_m = 256, .tile_n = 128},
-               "tile 256x128x64: its accumulator takes 256 registers of each "
-               "thread; the warpgroup that multiplies can hold 192");
-}
-
-TEST(GemmErrors, Stages) {
-  refused_gemm({}, {.stages = 0}, "0 stages; at least 1 is needed");
-  refused_gemm({}, {.stages = 9},
-               "9 stages of 128x128x64 do not fit into shared memory; 7 do");
+TEST(GemmErrors, NegativeNumbers) {
+  refused_gemm({}, {.stages = -1}, "-1 stages; at least 1 is needed");
+  refused_gemm({}, {.consumers = -1},
+               "-1 consumers; a warp-specialized schedule has 1 or 2");
+  refused_gemm({}, {.cluster_m = 0},
+               "a cluster of 0x1 tiles; 1 to 8 CTAs form one");
+  refused_gemm({}, {.raster_group = 0},
+               "raster groups of 0; at least 1 is needed");
+  refused_gemm({}, {.kind = GemmKind::cooperative, .ctas = -2},
+               "-2 CTAs are no whole number of clusters of 1");
+  refused_gemm({}, {.occupancy = 0},
+               "0 CTAs per multiprocessor; 1 to 8 are possible");
 }
 
 TEST(GemmErrors, RegistersThatWouldHang) {
@@ -68,5 +48,12 @@ TEST(GemmErrors, Words) {
       "'xx' is no layout; use one of tn, nn, nt, tt");
   refused(
       0, [] { parse_gemm_kind("fast"); },
-      "'fast' is no schedule; use one of multistage, warp-specialized");
+      "'fast' is no schedule; use one of multistage, warp-specialized, "
+      "cooperative, pingpong");
+  refused(
+      0, [] { parse_gemm_bias("both"); },
+      "'both' is no bias; use one of none, row, column");
+  refused(
+      0, [] { parse_activation("elu"); },
+      "'elu' is no activation; use one of none, relu, gelu, silu");
 }

@@ -24,8 +24,8 @@ TEST_F(MathErrors, FunctionsOfF32) {
       "exp2 is a function of f32, not of i32; `cast` to f32 and back");
   refused(
       __LINE__, [&] { kiln::tanh(bytes(0)); },
-      "'tanh' was applied to e4m3, which can be loaded, stored and multiplied "
-      "by wgmma, and not computed with");
+      "'tanh' was applied to e4m3, which can be loaded, stored, cast and "
+      "multiplied by wgmma, and not computed with");
 }
 
 TEST_F(MathErrors, AbsAndFma) {

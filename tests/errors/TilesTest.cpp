@@ -43,7 +43,7 @@ TEST(TileErrors, Indices) {
   Value one = constant(f32, 1);
   refused(
       __LINE__, [&] { x.store_vector({0, 0}, {one, one, one}); },
-      "store_vector writes 1, 2 or 4 values, not 3");
+      "store_vector writes 1, 2, 4, 8 or 16 values, not 3");
 }
 
 TEST(TileErrors, TmaLoad) {
@@ -64,8 +64,8 @@ TEST(TileErrors, TmaLoad) {
 TEST(TileErrors, AccumulatorShapes) {
   KernelBuilder kb("k", {.warpgroups = 1});
   refused(
-      __LINE__, [] { Accumulator(f16, 64, 64); },
-      "an accumulator holds f32 or i32, not f16");
+      __LINE__, [] { Accumulator(bf16, 64, 64); },
+      "an accumulator holds f32, f16 or i32, not bf16");
   refused(
       __LINE__, [] { Accumulator(f32, 96, 64); },
       "an accumulator of 96 rows is not a multiple of the instruction's "
@@ -73,13 +73,35 @@ TEST(TileErrors, AccumulatorShapes) {
   for (int columns : {0, 12, 264})
     refused(
         __LINE__, [&] { Accumulator(f32, 64, columns); },
-        fmt::format("an accumulator of {} columns; wgmma takes multiples "
+        fmt::format("an instruction of {} columns; wgmma takes multiples "
                     "of 8 from 8 to 256",
                     columns));
   refused(
       __LINE__, [] { Accumulator(f32, 128, 256); },
       "an accumulator of 128x256 takes 256 registers of each thread, and a "
       "thread has 255; split it among warpgroups");
+  refused(
+      __LINE__, [] { Accumulator(i32, 64, 40); },
+      "an instruction of 40 columns; wgmma of i32 takes 8, 24 and multiples of "
+      "16 up to 256");
+  refused(
+      __LINE__, [] { Accumulator(f32, 64, 96, 64); },
+      "an accumulator of 96 columns is not covered by instructions of 64; use "
+      "a multiple");
+}
+
+TEST(TileErrors, AccumulatorsOfARole) {
+  KernelBuilder kb("k", {.warpgroups = 2});
+  unsigned line = __LINE__ + 3;
+  auto both = [] {
+    Accumulator first(f32, 64, 128);
+    Accumulator second(f32, 64, 128);
+  };
+  refused(
+      line, [&] { warpgroup(1, {.registers = 120}, both); },
+      "an accumulator of 64x128 takes 64 registers of each thread (128 with "
+      "those before it), and a thread of warpgroup 1 has 120; split it among "
+      "warpgroups");
 }
 
 namespace {
@@ -107,7 +129,12 @@ TEST_F(MmaErrors, Types) {
   Accumulator whole(i32, 64, 8);
   refused(
       __LINE__, [&] { whole.mma(a, b); },
-      "wgmma of f16 accumulates in f32, not in i32");
+      "wgmma of f16 accumulates in f32 or f16, not in i32");
+  Accumulator half(f16, 64, 8);
+  SharedTile other = tile(bf16, 64, 64);
+  refused(
+      __LINE__, [&] { half.mma(other, brains); },
+      "wgmma of bf16 accumulates in f32, not in f16");
 }
 
 TEST_F(MmaErrors, Shapes) {
@@ -139,7 +166,48 @@ TEST_F(MmaErrors, Swizzle) {
   refused(
       __LINE__, [&] { acc.mma(plain, b); },
       "operand a lies in shared memory without a swizzle (64x64 f16); give "
-      "its tile swizzle 32, 64 or 128");
+      "its tile swizzle 32, 64 or 128, or panels of 8 columns");
+}
+
+TEST_F(MmaErrors, Options) {
+  refused(
+      __LINE__, [&] { acc.mma(a, b, {.saturate = true}); },
+      "wgmma of f16 does not saturate; only integers do");
+  Value one = constant(i32, 1);
+  refused(
+      __LINE__, [&] { acc.mma(a, b, {.add = one}); },
+      "MmaOptions::add is an i1, not i32");
+  SharedTile left = tile(i8, 64, 128), right = tile(i8, 8, 128).transpose();
+  Accumulator whole(i32, 64, 8);
+  refused(
+      __LINE__, [&] { whole.mma(left, right, {.negate_b = true}); },
+      "wgmma of i8 has no negation; only floats do");
+}
+
+TEST_F(MmaErrors, InFlight) {
+  acc.mma(a, b);
+  const char *text = "an accumulator of 64x8 is used while its multiplication "
+                     "is in flight; call wait(0) first";
+  refused(__LINE__, [&] { acc.element(0); }, text);
+  refused(__LINE__, [&] { acc.tile(); }, text);
+  acc.wait(0);
+  acc.element(0);
+}
+
+TEST_F(MmaErrors, RegisterOperands) {
+  RegisterTile rows(f16, RegisterLayout::row_per_thread(128, 32));
+  Accumulator tall(f32, 128, 8);
+  SharedTile narrow = kb.shared({f16, 8, 32, Swizzle::b64}).transpose();
+  refused(
+      __LINE__, [&] { tall.mma(rows, narrow); },
+      fmt::format("operand a lies in registers as {}; wgmma takes {}",
+                  rows.layout().to_string(),
+                  RegisterLayout::wgmma_operand(f16, 128, 32).to_string()));
+  RegisterTile start(f16, acc.layout());
+  refused(
+      __LINE__, [&] { acc.start_from(start); },
+      fmt::format("an accumulator of f32 {} cannot start from a tile of f16 {}",
+                  acc.layout().to_string(), acc.layout().to_string()));
 }
 
 TEST_F(MmaErrors, OneThread) {
@@ -182,16 +250,38 @@ TEST_F(PipelineErrors, Counts) {
       __LINE__, [&] { Pipeline(kb, 1, {}); },
       "a pipeline without tensors moves nothing; give it one or more");
   refused(
-      __LINE__, [&] { Pipeline(kb, 1, {a}, 0); },
+      __LINE__, [&] { Pipeline(kb, 1, {a}, {.consumers = 0}); },
       "a pipeline with 0 consumers; at least 1 is needed");
+  refused(
+      __LINE__, [&] { Pipeline(kb, 1, {a, b}, {.parts = {2}}); },
+      "a pipeline of 2 tensors with the parts of 1; give one number for each");
+  refused(
+      __LINE__, [&] { Pipeline(kb, 1, {a}, {.parts = {0}}); },
+      "a tile in 0 parts; at least 1 is needed");
 }
 
 TEST_F(PipelineErrors, LoadsOfASlot) {
   auto half = [&](const Slot &slot) { slot.load(a, {0, 0}); };
   refused(
       __LINE__, [&] { pipe.produce(half); },
-      "produce loaded 1 tiles into a slot of 2; each tensor of the "
+      "produce loaded 8192 bytes into a slot of 16384; each tensor of the "
       "pipeline is loaded once");
+  refused(
+      __LINE__, [&] { pipe.produce_by_threads(half); },
+      "the slots of this pipeline are filled by TMA; use produce");
+  Pipeline threads(kb, 1, {{f16, 8, 64}}, {.is_by_threads = true});
+  refused(
+      __LINE__, [&] { threads.produce(half); },
+      "the slots of this pipeline are filled by threads; use "
+      "produce_by_threads");
+  unsigned line = __LINE__ + 1;
+  auto none = [&](const Slot &slot) { slot.tile(2); };
+  refused(line, [&] { pipe.produce(none); }, "a slot of 2 tiles has no tile 2");
+  line = __LINE__ + 2;
+  auto part = [&](const Slot &slot) { slot.load(a, {0, 0}, {.parts = 2}); };
+  refused(
+      line, [&] { pipe.produce(part); },
+      "tensor map 'a' is loaded in 2 parts, and its pipeline was made for 1");
 }
 
 TEST_F(PipelineErrors, ForeignTensor) {

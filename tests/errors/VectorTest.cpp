@@ -15,16 +15,17 @@ struct VectorErrors : testing::Test {
 } // namespace
 
 TEST_F(VectorErrors, Sizes) {
-  for (int count : {-1, 0, 3, 8})
+  for (int count : {-1, 0, 3, 32})
     refused(
         __LINE__, [&] { x.load_vector({0, 0}, count); },
-        fmt::format("load_vector reads 1, 2 or 4 values, not {}", count));
+        fmt::format("load_vector reads 1, 2, 4, 8 or 16 values, not {}",
+                    count));
   refused(
       __LINE__, [&] { wide.load_vector({0}, 4); },
       "load_vector reads at most 16 bytes; 4 values of f64 are 32");
   refused(
       __LINE__, [&] { tile.store_vector(0, 0, {one, one, one}); },
-      "store_vector writes 1, 2 or 4 values, not 3");
+      "store_vector writes 1, 2, 4, 8 or 16 values, not 3");
 }
 
 TEST_F(VectorErrors, Neighbours) {
@@ -49,6 +50,10 @@ TEST_F(VectorErrors, Hints) {
   refused(
       __LINE__, [&] { tile(0, 0).store(1, CacheHint::no_allocate); },
       "shared memory has no cache; hints (.L1::no_allocate) are for tensors");
+  refused(
+      __LINE__, [&] { prefetch(tile(0, 0)); },
+      "prefetch was given an element of shared memory, which has no cache; it "
+      "takes one of a tensor");
   std::string message = "last_use (.lu) is a hint for loads; a store takes "
                         "streaming, no_allocate, evict_first or evict_last";
   refused(__LINE__, [&] { x(0, 0).store(one, CacheHint::last_use); }, message);

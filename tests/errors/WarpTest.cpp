@@ -29,7 +29,8 @@ TEST_F(WarpErrors, Groups) {
 TEST_F(WarpErrors, WhatIsShuffled) {
   refused(
       __LINE__, [&] { shuffle_down(bytes(0), 1); },
-      "'shuffle_down' was applied to e5m2, which can be loaded, stored and "
+      "'shuffle_down' was applied to e5m2, which can be loaded, stored, cast "
+      "and "
       "multiplied by wgmma, and not computed with");
   refused(
       __LINE__, [&] { shuffle_down(whole, 1.5); },

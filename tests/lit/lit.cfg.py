@@ -35,6 +35,8 @@ config.substitutions += [
         "%warp_specialized",
         "%kiln emit gemm 4096 4096 4096 --schedule warp-specialized",
     ),
+    # A small kernel around one kind of atom (atoms/atoms.cpp).
+    ("%atoms", config.atoms_command),
     ("%kiln", config.kiln_command),
 ]
 config.recursiveExpansionLimit = 3

@@ -52,6 +52,20 @@ TEST(Dim, DivisionRoundsDownAndCeilDivUp) {
   EXPECT_EQ(ceil_div(Dim(-7), -2).constant(), 4);
 }
 
+TEST(Dim, DivisorHoldsForEveryArgument) {
+  Dim m = Dim::argument("m"), k = Dim::argument("k");
+  EXPECT_EQ(Dim(24).divisor(), 24);
+  EXPECT_EQ(Dim(0).divisor(), 0);
+  EXPECT_EQ(m.divisor(), 1);
+  EXPECT_EQ((m * 8).divisor(), 8);
+  EXPECT_EQ((m * 8 * (k * 4)).divisor(), 32);
+  EXPECT_EQ((m * 8 - 12).divisor(), 4);
+  EXPECT_EQ(min(Dim(64), max(m * 16 - 32, 0)).divisor(), 16);
+  EXPECT_EQ((m * 8 % 12).divisor(), 4);
+  EXPECT_EQ((m * 8 / 2).divisor(), 1);
+  EXPECT_EQ(ceil_div(m * 8, 2).divisor(), 1);
+}
+
 TEST(Dim, TextParsesBack) {
   Dim n = Dim::argument("n_2");
   for (const Dim &dim :

@@ -1,0 +1,150 @@
+// tile_math.h: arithmetic of register tiles, element by element and by rows.
+//
+// Every thread computes with the elements it holds; nothing moves but in a
+// reduction. Tiles of one expression have one layout, or are broadcast: a tile
+// of one column stands for all columns of its rows, one of one row for all rows
+// of its columns, as reductions give them.
+//
+//     RegisterTile s = load_tile(layout, scores);           // [64, 64] f32
+//     s = s * 1.442695 - reduce_rows(s * 1.442695, Combine::max);
+//     s = map([](Value x) { return exp2(x); }, s);
+//     s = s / reduce_rows(s, Combine::sum);
+//
+// Scalars on either side are Values, literals or Dims, as with Values.
+#pragma once
+
+#include <kiln/memory.h>
+#include <kiln/register_tile.h>
+
+#include <optional>
+#include <utility>
+
+namespace kiln {
+
+/// A tile with the line it stands on. Never written by hand.
+class TileAt {
+public:
+  TileAt(const RegisterTile &tile, At::Where where = At::Where::current())
+      : tile_(&tile), where_(where) {}
+
+  const RegisterTile &tile() const { return *tile_; }
+  const At::Where &where() const { return where_; }
+
+private:
+  const RegisterTile *tile_;
+  At::Where where_;
+};
+
+/// What can stand beside a tile and means one value for all its elements.
+template <typename T>
+concept ScalarOperand = std::constructible_from<At, const T &, At::Where>;
+
+/// The right operand of a tile: a tile or a scalar. Never written by hand.
+class TileOperand {
+public:
+  TileOperand(const RegisterTile &tile, At::Where where = At::Where::current())
+      : tile_(&tile), where_(where) {}
+  template <ScalarOperand T>
+  TileOperand(const T &scalar, At::Where where = At::Where::current())
+      : scalar_(At(scalar, where)), where_(where) {}
+
+  /// Nothing where it is a scalar.
+  const RegisterTile *tile() const { return tile_; }
+  const std::optional<At> &scalar() const { return scalar_; }
+  const At::Where &where() const { return where_; }
+
+private:
+  const RegisterTile *tile_ = nullptr;
+  std::optional<At> scalar_;
+  At::Where where_;
+};
+
+RegisterTile operator+(const RegisterTile &lhs, TileOperand rhs);
+RegisterTile operator-(const RegisterTile &lhs, TileOperand rhs);
+RegisterTile operator*(const RegisterTile &lhs, TileOperand rhs);
+RegisterTile operator/(const RegisterTile &lhs, TileOperand rhs);
+RegisterTile operator-(TileAt operand);
+RegisterTile min(const RegisterTile &lhs, TileOperand rhs);
+RegisterTile max(const RegisterTile &lhs, TileOperand rhs);
+/// a * b + c rounded once.
+RegisterTile fma(const RegisterTile &a, TileOperand b, TileOperand c);
+/// Every element in another type.
+RegisterTile cast(const RegisterTile &tile, Type type,
+                  std::source_location where = std::source_location::current());
+
+/// A tile of `like`'s layout whose elements are all `scalar`.
+RegisterTile splat(At scalar, const RegisterTile &like);
+
+#define KILN_SCALAR_ON_THE_LEFT(op)                                            \
+  template <ScalarOperand T>                                                   \
+  RegisterTile operator op(const T &lhs, TileAt rhs) {                         \
+    return splat(At(lhs, rhs.where()), rhs.tile())                             \
+        op TileOperand(rhs.tile(), rhs.where());                               \
+  }
+KILN_SCALAR_ON_THE_LEFT(+)
+KILN_SCALAR_ON_THE_LEFT(-)
+KILN_SCALAR_ON_THE_LEFT(*)
+KILN_SCALAR_ON_THE_LEFT(/)
+#undef KILN_SCALAR_ON_THE_LEFT
+
+/// What `map` needs of its tiles: the layout of the result, the largest of
+/// theirs, and for each tile the register that stands for each of its
+/// registers.
+struct Broadcast {
+  Broadcast(std::vector<const RegisterTile *> tiles, const At::Where &where);
+  /// What tile `index` has for register `reg` of the result.
+  Value element(int index, int reg) const;
+
+  RegisterLayout layout;
+  std::vector<const RegisterTile *> tiles;
+  std::vector<std::vector<int>> registers;
+  At::Where where;
+};
+
+/// `function` of what the tiles have for one register of the result.
+template <typename Function, std::size_t... Index>
+Value map_register(const Function &function, const Broadcast &tiles, int reg,
+                   std::index_sequence<Index...>) {
+  return function(tiles.element(Index, reg)...);
+}
+
+/// Any function of Values on the elements of tiles, broadcast as above; it is
+/// called once per register while the kernel is built:
+///
+///     map([](Value x, Value y) { return select(x < y, x * 2, y); }, a, b)
+template <typename Function, typename... Tiles>
+RegisterTile map(const Function &function, TileAt first, const Tiles &...rest) {
+  Broadcast all({&first.tile(), &rest...}, first.where());
+  std::vector<Value> values;
+  for (int reg = 0; reg < all.layout.registers(); ++reg)
+    values.push_back(map_register(
+        function, all, reg, std::make_index_sequence<1 + sizeof...(rest)>()));
+  return RegisterTile(all.layout, values, all.where);
+}
+
+enum class Combine : std::uint8_t { sum, min, max };
+
+struct ReduceOptions {
+  /// Where rows lie in several warps: a tile of the same type with a row for
+  /// each row and a column for each of these warps, through which they meet.
+  std::optional<SharedTile> scratch = {};
+  /// The named barrier of the layout's threads, 1..15; 0: they are the CTA.
+  int barrier = 0;
+};
+
+/// One value per row, [rows, 1], in every thread that holds elements of it: the
+/// elements of a thread first, in the order of its registers, then lanes 1, 2,
+/// 4 ... apart (shfl.sync.bfly), then the warps in their order, through
+/// `scratch`.
+RegisterTile
+reduce_rows(const RegisterTile &tile, Combine combine,
+            const ReduceOptions &options = {},
+            std::source_location where = std::source_location::current());
+/// One value per column, [1, columns]; the scratch tile has a row for each
+/// column.
+RegisterTile
+reduce_columns(const RegisterTile &tile, Combine combine,
+               const ReduceOptions &options = {},
+               std::source_location where = std::source_location::current());
+
+} // namespace kiln

@@ -1,0 +1,47 @@
+// timeline.h: what the warps and the asynchronous units of a launch did, and
+// when.
+//
+//     auto device = open_sim({.timeline = true});
+//     LaunchResult result = run(*device, kernel, a, b, d);
+//     std::cout << result.timeline.to_table();
+//
+// Time is logical and the same in every order of events. Its unit is one warp
+// instruction: a warp that does not wait takes one unit for each. A copy into
+// or out of shared memory takes one unit for 32 bytes and a wgmma of n columns
+// n / 2 units, about the rates of an H200; each CTA has one copy engine, and
+// each warpgroup one tensor core, that do one thing after another. A wait ends
+// when the last thing it waits for has happened. It is a picture of who waits
+// for whom, and no forecast of microseconds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+struct Timeline {
+  enum class Kind : std::uint8_t { wait, load, product, store };
+
+  struct Event {
+    std::array<std::uint32_t, 3> cta{};
+    std::string row; ///< "warp 4", "tma", "wgmma 0"
+    Kind kind = Kind::wait;
+    std::string name; ///< "wait full", "tma", "wgmma"
+    int slot = -1;    ///< of the pipeline, from the mbarrier; -1: none
+    std::uint64_t start = 0, end = 0;
+    int ptx_line = 0;
+  };
+
+  std::vector<Event> events; ///< by CTA, then by start
+
+  /// The events as Chrome and Perfetto read them (chrome://tracing,
+  /// ui.perfetto.dev); microseconds there are units here.
+  std::string to_trace() const;
+  /// The first CTA as a table: the thread that loads, each slot, the
+  /// warpgroups that multiply; a row where something changes, at most `rows`.
+  std::string to_table(int rows = 48) const;
+};
+
+} // namespace kiln

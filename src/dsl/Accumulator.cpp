@@ -1,0 +1,479 @@
+// Accumulator: the tile that wgmma adds to, and the order around it.
+//
+// Between the first mma and the wait that covers it LLVM must not touch the
+// registers: every wait takes all of them in and gives them back, and nothing
+// that uses an accumulator can be scheduled above it.
+#include "dsl/TileWalk.h"
+#include "dsl/WgmmaInstruction.h"
+#include "kiln/control.h"
+#include "kiln/math.h"
+#include "kiln/threads.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+struct Accumulator::State {
+  Type type;
+  int rows, columns, instructionN;
+  const void *kernel;        ///< whose kernel it is
+  std::vector<void *> slots; ///< one variable per register
+  void *added;               ///< variable: the next mma adds
+  bool isInFlight = false;
+};
+
+/// A word of the wgmma protocol without operands.
+static void plainAsm(KernelBuilder::State &state, const char *text,
+                     const std::source_location &where) {
+  state.inlineAsm(text, "~{memory}", {}, nullptr, where);
+}
+
+void wgmma_fence(std::source_location where) {
+  plainAsm(KernelBuilder::State::current(where), "wgmma.fence.sync.aligned;",
+           where);
+}
+
+void wgmma_commit(std::source_location where) {
+  plainAsm(KernelBuilder::State::current(where),
+           "wgmma.commit_group.sync.aligned;", where);
+}
+
+/// Count an accumulator's registers against those its threads have.
+static void takeRegisters(KernelBuilder::State &state,
+                          const Accumulator &accumulator,
+                          const std::source_location &where) {
+  int limit = state.device.max_registers_per_thread;
+  std::string owner = "a thread";
+  int taken = accumulator.registers();
+  if (state.currentRole) {
+    Role &role = state.roles[*state.currentRole];
+    role.accumulatorRegisters += taken;
+    taken = role.accumulatorRegisters;
+    if (role.registers) {
+      limit = *role.registers;
+      owner = fmt::format("a thread of warpgroup {}", role.first);
+    }
+  }
+  if (taken < limit)
+    return;
+  std::string others;
+  if (taken != accumulator.registers())
+    others = fmt::format(" ({} with those before it)", taken);
+  userErrorAt(where,
+              "an accumulator of {}x{} takes {} registers of each "
+              "thread{}, and {} has {}; split it among warpgroups",
+              accumulator.rows(), accumulator.columns(),
+              accumulator.registers(), others, owner, limit);
+}
+
+Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
+                         std::source_location where)
+    : state_(new State{type, rows, columns,
+                       instruction_n ? instruction_n : columns}) {
+  auto &state = KernelBuilder::State::current(where);
+  state_->kernel = state.token;
+  if (state.contract.threads() % 128 != 0)
+    userErrorAt(where,
+                "an accumulator belongs to a warpgroup of 128 threads, "
+                "and kernel {} has {}",
+                state.name, state.contract.threads());
+  if (type != Type::f32 && type != Type::f16 && type != Type::i32)
+    userErrorAt(where, "an accumulator holds f32, f16 or i32, not {}",
+                name(type));
+  if (rows < kInstructionRows || rows % kInstructionRows != 0)
+    userErrorAt(where,
+                "an accumulator of {} rows is not a multiple of the "
+                "instruction's {}",
+                rows, kInstructionRows);
+  checkWgmmaColumns(type, state_->instructionN, where);
+  if (columns % state_->instructionN != 0)
+    userErrorAt(where,
+                "an accumulator of {} columns is not covered by instructions "
+                "of {}; use a multiple",
+                columns, state_->instructionN);
+  takeRegisters(state, *this, where);
+  mlir::Type word =
+      type == Type::f16 ? state.builder.getI32Type() : state.lower(type);
+  for (int i = 0; i < registers(); ++i)
+    state_->slots.push_back(state.slot(word, where).getAsOpaquePointer());
+  state_->added =
+      state.slot(state.builder.getI1Type(), where).getAsOpaquePointer();
+  reset(where);
+}
+
+Accumulator::~Accumulator() = default;
+
+bool Accumulator::is_in_flight() const { return state_->isInFlight; }
+Type Accumulator::type() const { return state_->type; }
+int Accumulator::rows() const { return state_->rows; }
+int Accumulator::columns() const { return state_->columns; }
+int Accumulator::instruction_n() const { return state_->instructionN; }
+
+/// Write whether the next mma adds.
+static void setAdded(KernelBuilder::State &state, void *slot, bool isAdded,
+                     const std::source_location &where) {
+  mlir::LLVM::StoreOp::create(state.builder, state.at(where),
+                              state.constant(Type::i1, isAdded, where),
+                              mlir::Value::getFromOpaquePointer(slot));
+}
+
+/// The kernel under construction, which must be the accumulator's.
+static KernelBuilder::State &kernelOf(const Accumulator::State &accumulator,
+                                      const std::source_location &where) {
+  auto &state = KernelBuilder::State::current(where);
+  if (accumulator.kernel != state.token)
+    userErrorAt(where, "this Accumulator belongs to another kernel than {}",
+                state.name);
+  return state;
+}
+
+void Accumulator::reset(std::source_location where) {
+  setAdded(kernelOf(*state_, where), state_->added, false, where);
+}
+
+/// Read `count` registers; one of f16 is a word of two elements.
+static llvm::SmallVector<mlir::Value>
+loadSome(KernelBuilder::State &state, const Accumulator::State &accumulator,
+         int first, int count, const std::source_location &where) {
+  mlir::Type word = accumulator.type == Type::f16
+                        ? state.builder.getI32Type()
+                        : state.lower(accumulator.type);
+  llvm::SmallVector<mlir::Value> values;
+  for (int i = first; i < first + count; ++i)
+    values.push_back(mlir::LLVM::LoadOp::create(
+        state.builder, state.at(where), word,
+        mlir::Value::getFromOpaquePointer(accumulator.slots[i])));
+  return values;
+}
+
+static llvm::SmallVector<mlir::Value>
+loadAll(KernelBuilder::State &state, const Accumulator::State &accumulator,
+        const std::source_location &where) {
+  return loadSome(state, accumulator, 0,
+                  static_cast<int>(accumulator.slots.size()), where);
+}
+
+static void storeAll(KernelBuilder::State &state,
+                     const Accumulator::State &accumulator,
+                     llvm::ArrayRef<mlir::Value> values,
+                     const std::source_location &where) {
+  for (auto [slot, value] : llvm::zip_equal(accumulator.slots, values))
+    mlir::LLVM::StoreOp::create(state.builder, state.at(where), value,
+                                mlir::Value::getFromOpaquePointer(slot));
+}
+
+/// Refuse an operand in shared memory that the descriptor cannot describe.
+static void checkLayout(const WgmmaOperand &operand, const char *which,
+                        const std::source_location &where) {
+  const TileLayout &layout = operand.layout();
+  if (layout.swizzle == Swizzle::none && layout.row_bytes() != 16)
+    userErrorAt(where,
+                "operand {} lies in shared memory without a swizzle ({}); give "
+                "its tile swizzle 32, 64 or 128, or panels of {} columns",
+                which, layout.to_string(), 16 / size_bytes(layout.type));
+}
+
+/// Refuse operands that do not give the accumulator's shape.
+static void checkShapes(const Accumulator &accumulator, int rowsA, int columnsA,
+                        const SharedTile &b, int instructionK, Type type,
+                        const std::source_location &where) {
+  if (rowsA != accumulator.rows() || b.columns() != accumulator.columns() ||
+      columnsA != b.rows())
+    userErrorAt(where, "{}x{} times {}x{} does not give {}x{}", rowsA, columnsA,
+                b.rows(), b.columns(), accumulator.rows(),
+                accumulator.columns());
+  if (columnsA % instructionK != 0)
+    userErrorAt(where,
+                "a K of {} is not a multiple of the instruction's {} "
+                "for {}",
+                columnsA, instructionK, name(type));
+}
+
+/// A descriptor moved on by `bytes`.
+static mlir::Value stepped(KernelBuilder::State &state, mlir::Value base,
+                           int bytes, const std::source_location &where) {
+  if (bytes == 0)
+    return base;
+  return mlir::arith::AddIOp::create(
+      state.builder, state.at(where), base,
+      state.constant(Type::i64, bytes >> 4, where));
+}
+
+/// Whether the first instruction adds, as an i32.
+///
+/// Whether there is something to add to is a variable of the kernel; where it
+/// is known, as after a peeled first step, LLVM makes a constant of it.
+static mlir::Value firstAdds(KernelBuilder::State &state,
+                             const Accumulator::State &accumulator,
+                             const MmaOptions &options,
+                             const std::source_location &where) {
+  mlir::Value flag;
+  if (options.add) {
+    if (options.add->type() != Type::i1)
+      userErrorAt(where, "MmaOptions::add is an i1, not {}",
+                  name(options.add->type()));
+    flag = state.use(*options.add, where);
+  } else {
+    flag = mlir::LLVM::LoadOp::create(
+        state.builder, state.at(where), state.builder.getI1Type(),
+        mlir::Value::getFromOpaquePointer(accumulator.added));
+  }
+  setAdded(state, accumulator.added, true, where);
+  return mlir::arith::ExtUIOp::create(state.builder, state.at(where),
+                                      state.builder.getI32Type(), flag);
+}
+
+/// The operands of A of one instruction, at (row, k) of its tile.
+using OperandAt =
+    llvm::function_ref<llvm::SmallVector<mlir::Value, 4>(int row, int k)>;
+
+/// One instruction per 64 rows, instruction_n columns and 32 bytes of K.
+static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
+                     OperandAt operandA, const SharedTile &b,
+                     const std::source_location &where) {
+  auto &state = kernelOf(accumulator, where);
+  if (state.isOneThread)
+    userErrorAt(where, "mma stands inside one_thread; all 128 threads of a "
+                       "warpgroup issue it together");
+  WgmmaOperand operandB{b, b.is_transposed()};
+  checkLayout(operandB, "b", where);
+  int perInstruction = shape.accumulatorRegisters();
+  state.largestInstruction = std::max(state.largestInstruction, perInstruction);
+  mlir::Value first = firstAdds(state, accumulator, shape.options, where);
+  mlir::Value one = state.constant(Type::i32, 1, where);
+  mlir::Value baseB = wgmmaDescriptor(state, operandB, where);
+  std::string text = shape.text(), constraints = shape.constraints();
+  llvm::SmallVector<mlir::Value> registers = loadAll(state, accumulator, where);
+  int done = 0; // registers of the accumulator
+  for (int row = 0; row < accumulator.rows; row += kInstructionRows)
+    for (int column = 0; column < accumulator.columns;
+         column += accumulator.instructionN, done += perInstruction)
+      for (int k = 0; k < b.rows(); k += shape.k()) {
+        llvm::SmallVector<mlir::Value, 4> operands = operandA(row, k);
+        operands.push_back(
+            stepped(state, baseB, operandB.offsetBytes(column, k), where));
+        operands.push_back(k == 0 ? first : one);
+        tiedAsm(state, text, constraints,
+                llvm::MutableArrayRef(registers).slice(done, perInstruction),
+                operands, where);
+      }
+  storeAll(state, accumulator, registers, where);
+  accumulator.isInFlight = true;
+}
+
+void Accumulator::mma(const SharedTile &a, const SharedTile &b,
+                      const MmaOptions &options, std::source_location where) {
+  wgmma_fence(where);
+  issue(a, b, options, where);
+  wgmma_commit(where);
+}
+
+void Accumulator::issue(const SharedTile &a, const SharedTile &b,
+                        const MmaOptions &options, std::source_location where) {
+  WgmmaOperand operandA{a, !a.is_transposed()};
+  WgmmaShape shape{.accumulator = type(),
+                   .a = a.layout().type,
+                   .b = b.layout().type,
+                   .columns = instruction_n(),
+                   .isAKMajor = operandA.isKMajor,
+                   .isBKMajor = b.is_transposed(),
+                   .options = options};
+  checkWgmma(shape, where);
+  checkShapes(*this, a.rows(), a.columns(), b, shape.k(), shape.a, where);
+  checkLayout(operandA, "a", where);
+  auto &state = kernelOf(*state_, where);
+  mlir::Value base = wgmmaDescriptor(state, operandA, where);
+  auto at = [&](int row, int k) {
+    return llvm::SmallVector<mlir::Value, 4>{
+        stepped(state, base, operandA.offsetBytes(row, k), where)};
+  };
+  issueAll(*state_, shape, at, b, where);
+}
+
+void Accumulator::mma(const RegisterTile &a, const SharedTile &b,
+                      const MmaOptions &options, std::source_location where) {
+  issue(a, b, options, where);
+  wgmma_commit(where);
+}
+
+/// The 32-bit registers of an operand in its tile's order.
+static llvm::SmallVector<mlir::Value>
+wordsOf(KernelBuilder::State &state, const RegisterTile &tile,
+        const std::source_location &where) {
+  int perWord = 4 / size_bytes(tile.type());
+  Values values = tile.values(where);
+  llvm::SmallVector<mlir::Value> words;
+  for (std::size_t i = 0; i < values.size(); i += perWord) {
+    Value word =
+        perWord == 1
+            ? bitcast(At(values[i], where), u32)
+            : pack(Values(values.begin() + i, values.begin() + i + perWord),
+                   where);
+    words.push_back(state.use(word, where));
+  }
+  return words;
+}
+
+void Accumulator::issue(const RegisterTile &a, const SharedTile &b,
+                        const MmaOptions &options, std::source_location where) {
+  WgmmaShape shape{.accumulator = type(),
+                   .a = a.type(),
+                   .b = b.layout().type,
+                   .columns = instruction_n(),
+                   .isAInRegisters = true,
+                   .isBKMajor = b.is_transposed(),
+                   .options = options};
+  checkWgmma(shape, where);
+  checkShapes(*this, a.rows(), a.columns(), b, shape.k(), shape.a, where);
+  auto wanted = RegisterLayout::wgmma_operand(a.type(), a.rows(), a.columns());
+  if (!(a.layout() == wanted))
+    userErrorAt(where, "operand a lies in registers as {}; wgmma takes {}",
+                a.layout().to_string(), wanted.to_string());
+  auto &state = kernelOf(*state_, where);
+  llvm::SmallVector<mlir::Value> words = wordsOf(state, a, where);
+  // Through the fence, so that nothing that computes them can come after it.
+  tiedAsm(state, "wgmma.fence.sync.aligned;", "~{memory}", words, {}, where);
+  int perInstruction = 4, perRow = a.columns() / shape.k() * perInstruction;
+  auto at = [&](int row, int k) {
+    int first =
+        row / kInstructionRows * perRow + k / shape.k() * perInstruction;
+    return llvm::SmallVector<mlir::Value, 4>(
+        llvm::ArrayRef(words).slice(first, perInstruction));
+  };
+  issueAll(*state_, shape, at, b, where);
+}
+
+void Accumulator::wait(int groups, std::source_location where) {
+  auto &state = kernelOf(*state_, where);
+  if (groups < 0 || groups > 7)
+    userErrorAt(where, "wgmma.wait_group takes 0 to 7 groups, not {}", groups);
+  llvm::SmallVector<mlir::Value> registers = loadAll(state, *state_, where);
+  tiedAsm(state, fmt::format("wgmma.wait_group.sync.aligned {};", groups),
+          "~{memory}", registers, {}, where);
+  storeAll(state, *state_, registers, where);
+  if (groups == 0)
+    state_->isInFlight = false;
+}
+
+/// Refuse to touch registers that a multiplication may be writing.
+static void checkLanded(const Accumulator::State &accumulator,
+                        const std::source_location &where) {
+  if (accumulator.isInFlight)
+    userErrorAt(where,
+                "an accumulator of {}x{} is used while its multiplication is "
+                "in flight; call wait(0) first",
+                accumulator.rows, accumulator.columns);
+}
+
+/// Refuse an element the accumulator does not have.
+static void checkElement(const Accumulator &accumulator, int index,
+                         const std::source_location &where) {
+  if (index < 0 || index >= accumulator.elements())
+    userErrorAt(where,
+                "there is no element {} in an accumulator of {}x{}, of "
+                "which a thread holds {}",
+                index, accumulator.rows(), accumulator.columns(),
+                accumulator.elements());
+}
+
+/// The elements in `count` registers of the thread.
+static std::vector<Value> elementsOf(const Accumulator::State &accumulator,
+                                     int first, int count,
+                                     const std::source_location &where) {
+  auto &state = kernelOf(accumulator, where);
+  std::vector<Value> elements;
+  for (mlir::Value word : loadSome(state, accumulator, first, count, where)) {
+    if (accumulator.type != Type::f16) {
+      elements.push_back(state.wrap(word, accumulator.type));
+      continue;
+    }
+    for (const Value &half :
+         unpack(At(state.wrap(word, Type::u32), where), Type::f16))
+      elements.push_back(half);
+  }
+  return elements;
+}
+
+void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
+                        const StoreOptions &options, const ElementMap &map,
+                        std::source_location where) {
+  if (tensor.shape().size() != 2 || origin.size() != 2)
+    userErrorAt(where,
+                "an accumulator is stored to a tensor of 2 dimensions "
+                "at an origin of 2; found {} and {}",
+                tensor.shape().size(), origin.size());
+  auto outside = collectiveLine;
+  LocationScope scope(where);
+  if (state_->isInFlight)
+    wait(0, where);
+  RegisterTile result = tile(where);
+  Values elements = result.values(where);
+  if (map) {
+    Value row = value_of(origin[0]), column = value_of(origin[1]);
+    for (std::size_t i = 0; i < elements.size(); i += 2) {
+      Value r = row + At(result.row(i, where), where);
+      Value c = column + At(result.column(i, where), where);
+      UserCode user(outside);
+      Values pair = map({elements[i], elements[i + 1]}, r, c);
+      std::copy(pair.begin(), pair.end(), elements.begin() + i);
+    }
+  }
+  RegisterTile(result.layout(), cast(elements, tensor.type(), where), where)
+      .store(tensor, origin, options, where);
+}
+
+RegisterLayout Accumulator::layout() const {
+  return RegisterLayout::accumulator(rows(), columns());
+}
+
+RegisterTile Accumulator::tile(std::source_location where) const {
+  checkLanded(*state_, where);
+  return RegisterTile(layout(), elementsOf(*state_, 0, registers(), where),
+                      where);
+}
+
+void Accumulator::start_from(const RegisterTile &tile,
+                             std::source_location where) {
+  auto &state = kernelOf(*state_, where);
+  if (tile.type() != type() || !(tile.layout() == layout()))
+    userErrorAt(where,
+                "an accumulator of {} {} cannot start from a tile of {} {}",
+                name(type()), layout().to_string(), name(tile.type()),
+                tile.layout().to_string());
+  checkLanded(*state_, where);
+  llvm::SmallVector<mlir::Value> registers;
+  Values values = tile.values(where);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (type() != Type::f16)
+      registers.push_back(state.use(values[i], where));
+    else if (i % 2 == 0)
+      registers.push_back(
+          state.use(pack({values[i], values[i + 1]}, where), where));
+  }
+  // Nothing that computes them can move below this, and so behind the fence of
+  // the multiplication.
+  tiedAsm(state, "", "~{memory}", registers, {}, where);
+  storeAll(state, *state_, registers, where);
+  setAdded(state, state_->added, true, where);
+}
+
+Value Accumulator::element(int index, std::source_location where) {
+  checkElement(*this, index, where);
+  checkLanded(*state_, where);
+  return elementsOf(*state_, index * registers() / elements(), 1,
+                    where)[type() == Type::f16 ? index % 2 : 0];
+}
+
+Value Accumulator::fragment_row(int index, std::source_location where) const {
+  checkElement(*this, index, where);
+  RegisterLayout fragment = layout();
+  return TileWalk(fragment, where).row(index);
+}
+
+Value Accumulator::fragment_column(int index,
+                                   std::source_location where) const {
+  checkElement(*this, index, where);
+  RegisterLayout fragment = layout();
+  return TileWalk(fragment, where).column(index);
+}
+
+} // namespace kiln

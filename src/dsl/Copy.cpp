@@ -1,0 +1,196 @@
+// Copy: tiles from memory to memory by way of registers, in pieces that fit
+// there.
+#include "kiln/copy.h"
+#include "dsl/State.h"
+#include "dsl/TileMemory.h"
+#include "kiln/control.h"
+#include "support/Error.h"
+
+#include <numeric>
+
+namespace kiln {
+
+/// Bytes of registers a thread spends on one piece: loads enough in flight to
+/// hide their time, and few enough not to be missed.
+static constexpr int kPieceBytes = 128;
+
+static const char *nameOf(CopyScope scope) {
+  switch (scope) {
+  case CopyScope::thread:
+    return "thread";
+  case CopyScope::warp:
+    return "warp";
+  case CopyScope::warpgroup:
+    return "warpgroup";
+  case CopyScope::cta:
+    break;
+  }
+  return "cta";
+}
+
+static int threadsOf(CopyScope scope, const std::source_location &where) {
+  auto &state = KernelBuilder::State::current(where);
+  int cta = state.contract.threads();
+  int threads = scope == CopyScope::thread      ? 1
+                : scope == CopyScope::warp      ? 32
+                : scope == CopyScope::warpgroup ? 128
+                                                : cta;
+  if (cta % threads != 0)
+    userErrorAt(where,
+                "copy by a {} of {} threads, and the {} of kernel {} are no "
+                "multiple of them",
+                nameOf(scope), threads, cta, state.name);
+  return threads;
+}
+
+/// Both ends of a copy, walked along the rows of the destination.
+static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
+                       TileSize shape, const std::source_location &where) {
+  int threads = threadsOf(scope, where);
+  checkType("copy", from.type, to.type, where);
+  if (to.isTransposed)
+    std::swap(shape.rows, shape.columns);
+  if (from.isTransposed != to.isTransposed)
+    from = from.transposed();
+  // From here on rows are rows of both.
+  to.isTransposed = from.isTransposed = false;
+  int vector = std::gcd(std::gcd(to.vector, from.vector), shape.columns);
+  int together = threads / std::gcd(threads, shape.columns / vector);
+  int perStep = shape.columns * together / threads * size_bytes(to.type);
+  int steps = std::max(1, kPieceBytes / perStep);
+  int needed = (shape.rows + together - 1) / together;
+  int pieceRows = together * std::min(steps, needed);
+  // The last rows of the last piece may lie below the tile.
+  if (shape.rows % pieceRows != 0) {
+    Value rows = constant(Type::i32, At(shape.rows, where));
+    to.rowBound = to.rowBound ? min(*to.rowBound, At(rows, where)) : rows;
+    from.rowBound = from.rowBound ? min(*from.rowBound, At(rows, where)) : rows;
+  }
+  RegisterLayout layout =
+      RegisterLayout::strided(threads, pieceRows, shape.columns, vector, where);
+  auto copyPiece = [&](const TileMemory &out, const TileMemory &in) {
+    RegisterTile piece(in.type, layout, where);
+    // Only what is compared can stay without a value.
+    if (in.rowBound || in.columnBound)
+      piece.fill(At(fillOf(At(0, where), in.type), where));
+    loadElements(piece, in, where);
+    storeElements(piece, out, where);
+  };
+  if (shape.rows <= pieceRows)
+    return copyPiece(to, from);
+  for_range(At(0, where), At(shape.rows, where), At(pieceRows, where),
+            [&](const Value &first) {
+              copyPiece(to.below(first, where), from.below(first, where));
+            });
+}
+
+/// "{m, 16}"
+static std::string describe(const Tensor &tensor) {
+  std::string text;
+  for (const Dim &dim : tensor.shape())
+    text += (text.empty() ? "" : ", ") + dim.to_string();
+  return "{" + text + "}";
+}
+
+/// A tensor from its first element on.
+static TileMemory memoryOf(const Tensor &tensor, TileSize size,
+                           const std::source_location &where) {
+  return memoryOf("copy", tensor, {At(0, where), At(0, where)}, size, {},
+                  where);
+}
+
+void copy(CopyScope scope, const SharedTile &to, const Tensor &from,
+          std::source_location where) {
+  KernelBuilder::State::current(where);
+  LocationScope location(where);
+  TileSize size{to.rows(), to.columns()};
+  copyMemory(scope, memoryOf(to, where), memoryOf(from, size, where), size,
+             where);
+}
+
+void copy(CopyScope scope, const Tensor &to, const SharedTile &from,
+          std::source_location where) {
+  KernelBuilder::State::current(where);
+  LocationScope location(where);
+  TileSize size{from.rows(), from.columns()};
+  copyMemory(scope, memoryOf(to, size, where), memoryOf(from, where), size,
+             where);
+}
+
+void copy(CopyScope scope, const SharedTile &to, const SharedTile &from,
+          std::source_location where) {
+  KernelBuilder::State::current(where);
+  LocationScope location(where);
+  if (to.rows() != from.rows() || to.columns() != from.columns())
+    userErrorAt(where,
+                "copy of a shared tile of {}x{} to one of {}x{}; they have one "
+                "shape",
+                from.rows(), from.columns(), to.rows(), to.columns());
+  copyMemory(scope, memoryOf(to, where), memoryOf(from, where),
+             {to.rows(), to.columns()}, where);
+}
+
+void copy(CopyScope scope, const Tensor &to, const Tensor &from,
+          std::source_location where) {
+  KernelBuilder::State::current(where);
+  LocationScope location(where);
+  std::vector<int> sides;
+  for (std::size_t i = 0; i < to.shape().size(); ++i) {
+    const Dim &size = to.shape()[i];
+    if (from.shape().size() != to.shape().size() || !size.is_constant() ||
+        size != from.shape()[i])
+      userErrorAt(where,
+                  "copy of a tensor of {} to one of {}; both have one constant "
+                  "shape: `slice` gives it",
+                  describe(from), describe(to));
+    sides.push_back(static_cast<int>(size.constant()));
+  }
+  sides.resize(2, 1); // another rank is refused below
+  TileSize size{sides[0], sides[1]};
+  copyMemory(scope, memoryOf(to, size, where), memoryOf(from, size, where),
+             size, where);
+}
+
+/// Refuse a register tile of other threads than the scope's.
+static void checkScope(CopyScope scope, const RegisterTile &tile,
+                       const std::source_location &where) {
+  int threads = threadsOf(scope, where);
+  if (tile.layout().threads() != threads)
+    userErrorAt(where,
+                "copy by a {} of {} threads, and the layout of the register "
+                "tile is of {}: {}",
+                nameOf(scope), threads, tile.layout().threads(),
+                tile.layout().to_string());
+}
+
+void copy(CopyScope scope, RegisterTile &to, const SharedTile &from,
+          std::source_location where) {
+  checkScope(scope, to, where);
+  to = load_tile(to.layout(), from, where);
+}
+
+void copy(CopyScope scope, RegisterTile &to, const Tensor &from,
+          std::source_location where) {
+  checkScope(scope, to, where);
+  to = load_tile(to.layout(), from, {At(0, where), At(0, where)}, {}, where);
+}
+
+void copy(CopyScope scope, const SharedTile &to, const RegisterTile &from,
+          std::source_location where) {
+  checkScope(scope, from, where);
+  from.store(to, where);
+}
+
+void copy(CopyScope scope, const Tensor &to, const RegisterTile &from,
+          std::source_location where) {
+  checkScope(scope, from, where);
+  from.store(to, {At(0, where), At(0, where)}, {}, where);
+}
+
+void copy(CopyScope scope, RegisterTile &to, const RegisterTile &from,
+          std::source_location where) {
+  checkScope(scope, from, where);
+  to = from;
+}
+
+} // namespace kiln

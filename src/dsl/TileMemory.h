@@ -1,0 +1,64 @@
+// TileMemory: a rectangle of memory, as tiles in registers are moved to and
+// from it: one walk for shared tiles and for tensors, with and without bounds.
+#pragma once
+
+#include "kiln/memory.h"
+#include "kiln/register_tile.h"
+
+#include <functional>
+#include <optional>
+
+namespace kiln {
+
+struct TileSize {
+  int rows, columns;
+};
+
+struct TileMemory {
+  using Load = std::function<std::vector<Value>(
+      const Value &row, const Value &column, int count)>;
+  using Store = std::function<void(const Value &row, const Value &column,
+                                   const std::vector<Value> &values)>;
+
+  Type type;
+  /// Rows and columns here are columns and rows of what was asked for, because
+  /// those are neighbours in memory.
+  bool isTransposed = false;
+  /// So many neighbours in a row, from a multiple of them on, go in one
+  /// instruction; a power of two.
+  int vector = 1;
+  /// Where it ends, where that must be compared.
+  std::optional<Value> rowBound, columnBound;
+  Load load;
+  Store store;
+
+  /// The same, seen the other way round, where neighbours lie apart.
+  TileMemory transposed() const;
+  /// The same from row `first` on.
+  TileMemory below(const Value &first, const std::source_location &where) const;
+};
+
+TileMemory memoryOf(const SharedTile &tile, const std::source_location &where);
+/// A tile of a tensor of two dimensions from `origin` on. `what`
+/// asks for it.
+TileMemory memoryOf(const char *what, const Tensor &tensor,
+                    const std::vector<At> &origin, TileSize size,
+                    const StoreOptions &options,
+                    const std::source_location &where);
+
+/// Refuse memory of another type than the tile's. `what`: "load_tile", "store".
+void checkType(const char *what, Type memory, Type tile,
+               const std::source_location &where);
+
+/// What stands for elements outside, as a value of `type`; literals of every
+/// type there is, also of those that are only carried.
+Value fillOf(const At &fill, Type type);
+
+/// Read every element that lies inside; the others stay as they are.
+void loadElements(RegisterTile &tile, const TileMemory &from,
+                  const std::source_location &where);
+/// Write every element that lies inside.
+void storeElements(const RegisterTile &tile, const TileMemory &to,
+                   const std::source_location &where);
+
+} // namespace kiln

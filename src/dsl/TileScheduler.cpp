@@ -1,0 +1,129 @@
+// TileScheduler: from a running number to a tile, and the loop over them.
+#include "dsl/LocationScope.h"
+#include "dsl/State.h"
+#include "kiln/cluster.h"
+#include "kiln/control.h"
+#include "kiln/threads.h"
+#include "kiln/tile_scheduler.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+/// Refuse an order that is none.
+static void checkOptions(const TileSchedulerOptions &options,
+                         const ClusterShape &cluster,
+                         const std::source_location &where) {
+  if (options.group < 1)
+    userErrorAt(where, "groups of {} tiles; at least 1 is needed",
+                options.group);
+  if (options.ctas < 0)
+    userErrorAt(where, "{} CTAs; 0 stands for as many as fit", options.ctas);
+  int ctas = options.cluster_m * options.cluster_n;
+  if (options.cluster_m < 1 || options.cluster_n < 1 || cluster.x != ctas ||
+      cluster.y != 1 || cluster.z != 1)
+    userErrorAt(where,
+                "the tiles of a cluster are {}x{} and the kernel's clusters "
+                "{}x{}x{} CTAs; give it {}x1x1",
+                options.cluster_m, options.cluster_n, cluster.x, cluster.y,
+                cluster.z, ctas);
+  if (options.is_persistent && options.ctas % ctas != 0)
+    userErrorAt(where,
+                "{} CTAs are no whole number of clusters of {}; use a multiple",
+                options.ctas, ctas);
+}
+
+TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
+                             const Dim &tiles_n, const Dim &batch,
+                             const TileSchedulerOptions &options,
+                             std::source_location where)
+    : blocks_m_(ceil_div(tiles_m, options.cluster_m)),
+      blocks_n_(ceil_div(tiles_n, options.cluster_n)),
+      blocks_(blocks_m_ * blocks_n_ * batch), has_batch_(batch != Dim(1)),
+      options_(options) {
+  const KernelOptions &kernel = kb.state().options;
+  checkOptions(options, kernel.cluster, where);
+  int ctas = options.cluster_m * options.cluster_n;
+  if (!options.is_persistent) {
+    kb.grid(blocks_ * ctas);
+    return;
+  }
+  Dim most = options.ctas ? Dim(options.ctas / ctas)
+                          : Dim::argument("sms") * kernel.ctas_per_sm / ctas;
+  kb.grid(min(blocks_, max(most, 1)) * ctas);
+}
+
+Value TileScheduler::cluster_row(std::source_location where) const {
+  if (options_.cluster_m == 1)
+    return constant(i32, At(0, where));
+  Value rank = cluster_rank(where);
+  return options_.cluster_n == 1 ? rank : rank % At(options_.cluster_m, where);
+}
+
+Value TileScheduler::cluster_column(std::source_location where) const {
+  if (options_.cluster_n == 1)
+    return constant(i32, At(0, where));
+  Value rank = cluster_rank(where);
+  return options_.cluster_m == 1 ? rank : rank / At(options_.cluster_m, where);
+}
+
+OutputTile TileScheduler::tile(const Value &index) const {
+  Value rest = index;
+  Value batch = constant(i32, 0);
+  if (has_batch_) {
+    Value perBatch = value_of(blocks_m_ * blocks_n_);
+    batch = rest / perBatch;
+    rest = rest - batch * perBatch;
+  }
+  bool isAlongN = options_.raster == Raster::along_n;
+  // Rows are what is grouped: of the matrix, or of its transpose.
+  const Dim &rows = isAlongN ? blocks_m_ : blocks_n_;
+  const Dim &columns = isAlongN ? blocks_n_ : blocks_m_;
+  Value perGroup = value_of(columns * options_.group);
+  Value group = rest / perGroup;
+  Value first = group * options_.group;
+  Value height = min(value_of(rows) - first, options_.group);
+  Value inGroup = rest - group * perGroup;
+  Value column = inGroup / height;
+  Value row = first + (inGroup - column * height);
+  if (options_.is_serpentine)
+    column = select((group & 1) == 1, value_of(columns) - 1 - column, column);
+  Value m = (isAlongN ? row : column) * options_.cluster_m + cluster_row();
+  Value n = (isAlongN ? column : row) * options_.cluster_n + cluster_column();
+  return {m, n, batch};
+}
+
+void TileScheduler::for_each(
+    const std::function<void(const OutputTile &)> &body,
+    std::source_location where) const {
+  for_each(At(0, where), 1, body, where);
+}
+
+void TileScheduler::for_each(
+    At first, int step, const std::function<void(const OutputTile &)> &body,
+    std::source_location where) const {
+  auto outside = collectiveLine;
+  LocationScope scope(where);
+  int ctas = options_.cluster_m * options_.cluster_n;
+  auto inCluster = [&](const Value &cta) {
+    return ctas == 1 ? cta : cta / ctas;
+  };
+  Value start = inCluster(block_id());
+  auto run = [&](const Value &index) {
+    OutputTile at = tile(index);
+    UserCode user(outside);
+    body(at);
+  };
+  if (!options_.is_persistent) {
+    if (step != 1)
+      userErrorAt(where,
+                  "turns of {} consumers, and each CTA has one tile; "
+                  "make the kernel persistent",
+                  step);
+    return run(start);
+  }
+  Value stride = inCluster(grid_size());
+  start = start + value_of(first) * stride;
+  for_range(start, blocks_, stride * step, run);
+}
+
+} // namespace kiln

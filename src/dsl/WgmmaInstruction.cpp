@@ -1,0 +1,236 @@
+// WgmmaInstruction: the types, majors and shapes of wgmma, and its text.
+#include "dsl/WgmmaInstruction.h"
+#include "support/Error.h"
+
+namespace kiln {
+
+namespace {
+/// What the instruction is called for an operand type, and what it gives.
+struct OperandKind {
+  Type type;
+  const char *ptx;
+  bool hasF16Accumulator;
+  bool hasMnMajor; ///< the instruction can transpose it
+
+  bool isInteger() const { return !is_float(type); }
+  bool isEightBitFloat() const {
+    return type == Type::e4m3 || type == Type::e5m2;
+  }
+};
+} // namespace
+
+static constexpr OperandKind kOperandKinds[] = {
+    {Type::f16, "f16", true, true},     {Type::bf16, "bf16", false, true},
+    {Type::tf32, "tf32", false, false}, {Type::e4m3, "e4m3", true, false},
+    {Type::e5m2, "e5m2", true, false},  {Type::i8, "s8", false, false},
+    {Type::u8, "u8", false, false},
+};
+
+static const OperandKind *findKind(Type type) {
+  for (const OperandKind &kind : kOperandKinds)
+    if (kind.type == type)
+      return &kind;
+  return nullptr;
+}
+
+static const OperandKind &kindOf(Type type, const std::source_location &where) {
+  if (const OperandKind *kind = findKind(type))
+    return *kind;
+  userErrorAt(where,
+              "wgmma has no operands of type {}; it takes f16, bf16, "
+              "tf32, e4m3, e5m2, i8 and u8",
+              name(type));
+}
+
+int WgmmaOperand::leadingBytes() const {
+  bool isSwizzled = layout().swizzle != Swizzle::none;
+  if (!isSwizzled)
+    return isKMajor ? layout().panel_bytes() : 8 * layout().row_bytes();
+  return isKMajor ? 16 : layout().panel_bytes(); // K-major: not read
+}
+
+int WgmmaOperand::strideBytes() const {
+  bool isSwizzled = layout().swizzle != Swizzle::none;
+  return isSwizzled || isKMajor ? 8 * layout().row_bytes()
+                                : layout().panel_bytes();
+}
+
+int WgmmaOperand::offsetBytes(int mn, int k) const {
+  const TileLayout &tile = layout();
+  int row = isKMajor ? mn : k, column = isKMajor ? k : mn;
+  int panel = column / tile.panel_columns();
+  return panel * tile.panel_bytes() + row * tile.row_bytes() +
+         column % tile.panel_columns() * size_bytes(tile.type);
+}
+
+std::uint64_t WgmmaOperand::constantFields() const {
+  auto field = [](int bytes) { return std::uint64_t(bytes & 0x3ffff) >> 4; };
+  std::uint64_t mode = 0;
+  switch (layout().swizzle) {
+  case Swizzle::b128:
+    mode = 1;
+    break;
+  case Swizzle::b64:
+    mode = 2;
+    break;
+  case Swizzle::b32:
+    mode = 3;
+    break;
+  case Swizzle::none:
+    break;
+  }
+  return field(leadingBytes()) << 16 | field(strideBytes()) << 32 | mode << 62;
+}
+
+/// "{$0, $1, ...}": `count` operands of the assembly from `first` on.
+static std::string registerList(int first, int count) {
+  std::string text = "{";
+  for (int i = 0; i < count; ++i)
+    text += fmt::format("{}${}", i ? ", " : "", first + i);
+  return text + "}";
+}
+
+std::string WgmmaShape::text() const {
+  int registers = accumulatorRegisters();
+  int next = 2 * registers; // outputs, then the inputs tied to them
+  std::string operandA =
+      isAInRegisters ? registerList(next, 4) : fmt::format("${}", next);
+  next += isAInRegisters ? 4 : 1;
+  const OperandKind &kindA = *findKind(a), &kindB = *findKind(b);
+  // Integers have no signs to turn, and only 16 bits can be transposed.
+  std::string tail;
+  if (!kindA.isInteger())
+    tail += fmt::format(", {}, {}", options.negate_a ? -1 : 1,
+                        options.negate_b ? -1 : 1);
+  if (kindA.hasMnMajor && !isAInRegisters)
+    tail += isAKMajor ? ", 0" : ", 1";
+  if (kindA.hasMnMajor)
+    tail += isBKMajor ? ", 0" : ", 1";
+  const char *result = accumulator == Type::i32   ? "s32"
+                       : accumulator == Type::f16 ? "f16"
+                                                  : "f32";
+  return fmt::format("{{\n.reg .pred added;\nsetp.ne.b32 added, ${}, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {}, "
+                     "{}, ${}, added{};\n}}",
+                     next + 1, columns, k(), result, kindA.ptx, kindB.ptx,
+                     options.saturate ? ".satfinite" : "",
+                     registerList(0, registers), operandA, next, tail);
+}
+
+std::string WgmmaShape::constraints() const {
+  return isAInRegisters ? "r,r,r,r,l,r" : "l,l,r";
+}
+
+void checkWgmmaColumns(Type type, int columns,
+                       const std::source_location &where) {
+  if (columns < 8 || columns > 256 || columns % 8 != 0)
+    userErrorAt(where,
+                "an instruction of {} columns; wgmma takes multiples of "
+                "8 from 8 to 256",
+                columns);
+  // PTX, "Asynchronous Warpgroup Level Matrix Shape".
+  if (!is_float(type) && columns % 16 != 0 && columns != 8 && columns != 24)
+    userErrorAt(where,
+                "an instruction of {} columns; wgmma of {} takes 8, 24 and "
+                "multiples of 16 up to 256",
+                columns, name(type));
+}
+
+void checkWgmma(const WgmmaShape &shape, const std::source_location &where) {
+  const OperandKind &kindA = kindOf(shape.a, where);
+  const OperandKind &kindB = kindOf(shape.b, where);
+  bool isMixable = kindA.isEightBitFloat() ? kindB.isEightBitFloat()
+                   : kindA.isInteger()     ? kindB.isInteger()
+                                           : kindA.type == kindB.type;
+  if (!isMixable)
+    userErrorAt(where, "wgmma cannot multiply {} by {}", name(shape.a),
+                name(shape.b));
+  bool hasAccumulator = kindA.isInteger() ? shape.accumulator == Type::i32
+                        : shape.accumulator == Type::f16
+                            ? kindA.hasF16Accumulator
+                            : shape.accumulator == Type::f32;
+  if (!hasAccumulator)
+    userErrorAt(where, "wgmma of {} accumulates in {}, not in {}",
+                name(shape.a),
+                kindA.isInteger()         ? "i32"
+                : kindA.hasF16Accumulator ? "f32 or f16"
+                                          : "f32",
+                name(shape.accumulator));
+  checkWgmmaColumns(shape.a, shape.columns, where);
+  for (const char *which : {"a", "b"}) {
+    bool isA = *which == 'a';
+    if ((isA ? shape.isAKMajor : shape.isBKMajor) || kindA.hasMnMajor)
+      continue;
+    userErrorAt(where,
+                "operand {} of type {} is not K-major; on sm_90 only "
+                "f16 and bf16 can be: store it with K contiguous",
+                which, name(isA ? shape.a : shape.b));
+  }
+  if (kindA.isInteger() && (shape.options.negate_a || shape.options.negate_b))
+    userErrorAt(where, "wgmma of {} has no negation; only floats do",
+                name(shape.a));
+  if (!kindA.isInteger() && shape.options.saturate)
+    userErrorAt(where, "wgmma of {} does not saturate; only integers do",
+                name(shape.a));
+}
+
+mlir::Value wgmmaDescriptor(KernelBuilder::State &state,
+                            const WgmmaOperand &operand,
+                            const std::source_location &where) {
+  mlir::Location loc = state.at(where);
+  mlir::OpBuilder &b = state.builder;
+  // At a row that begins a pattern of 8 the swizzle moves nothing.
+  const SharedTile &tile = operand.tile;
+  Value first = tile.is_whole() ? tile.address(where)
+                                : tile(At(0, where), At(0, where)).address();
+  mlir::Value address = mlir::LLVM::PtrToIntOp::create(b, loc, b.getI64Type(),
+                                                       state.use(first, where));
+  mlir::Value low = mlir::arith::AndIOp::create(
+      b, loc, address, state.constant(Type::i64, 0x3ffff, where));
+  low = mlir::arith::ShRUIOp::create(b, loc, low,
+                                     state.constant(Type::i64, 4, where));
+  return mlir::arith::OrIOp::create(
+      b, loc, low,
+      state.constant(Type::i64,
+                     static_cast<std::int64_t>(operand.constantFields()),
+                     where));
+}
+
+/// "=f,=f,...,0,1,...": `count` registers that go in and come out.
+static std::string tiedConstraints(int count, char letter) {
+  std::string outputs, inputs;
+  for (int i = 0; i < count; ++i) {
+    outputs += fmt::format("={},", letter);
+    inputs += fmt::format("{},", i);
+  }
+  return outputs + inputs;
+}
+
+void tiedAsm(KernelBuilder::State &state, const std::string &text,
+             const std::string &moreConstraints,
+             llvm::MutableArrayRef<mlir::Value> registers,
+             llvm::ArrayRef<mlir::Value> moreOperands,
+             const std::source_location &where) {
+  int count = static_cast<int>(registers.size());
+  llvm::SmallVector<mlir::Value> operands(registers.begin(), registers.end());
+  operands.append(moreOperands.begin(), moreOperands.end());
+  mlir::Type type = registers.front().getType();
+  llvm::SmallVector<mlir::Type> types(count, type);
+  mlir::Type result =
+      count == 1
+          ? type
+          : mlir::LLVM::LLVMStructType::getLiteral(state.context.get(), types);
+  char letter = type.isF32() ? 'f' : 'r';
+  mlir::Value out =
+      state.inlineAsm(text, tiedConstraints(count, letter) + moreConstraints,
+                      operands, result, where);
+  if (count == 1) {
+    registers[0] = out;
+    return;
+  }
+  for (int i = 0; i < count; ++i)
+    registers[i] = mlir::LLVM::ExtractValueOp::create(
+        state.builder, state.at(where), out, llvm::ArrayRef<std::int64_t>{i});
+}
+
+} // namespace kiln
