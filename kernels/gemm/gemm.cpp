@@ -1,174 +1,329 @@
-// gemm: problem and schedule: their words, their checks, the kernel they give.
-#include "operands.h"
+// gemm: which problems and schedules go together, and what a schedule that
+// leaves things open becomes.
+#include "kernel.h"
+#include "output.h"
 
 #include <kiln/error.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 namespace kiln {
 
-static constexpr std::pair<GemmLayout, std::string_view> kLayouts[] = {
-    {GemmLayout::tn, "tn"},
-    {GemmLayout::nn, "nn"},
-    {GemmLayout::nt, "nt"},
-    {GemmLayout::tt, "tt"}};
+using gemm::RowMajorProblem;
 
-static constexpr std::pair<GemmKind, std::string_view> kKinds[] = {
-    {GemmKind::multistage, "multistage"},
-    {GemmKind::warp_specialized, "warp-specialized"}};
-
-template <typename Table, typename Key>
-static std::string_view name_in(const Table &table, Key key) {
-  for (const auto &[value, text] : table)
-    if (value == key)
-      return text;
-  return "?";
+template <typename... Args>
+[[noreturn]] static void refuse(fmt::format_string<Args...> format,
+                                Args &&...args) {
+  throw UserError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-template <typename Table>
-static auto parse_in(const Table &table, std::string_view text,
-                     const char *what) {
-  std::string known;
-  for (const auto &[value, word] : table) {
-    if (word == text)
-      return value;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", word);
-  }
-  throw UserError(
-      fmt::format("'{}' is no {}; use one of {}", text, what, known));
+template <std::size_t N>
+static bool is_one_of(Type type, const std::array<Type, N> &types) {
+  return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-std::string_view name(GemmLayout layout) { return name_in(kLayouts, layout); }
-GemmLayout parse_gemm_layout(std::string_view text) {
-  return parse_in(kLayouts, text, "layout");
-}
-std::string_view name(GemmKind kind) { return name_in(kKinds, kind); }
-GemmKind parse_gemm_kind(std::string_view text) {
-  return parse_in(kKinds, text, "schedule");
-}
-
-std::string GemmProblem::to_string() const {
-  return fmt::format("{}x{}x{} {} += {} * {}, {}", m.to_string(), n.to_string(),
-                     k.to_string(), name(out), name(type), name(type),
-                     name(layout));
-}
-
-std::string GemmSchedule::to_string() const {
-  return fmt::format("{} {}x{}x{}, {} stage{}", name(kind), tile_m, tile_n,
-                     tile_k, stages, stages == 1 ? "" : "s");
-}
-
-std::string gemm_kernel_name(const GemmProblem &problem,
-                             const GemmSchedule &schedule) {
-  bool is_multistage = schedule.kind == GemmKind::multistage;
-  std::string text = fmt::format(
-      "{}_{}x{}x{}_{}x{}x{}_{}",
-      is_multistage ? "multistage" : "warpspecialized", problem.m.to_string(),
-      problem.n.to_string(), problem.k.to_string(), schedule.tile_m,
-      schedule.tile_n, schedule.tile_k, schedule.stages);
-  if (problem.layout != GemmLayout::tt)
-    text += fmt::format("_{}", name(problem.layout));
-  if (problem.type != Type::f16)
-    text += fmt::format("_{}", name(problem.type));
-  if (problem.out != Type::f32)
-    text += fmt::format("_out_{}", name(problem.out));
-  GemmSchedule usual;
-  if (!is_multistage &&
-      (schedule.producer_registers != usual.producer_registers ||
-       schedule.consumer_registers != usual.consumer_registers))
-    text += fmt::format("_regs_{}_{}", schedule.producer_registers,
-                        schedule.consumer_registers);
-  return text;
-}
-
-/// Throw where the problem is none that these kernels solve.
-static void check_problem(const GemmProblem &problem) {
-  for (const auto &[letter, dim] :
-       {std::pair{"M", problem.m}, {"N", problem.n}, {"K", problem.k}}) {
+/// Throw where a dimension is none.
+static void check_dims(const GemmProblem &problem) {
+  for (const auto &[letter, dim] : {std::pair{"M", problem.m},
+                                    {"N", problem.n},
+                                    {"K", problem.k},
+                                    {"batch", problem.batch}}) {
     if (dim.is_constant() && dim.constant() < 1)
-      throw UserError(fmt::format("{} is {}; it must be at least 1", letter,
-                                  dim.constant()));
+      refuse("{} is {}; it must be at least 1", letter, dim.constant());
+    if (dim.is_constant() && dim.constant() > INT32_MAX)
+      refuse("{} is {}; it must be at most {}", letter, dim.constant(),
+             INT32_MAX);
     if (!dim.is_constant() && dim.op() != Dim::Op::argument)
-      throw UserError(
-          fmt::format("{} is {}; a runtime dimension is one argument", letter,
-                      dim.to_string()));
+      refuse("{} is {}; a runtime dimension is one argument", letter,
+             dim.to_string());
   }
-  if (problem.type != Type::f16 && problem.type != Type::bf16)
-    throw UserError(
-        fmt::format("gemm multiplies f16 or bf16, not {}", name(problem.type)));
-  if (problem.out != Type::f32 && problem.out != Type::f16 &&
-      problem.out != Type::bf16)
-    throw UserError(
-        fmt::format("gemm writes f32, f16 or bf16, not {}", name(problem.out)));
-  // TMA reads rows that begin on 16 bytes: 8 elements of 16 bits.
-  auto check_row = [&](const char *matrix, const char *letter, const Dim &dim) {
-    if (dim.is_constant() && dim.constant() % 8 != 0)
-      throw UserError(fmt::format(
-          "{} has rows of {} {} elements, {} bytes, in layout {}; TMA needs a "
-          "multiple of 16 bytes: make {} a multiple of 8",
-          matrix, letter, dim.constant(), dim.constant() * 2,
-          name(problem.layout), letter));
+}
+
+/// Throw where the types are none that wgmma multiplies, or D cannot hold.
+static void check_types(const GemmProblem &problem) {
+  static constexpr std::array kIn{Type::f16,  Type::bf16, Type::tf32,
+                                  Type::e4m3, Type::e5m2, Type::i8,
+                                  Type::u8};
+  static constexpr std::array kOut{Type::f32, Type::f16, Type::bf16, Type::e4m3,
+                                   Type::i32};
+  if (!is_one_of(problem.type, kIn))
+    refuse("gemm multiplies f16, bf16, tf32, e4m3, e5m2, i8 or u8, not {}",
+           name(problem.type));
+  if (!is_one_of(problem.out, kOut))
+    refuse("gemm writes f32, f16, bf16, e4m3 or i32, not {}",
+           name(problem.out));
+  bool is_integer = !is_float(problem.type);
+  if (problem.out == Type::i32 && !is_integer)
+    refuse("gemm of {} does not write i32; use f32, f16, bf16 or e4m3",
+           name(problem.type));
+  Type accumulator = problem.accumulator();
+  bool has_f16 = problem.type == Type::f16 || problem.type == Type::e4m3 ||
+                 problem.type == Type::e5m2;
+  bool fits = is_integer ? accumulator == Type::i32
+                         : accumulator == Type::f32 ||
+                               (accumulator == Type::f16 && has_f16);
+  if (!fits)
+    refuse("products of {} are added up in {}, not in {}", name(problem.type),
+           is_integer ? "i32"
+           : has_f16  ? "f32 or f16"
+                      : "f32",
+           name(accumulator));
+  bool has_any_major = problem.type == Type::f16 || problem.type == Type::bf16;
+  bool is_tn = RowMajorProblem(problem).problem.layout == GemmLayout::tn;
+  if (!has_any_major && !is_tn)
+    refuse("{} has no layout {}; wgmma takes it with K contiguous alone: tn",
+           name(problem.type), name(problem.layout));
+}
+
+/// Throw where rows overlap, or an address would need more than 63 bits.
+static void check_strides(const GemmProblem &problem) {
+  auto check = [&](const char *matrix, const Dim &rows, const Dim &columns,
+                   const Dim &stride, Type type) {
+    if (stride.is_constant() && columns.is_constant() &&
+        stride.constant() < columns.constant())
+      refuse("the rows of {} are {} elements long and {} apart; they would "
+             "overlap",
+             matrix, columns.constant(), stride.constant());
+    if (!stride.is_constant() || !rows.is_constant())
+      return;
+    double bytes =
+        double(rows.constant()) * double(stride.constant()) * size_bytes(type);
+    if (problem.batch.is_constant())
+      bytes *= double(problem.batch.constant());
+    if (bytes > double(std::int64_t{1} << 46))
+      refuse("{} would have {:.3g} bytes; at most 2^46 can be addressed",
+             matrix, bytes);
   };
   bool a_by_k = problem.a_is_k_major(), b_by_k = problem.b_is_k_major();
-  check_row("A", a_by_k ? "K" : "M", a_by_k ? problem.k : problem.m);
-  check_row("B", b_by_k ? "K" : "N", b_by_k ? problem.k : problem.n);
+  bool by_n = !problem.is_d_column_major;
+  check("A", a_by_k ? problem.m : problem.k, a_by_k ? problem.k : problem.m,
+        problem.stride_a(), problem.type);
+  check("B", b_by_k ? problem.n : problem.k, b_by_k ? problem.k : problem.n,
+        problem.stride_b(), problem.type);
+  const Dim &rows = by_n ? problem.m : problem.n;
+  const Dim &columns = by_n ? problem.n : problem.m;
+  check("D", rows, columns, problem.stride_d(), problem.out);
+  if (problem.has_beta)
+    check("C", rows, columns, problem.stride_c(), problem.out);
+}
+
+static void check_problem(const GemmProblem &problem) {
+  check_dims(problem);
+  check_types(problem);
+  check_strides(problem);
+}
+
+/// What a schedule leaves open and can be said without the others.
+static GemmSchedule filled(const RowMajorProblem &row_major,
+                           const GemmSchedule &schedule) {
+  const GemmProblem &problem = row_major.problem;
+  GemmSchedule full = schedule;
+  if (full.consumers == 0)
+    full.consumers = full.is_persistent() ? 2 : 1;
+  if (full.instruction_n == 0)
+    full.instruction_n = full.consumer_columns();
+  if (full.epilogue_m == 0)
+    full.epilogue_m = 64;
+  // 128 bytes of a row, or what is left of them.
+  if (full.epilogue_n == 0) {
+    full.epilogue_n =
+        std::min(128 / size_bytes(problem.out), full.consumer_columns());
+    while (full.epilogue_n > 8 &&
+           full.consumer_columns() % full.epilogue_n != 0)
+      full.epilogue_n -= 8;
+  }
+  // Nothing is multicast that threads copy; and one warpgroup that does
+  // everything has no thread to tell other CTAs of a released slot.
+  if (full.kind == GemmKind::multistage || !row_major.uses_tma())
+    full.is_multicast = false;
+  if (full.cluster_m * full.cluster_n == 1)
+    full.is_multicast = GemmSchedule{}.is_multicast;
+  // Rows shorter than the swizzle have a narrower one.
+  auto row_bytes = [&] {
+    int shortest = full.tile_k;
+    if (!problem.a_is_k_major())
+      shortest = std::min(shortest, full.tile_m);
+    if (!problem.b_is_k_major())
+      shortest = std::min(shortest, full.tile_n);
+    return shortest * size_bytes(problem.type);
+  };
+  while (full.swizzle > Swizzle::b32 &&
+         row_bytes() < static_cast<int>(full.swizzle))
+    full.swizzle = static_cast<Swizzle>(static_cast<int>(full.swizzle) / 2);
+  return full;
 }
 
 /// Throw where the tile is none the instruction can cover.
-static void check_tile(const GemmProblem &problem,
+static void check_tile(const RowMajorProblem &row_major,
                        const GemmSchedule &schedule) {
-  auto refuse = [&](const std::string &why) {
-    throw UserError(fmt::format("tile {}x{}x{}: {}", schedule.tile_m,
-                                schedule.tile_n, schedule.tile_k, why));
+  const GemmProblem &problem = row_major.problem;
+  auto refuse_tile = [&](const std::string &why) {
+    refuse("tile {}x{}x{}: {}", schedule.tile_m, schedule.tile_n,
+           schedule.tile_k, why);
   };
-  if (schedule.tile_m < 64 || schedule.tile_m > 256 || schedule.tile_m % 64)
-    refuse("M must be 64, 128, 192 or 256");
-  // A side stored contiguously fills whole 128-byte rows.
-  int step_n = problem.b_is_k_major() ? 8 : 64;
-  if (schedule.tile_n < step_n || schedule.tile_n > 256 ||
-      schedule.tile_n % step_n)
-    refuse(fmt::format("N must be a multiple of {} from {} to 256 in layout {}",
-                       step_n, step_n, name(problem.layout)));
-  if (schedule.tile_k < 64 || schedule.tile_k > 256 || schedule.tile_k % 64)
-    refuse("K must be 64, 128, 192 or 256");
-  int registers = schedule.tile_m * schedule.tile_n / 128;
+  int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
+  if (rows < 64 || schedule.tile_m > 256 || rows % 64 || schedule.tile_m % 64)
+    refuse_tile(fmt::format("M must be a multiple of {} up to 256",
+                            schedule.tile_m / std::max(rows, 1) * 64));
+  bool is_integer = !is_float(problem.type);
+  if (columns < 8 || schedule.tile_n > 256 || columns % 8 ||
+      schedule.tile_n % 8)
+    refuse_tile(fmt::format("N must be a multiple of {} up to 256",
+                            schedule.tile_n / std::max(columns, 1) * 8));
+  if (schedule.instruction_n < 8 || schedule.instruction_n > 256 ||
+      schedule.instruction_n % 8 || columns % schedule.instruction_n)
+    refuse_tile(fmt::format("{} columns of a consumer are not covered by "
+                            "instructions of {}; use a divisor that is a "
+                            "multiple of 8",
+                            columns, schedule.instruction_n));
+  if (is_integer && schedule.instruction_n % 16 &&
+      schedule.instruction_n != 8 && schedule.instruction_n != 24)
+    refuse_tile(fmt::format("instructions of {} columns; of {} there are 8, 24 "
+                            "and multiples of 16",
+                            schedule.instruction_n, name(problem.type)));
+  int step_k = 32 / size_bytes(problem.type);
+  if (schedule.tile_k < step_k || schedule.tile_k > 256 ||
+      schedule.tile_k % step_k)
+    refuse_tile(fmt::format("K must be a multiple of {} up to 256", step_k));
+  // A side stored contiguously fills whole rows of the swizzle.
+  int width = static_cast<int>(schedule.swizzle) / size_bytes(problem.type);
+  auto check_width = [&](char letter, int extent) {
+    if (width && extent % width)
+      refuse_tile(fmt::format(
+          "{} must be a multiple of {} with swizzle {} in layout {}", letter,
+          width, static_cast<int>(schedule.swizzle), name(problem.layout)));
+  };
+  check_width(problem.a_is_k_major() ? 'K' : 'M',
+              problem.a_is_k_major() ? schedule.tile_k : rows);
+  check_width(problem.b_is_k_major() ? 'K' : 'N',
+              problem.b_is_k_major() ? schedule.tile_k : columns);
+  int registers = rows * columns / 128 * size_bytes(problem.accumulator()) / 4;
   if (registers > 192)
-    refuse(fmt::format("its accumulator takes {} registers of each thread; the "
-                       "warpgroup that multiplies can hold 192",
-                       registers));
+    refuse_tile(fmt::format("its accumulator takes {} registers of each "
+                            "thread; a warpgroup that multiplies can hold 192",
+                            registers));
+}
+
+/// Throw where roles, cluster or order are none.
+static void check_roles(const RowMajorProblem &row_major,
+                        const GemmSchedule &schedule) {
+  int most = schedule.kind == GemmKind::multistage ? 1 : 2;
+  if (schedule.consumers < 1 || schedule.consumers > most)
+    refuse("{} consumers; a {} schedule has 1{}", schedule.consumers,
+           name(schedule.kind), most == 2 ? " or 2" : "");
+  if (schedule.kind == GemmKind::pingpong && schedule.consumers != 2)
+    refuse("{} consumer; in a pingpong schedule 2 take turns",
+           schedule.consumers);
+  int ctas = schedule.cluster_m * schedule.cluster_n;
+  if (schedule.cluster_m < 1 || schedule.cluster_n < 1 || ctas > 8)
+    refuse("a cluster of {}x{} tiles; 1 to 8 CTAs form one", schedule.cluster_m,
+           schedule.cluster_n);
+  if (schedule.is_multicast && row_major.uses_tma()) {
+    auto check_parts = [&](const char *matrix, const TileLayout &tile,
+                           int parts) {
+      if (parts > 1 && tile.rows % (8 * parts))
+        refuse("the tile of {} has {} rows in shared memory; {} CTAs cannot "
+               "load parts of 8 rows of it each: use a smaller cluster or "
+               "multicast off",
+               matrix, tile.rows, parts);
+    };
+    check_parts("A", gemm::tile_of_a(row_major.problem, schedule),
+                schedule.cluster_n);
+    check_parts("B", gemm::tile_of_b(row_major.problem, schedule),
+                schedule.cluster_m);
+  }
+  if (schedule.raster_group < 1)
+    refuse("raster groups of {}; at least 1 is needed", schedule.raster_group);
+  if (schedule.occupancy < 1 || schedule.occupancy > 8)
+    refuse("{} CTAs per multiprocessor; 1 to 8 are possible",
+           schedule.occupancy);
+  if (schedule.ctas < 0 || schedule.ctas % ctas)
+    refuse("{} CTAs are no whole number of clusters of {}", schedule.ctas,
+           ctas);
+  if (schedule.ctas && !schedule.is_persistent())
+    refuse("{} CTAs, and a {} schedule has one for each tile; use cooperative "
+           "or pingpong",
+           schedule.ctas, name(schedule.kind));
+}
+
+/// Throw where the way out is none.
+static void check_epilogue(const RowMajorProblem &row_major,
+                           const GemmSchedule &schedule) {
+  int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
+  if (schedule.epilogue_m < 64 || rows % schedule.epilogue_m ||
+      schedule.epilogue_m % 64)
+    refuse("an epilogue tile of {} rows; use a multiple of 64 that divides {}",
+           schedule.epilogue_m, rows);
+  if (schedule.epilogue_n < 8 || columns % schedule.epilogue_n ||
+      schedule.epilogue_n % 8 ||
+      schedule.epilogue_n * size_bytes(row_major.problem.out) % 16)
+    refuse("an epilogue tile of {} columns of {}; use a multiple of 8 and of "
+           "16 bytes that divides {}",
+           schedule.epilogue_n, name(row_major.problem.out), columns);
+}
+
+/// The registers of each role: what the threads have together, the producer's
+/// part first.
+static void plan_registers(const RowMajorProblem &row_major,
+                           GemmSchedule &schedule) {
+  if (schedule.kind == GemmKind::multistage)
+    return;
+  const auto &device = DeviceDescription::for_target("sm_90a");
+  int groups = schedule.consumers + 1;
+  int at_entry =
+      device.registers_per_sm / schedule.occupancy / (groups * 128) / 8 * 8;
+  at_entry = std::min(at_entry, 248);
+  if (schedule.producer_registers == 0)
+    schedule.producer_registers = row_major.uses_tma() ? 40 : 104;
+  if (schedule.consumer_registers == 0)
+    schedule.consumer_registers =
+        std::min(232, (groups * at_entry - schedule.producer_registers) /
+                          schedule.consumers / 8 * 8);
 }
 
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule) {
-  return max_stages(
-      {gemm::tile_of_a(problem, schedule), gemm::tile_of_b(problem, schedule)});
+  RowMajorProblem row_major(problem);
+  GemmSchedule full = filled(row_major, schedule);
+  const auto &device = DeviceDescription::for_target("sm_90a");
+  int others = device.max_smem_per_cta_bytes -
+               (device.smem_per_sm_bytes / std::max(1, full.occupancy) -
+                device.reserved_smem_per_cta_bytes);
+  int others_bytes = 256; // barriers of turns and relays
+  return max_stages({gemm::tile_of_a(row_major.problem, full),
+                     gemm::tile_of_b(row_major.problem, full)},
+                    gemm::output_bytes(row_major, full) + others_bytes +
+                        std::max(0, others));
 }
 
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {
   check_problem(problem);
-  check_tile(problem, schedule);
+  RowMajorProblem row_major(problem);
+  GemmSchedule result = filled(row_major, schedule);
+  check_roles(row_major, result);
+  check_tile(row_major, result);
+  check_epilogue(row_major, result);
+  plan_registers(row_major, result);
   if (schedule.stages < 1)
-    throw UserError(
-        fmt::format("{} stages; at least 1 is needed", schedule.stages));
-  GemmSchedule result = schedule;
+    refuse("{} stages; at least 1 is needed", schedule.stages);
   if (problem.k.is_constant()) {
     auto tiles = ceil_div(problem.k, schedule.tile_k).constant();
     result.stages =
         static_cast<int>(std::min<std::int64_t>(result.stages, tiles));
   }
-  int most = max_gemm_stages(problem, schedule);
+  int most = max_gemm_stages(problem, result);
   if (result.stages > most)
-    throw UserError(fmt::format(
-        "{} stages of {}x{}x{} do not fit into shared memory; {} do",
-        schedule.stages, schedule.tile_m, schedule.tile_n, schedule.tile_k,
-        most));
+    refuse("{} stages of {}x{}x{} do not fit into shared memory; {} do",
+           schedule.stages, schedule.tile_m, schedule.tile_n, schedule.tile_k,
+           most);
   return result;
 }
 
-Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule) {
-  GemmSchedule fitted = fit(problem, schedule);
-  if (fitted.kind == GemmKind::multistage)
-    return gemm::build_multistage(problem, fitted);
-  return gemm::build_warp_specialized(problem, fitted);
+Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
+                  const GemmDebug &debug) {
+  return gemm::build_kernel(problem, fit(problem, schedule), debug);
 }
 
 } // namespace kiln

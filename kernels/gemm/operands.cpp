@@ -1,99 +1,251 @@
-// operands: declare the tensors of a GEMM for each layout.
+// operands: declare A and B for each layout, and copy their tiles.
 #include "operands.h"
 
+#include <kiln/control.h>
+#include <kiln/copy.h>
 #include <kiln/threads.h>
 
 namespace kiln::gemm {
 
+bool StoredMatrix::suits_tma(Type type, const Dim &batch) const {
+  Dim product = rows * stride;
+  auto fits = [&](const Dim &elements) {
+    return elements.is_constant() &&
+           elements.constant() * size_bytes(type) % 16 == 0;
+  };
+  return fits(stride) && (batch == Dim(1) || fits(product));
+}
+
+RowMajorProblem::RowMajorProblem(const GemmProblem &given)
+    : problem(given), is_swapped(given.is_d_column_major) {
+  if (!is_swapped)
+    return;
+  std::swap(problem.m, problem.n);
+  std::swap(problem.lda, problem.ldb);
+  bool a_by_k = given.b_is_k_major(), b_by_k = given.a_is_k_major();
+  problem.layout = a_by_k ? (b_by_k ? GemmLayout::tn : GemmLayout::tt)
+                          : (b_by_k ? GemmLayout::nn : GemmLayout::nt);
+  if (given.bias != GemmBias::none)
+    problem.bias =
+        given.bias == GemmBias::row ? GemmBias::column : GemmBias::row;
+  problem.is_d_column_major = false;
+}
+
+StoredMatrix RowMajorProblem::a() const {
+  bool by_k = problem.a_is_k_major();
+  return {by_k ? problem.m : problem.k, by_k ? problem.k : problem.m,
+          problem.stride_a()};
+}
+
+StoredMatrix RowMajorProblem::b() const {
+  bool by_k = problem.b_is_k_major();
+  return {by_k ? problem.n : problem.k, by_k ? problem.k : problem.n,
+          problem.stride_b()};
+}
+
+bool RowMajorProblem::uses_tma() const {
+  return a().suits_tma(problem.type, problem.batch) &&
+         b().suits_tma(problem.type, problem.batch);
+}
+
+bool RowMajorProblem::stores_by_tma() const {
+  StoredMatrix d{problem.m, problem.n, problem.stride_d()};
+  return d.suits_tma(problem.out, problem.batch);
+}
+
+/// A tile of `mn` by `k` as it is stored. Without a swizzle it lies in core
+/// matrices, 16 bytes wide.
+static TileLayout stored_tile(const GemmProblem &problem,
+                              const GemmSchedule &schedule, bool is_k_major,
+                              int mn) {
+  TileLayout tile{problem.type, mn, schedule.tile_k, schedule.swizzle};
+  if (!is_k_major)
+    std::swap(tile.rows, tile.columns);
+  if (schedule.swizzle == Swizzle::none)
+    tile.panel = 16 / size_bytes(problem.type);
+  return tile;
+}
+
 TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule) {
-  int rows = schedule.tile_m, columns = schedule.tile_k;
-  if (!problem.a_is_k_major())
-    std::swap(rows, columns);
-  return {problem.type, rows, columns, Swizzle::b128};
+  return stored_tile(problem, schedule, problem.a_is_k_major(),
+                     schedule.tile_m);
 }
 
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule) {
-  int rows = schedule.tile_k, columns = schedule.tile_n;
-  if (problem.b_is_k_major())
-    std::swap(rows, columns);
-  return {problem.type, rows, columns, Swizzle::b128};
+  return stored_tile(problem, schedule, problem.b_is_k_major(),
+                     schedule.tile_n);
 }
 
-struct Operands::Parts {
-  TmaTensor a, b;
-  Tensor d;
-  const GemmProblem &problem;
-  const GemmSchedule &schedule;
-};
-
-/// Declare a runtime dimension as an argument; a constant needs none.
-static Dim declare_dim(KernelBuilder &kb, const Dim &dim) {
-  return dim.is_constant() ? dim : kb.dim(dim.argument_name());
+/// The shape of a matrix in the kernel, with a batch in front where there is
+/// one.
+static std::vector<Dim> with_batch(const Dim &batch, std::vector<Dim> dims,
+                                   const Dim &first) {
+  if (batch != Dim(1))
+    dims.insert(dims.begin(), first);
+  return dims;
 }
 
-/// A matrix read by TMA: rows and columns as stored.
+/// Declare a matrix that TMA copies in `parts` of its tile.
 static TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
-                             const TileLayout &tile, const Dim &rows,
-                             const Dim &columns) {
+                             const TileLayout &tile, const StoredMatrix &matrix,
+                             const Dim &batch, int parts) {
+  TmaOptions options{.tile = {tile.rows / parts, tile.columns},
+                     .swizzle = tile.swizzle,
+                     .panel = tile.panel};
+  if (batch != Dim(1))
+    options.tile.insert(options.tile.begin(), 1);
   return kb.tensor_map(
-      name, tile.type, {rows, columns},
-      {.tile = {tile.rows, tile.columns}, .swizzle = tile.swizzle});
+      name, tile.type, with_batch(batch, {matrix.rows, matrix.columns}, batch),
+      options,
+      with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
 }
 
-Operands::Parts Operands::declare(KernelBuilder &kb, const GemmProblem &problem,
-                                  const GemmSchedule &schedule) {
-  const auto &[m, n, k, type, out, layout] = problem;
-  bool a_rows = problem.a_is_k_major(), b_rows = !problem.b_is_k_major();
-  TmaTensor a = declare_map(kb, "a", tile_of_a(problem, schedule),
-                            a_rows ? m : k, a_rows ? k : m);
-  TmaTensor b = declare_map(kb, "b", tile_of_b(problem, schedule),
-                            b_rows ? k : n, b_rows ? n : k);
-  Tensor d = kb.tensor("d", out, {m, n});
-  for (const Dim &dim : {m, n, k})
-    declare_dim(kb, dim);
-  return {a, b, d, problem, schedule};
+/// Declare a matrix that threads copy.
+static Tensor declare_tensor(KernelBuilder &kb, const std::string &name,
+                             Type type, const StoredMatrix &matrix,
+                             const Dim &batch) {
+  return kb.tensor(
+      name, type, with_batch(batch, {matrix.rows, matrix.columns}, batch),
+      with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
 }
 
-Operands::Operands(KernelBuilder &kb, const GemmProblem &problem,
+Operands::Operands(KernelBuilder &kb, const RowMajorProblem &row_major,
                    const GemmSchedule &schedule)
-    : Operands(declare(kb, problem, schedule)) {
-  Dim tiles_m = ceil_div(problem.m, schedule.tile_m);
-  Dim tiles_n = ceil_div(problem.n, schedule.tile_n);
-  kb.grid(tiles_m, tiles_n);
-}
-
-Operands::Operands(const Parts &parts)
-    : a(parts.a), b(parts.b), d(parts.d),
-      k_tiles(ceil_div(parts.problem.k, parts.schedule.tile_k)),
-      row(block_id(Axis::x) * parts.schedule.tile_m),
-      column(block_id(Axis::y) * parts.schedule.tile_n),
-      tile_k_(parts.schedule.tile_k),
-      a_is_k_major_(parts.problem.a_is_k_major()),
-      b_is_k_major_(parts.problem.b_is_k_major()) {
-  auto divides = [](int tile, const Dim &dim) {
-    return dim.is_constant() && dim.constant() % tile == 0;
+    : problem_(row_major), schedule_(schedule),
+      k_tiles_(ceil_div(problem().k, schedule.tile_k)) {
+  TileLayout tile_a = tile_of_a(problem(), schedule);
+  TileLayout tile_b = tile_of_b(problem(), schedule);
+  // CTAs in a row of the cluster share A, those in a column B.
+  if (schedule.is_multicast) {
+    a_parts_.parts = schedule.cluster_n;
+    b_parts_.parts = schedule.cluster_m;
+  }
+  const Dim &batch = problem().batch;
+  const char *name_a = problem_.is_swapped ? "b" : "a";
+  const char *name_b = problem_.is_swapped ? "a" : "b";
+  // The caller's A comes first.
+  auto both = [&](auto &&declare_a, auto &&declare_b, auto &result) {
+    if (problem_.is_swapped) {
+      auto b = declare_b();
+      auto a = declare_a();
+      result.emplace(a, b);
+    } else {
+      auto a = declare_a();
+      auto b = declare_b();
+      result.emplace(a, b);
+    }
   };
-  store.is_inside = divides(parts.schedule.tile_m, parts.problem.m) &&
-                    divides(parts.schedule.tile_n, parts.problem.n);
-  store.column_multiple = parts.schedule.tile_n;
+  if (problem_.uses_tma()) {
+    both(
+        [&] {
+          return declare_map(kb, name_a, tile_a, problem_.a(), batch,
+                             a_parts_.parts);
+        },
+        [&] {
+          return declare_map(kb, name_b, tile_b, problem_.b(), batch,
+                             b_parts_.parts);
+        },
+        maps_);
+    return;
+  }
+  both(
+      [&] {
+        return declare_tensor(kb, name_a, problem().type, problem_.a(), batch);
+      },
+      [&] {
+        return declare_tensor(kb, name_b, problem().type, problem_.b(), batch);
+      },
+      tensors_);
 }
 
-void Operands::load(const Slot &slot, At k_tile) const {
-  Value k = value_of(k_tile) * tile_k_;
-  if (a_is_k_major_)
-    slot.load(a, {row, k});
-  else
-    slot.load(a, {k, row});
-  if (b_is_k_major_)
-    slot.load(b, {column, k});
-  else
-    slot.load(b, {k, column});
+/// The ranks of the other CTAs that load what this CTA needs: those in its row
+/// and in its column of the cluster.
+static std::vector<Value> peers(const TileScheduler &scheduler,
+                                const GemmSchedule &schedule) {
+  std::vector<Value> ranks;
+  Value i = scheduler.cluster_row(), j = scheduler.cluster_column();
+  for (int step = 1; step < schedule.cluster_n; ++step)
+    ranks.push_back(i + (j + step) % schedule.cluster_n * schedule.cluster_m);
+  for (int step = 1; step < schedule.cluster_m; ++step)
+    ranks.push_back((i + step) % schedule.cluster_m + j * schedule.cluster_m);
+  return ranks;
 }
 
-void Operands::multiply(Accumulator &accumulator, const Slot &slot) const {
-  SharedTile tile_a = a_is_k_major_ ? slot[a] : slot[a].transpose();
-  SharedTile tile_b = b_is_k_major_ ? slot[b].transpose() : slot[b];
-  accumulator.mma(tile_a, tile_b);
+void Operands::make_pipeline(KernelBuilder &kb,
+                             const TileScheduler &scheduler) {
+  PipelineOptions options{.consumers = schedule_.kind == GemmKind::pingpong
+                                           ? 1
+                                           : schedule_.consumers};
+  if (!maps_) {
+    options.is_by_threads = true;
+    pipeline_.reset(new Pipeline(
+        kb, schedule_.stages,
+        {tile_of_a(problem(), schedule_), tile_of_b(problem(), schedule_)},
+        options));
+    return;
+  }
+  int rows = schedule_.cluster_m, columns = schedule_.cluster_n;
+  if (schedule_.is_multicast && rows * columns > 1) {
+    options.parts = {a_parts_.parts, b_parts_.parts};
+    options.peers = peers(scheduler, schedule_);
+    Value i = scheduler.cluster_row(), j = scheduler.cluster_column();
+    int row_mask = 0;
+    for (int column = 0; column < columns; ++column)
+      row_mask |= 1 << (column * rows);
+    a_parts_.part = j;
+    a_parts_.mask = constant(i32, row_mask) << i;
+    b_parts_.part = i;
+    b_parts_.mask = constant(i32, (1 << rows) - 1) << (j * rows);
+  }
+  pipeline_.reset(
+      new Pipeline(kb, schedule_.stages, {maps_->a, maps_->b}, options));
+}
+
+/// The coordinates (mn, k) of a tile as its matrix is stored.
+static std::vector<At> stored_origin(bool has_batch, bool is_k_major,
+                                     const OutputTile &tile, const Value &mn,
+                                     const Value &k) {
+  std::vector<At> origin;
+  if (has_batch)
+    origin.push_back(tile.batch);
+  origin.push_back(is_k_major ? mn : k);
+  origin.push_back(is_k_major ? k : mn);
+  return origin;
+}
+
+void Operands::load(const OutputTile &tile, At k_tile) {
+  Value k = value_of(k_tile) * schedule_.tile_k;
+  bool has_batch = problem().batch != Dim(1);
+  auto at_a = stored_origin(has_batch, problem().a_is_k_major(), tile,
+                            tile.m * schedule_.tile_m, k);
+  auto at_b = stored_origin(has_batch, problem().b_is_k_major(), tile,
+                            tile.n * schedule_.tile_n, k);
+  if (maps_)
+    return pipeline_->produce([&](const Slot &slot) {
+      slot.load(maps_->a, at_a, a_parts_);
+      slot.load(maps_->b, at_b, b_parts_);
+    });
+  pipeline_->produce_by_threads([&](const Slot &slot) {
+    auto fill = [&](const SharedTile &to, const Tensor &from,
+                    const std::vector<At> &at) {
+      Tensor matrix = has_batch ? from.index(0, at[0]) : from;
+      const At &row = at[at.size() - 2], &column = at.back();
+      copy(CopyScope::warpgroup, to,
+           matrix.slice(0, row, to.rows()).slice(1, column, to.columns()));
+    };
+    fill(slot.tile(0), tensors_->a, at_a);
+    fill(slot.tile(1), tensors_->b, at_b);
+  });
+}
+
+SharedTile Operands::a(const Slot &slot) const {
+  SharedTile tile = slot.tile(0);
+  return problem().a_is_k_major() ? tile : tile.transpose();
+}
+
+SharedTile Operands::b(const Slot &slot) const {
+  SharedTile tile = slot.tile(1);
+  return problem().b_is_k_major() ? tile.transpose() : tile;
 }
 
 } // namespace kiln::gemm

@@ -1,49 +1,83 @@
-// operands: the tensors of a GEMM as its schedules see them.
+// operands: A and B as the schedules see them.
 //
-// Whatever the layout, a schedule asks for the tile at (row, k) of A and at
-// (k, column) of B and multiplies them; which way they are stored is known
-// here alone.
+// Whatever the layout, a schedule asks for the tile of A at (row, k) and of B
+// at (k, column) and multiplies them. How they are stored, whether TMA or
+// threads copy them, and which part a CTA of a cluster loads is known here
+// alone.
 #pragma once
 
 #include <kiln/gemm.h>
 #include <kiln/pipeline.h>
+#include <kiln/tile_scheduler.h>
+
+#include <optional>
 
 namespace kiln::gemm {
 
-/// A and B by TMA, D by plain stores, and where this CTA's tile begins.
-struct Operands {
-  TmaTensor a, b;
-  Tensor d;
-  Dim k_tiles;
-  Value row, column;
-  StoreOptions store;
+/// A matrix in memory: `rows` of `columns` elements, `stride` apart.
+struct StoredMatrix {
+  Dim rows, columns, stride;
 
-  /// Declare them in the kernel, with its runtime dimensions and its grid.
-  Operands(KernelBuilder &kb, const GemmProblem &problem,
-           const GemmSchedule &schedule);
-
-  /// Load the `k_tile`-th tiles of A and B.
-  void load(const Slot &slot, At k_tile) const;
-  /// accumulator += A tile * B tile.
-  void multiply(Accumulator &accumulator, const Slot &slot) const;
-
-private:
-  struct Parts;
-  Operands(const Parts &parts);
-  static Parts declare(KernelBuilder &kb, const GemmProblem &problem,
-                       const GemmSchedule &schedule);
-  int tile_k_;
-  bool a_is_k_major_, b_is_k_major_;
+  /// Whether TMA can copy it: rows and products begin on 16 bytes, whatever
+  /// the arguments are.
+  bool suits_tma(Type type, const Dim &batch) const;
 };
 
-/// The layouts of the A and B tiles in shared memory.
+/// The problem with D row-major: of a column-major D its transpose is computed,
+/// B^T * A^T, which stores nothing differently. `is_swapped`: A and B have
+/// changed places.
+struct RowMajorProblem {
+  GemmProblem problem;
+  bool is_swapped;
+
+  explicit RowMajorProblem(const GemmProblem &problem);
+
+  StoredMatrix a() const, b() const;
+  bool uses_tma() const;
+  bool stores_by_tma() const;
+};
+
+/// The tiles of A and B in one slot of shared memory.
 TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule);
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule);
 
-// The schedules, one file each; `schedule` has been through fit().
-Module build_multistage(const GemmProblem &problem,
-                        const GemmSchedule &schedule);
-Module build_warp_specialized(const GemmProblem &problem,
-                              const GemmSchedule &schedule);
+class Operands {
+public:
+  /// Declare A and B in the kernel, in the caller's order.
+  Operands(KernelBuilder &kb, const RowMajorProblem &problem,
+           const GemmSchedule &schedule);
+
+  /// The ring their tiles go through; all threads reach it.
+  void make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler);
+  Pipeline &pipeline() { return *pipeline_; }
+
+  /// Load the `k_tile`-th tiles for an output tile into the next slot.
+  void load(const OutputTile &tile, At k_tile);
+  /// The [tile_m, tile_k] and [tile_k, tile_n] tiles of a slot.
+  SharedTile a(const Slot &slot) const;
+  SharedTile b(const Slot &slot) const;
+
+  const Dim &k_tiles() const { return k_tiles_; }
+  bool uses_tma() const { return maps_.has_value(); }
+
+private:
+  struct Maps {
+    TmaTensor a, b;
+  };
+  struct Tensors {
+    Tensor a, b;
+  };
+  struct Shared;
+
+  const GemmProblem &problem() const { return problem_.problem; }
+
+  RowMajorProblem problem_;
+  GemmSchedule schedule_;
+  Dim k_tiles_;
+  std::optional<Maps> maps_;
+  std::optional<Tensors> tensors_;
+  std::unique_ptr<Pipeline> pipeline_;
+  Multicast a_parts_, b_parts_;
+};
 
 } // namespace kiln::gemm

@@ -104,7 +104,7 @@ TEST_P(ClusterCases, RemoteArrivals) {
   map_shared(tile, rank ^ 1)(0, thread_id()) = rank * 100 + thread_id();
   for (int to : {0, 1})
     barrier.remote(to).arrive();
-  one_thread([&] { barrier.remote(rank ^ 1).arrive(3); });
+  predicated(thread_id() == 0, [&] { barrier.remote(rank ^ 1).arrive(3); });
   barrier.wait(0, Scope::cluster);
   out(rank, thread_id()) = tile(0, thread_id());
   cluster_sync();

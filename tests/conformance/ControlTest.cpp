@@ -1,6 +1,7 @@
 // Control: loops, branches, variables, and tensors of every rank.
 #include "Conformance.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace conformance;
@@ -188,4 +189,148 @@ TEST_P(Control, VectorStores) {
       expected.push_back(value);
   run(device, kernel, found);
   EXPECT_EQ(found, expected);
+}
+
+TEST_P(Control, ForRangeCountsDown) {
+  KernelBuilder kb("down", {.threads = 1});
+  Dim n = kb.dim("n");
+  Tensor order = kb.tensor("order", i32, {3, 16});
+  auto record =
+      [&](int row,
+          const std::function<void(const std::function<void(Value)> &)> &loop) {
+        Var at(i32, 0);
+        loop([&](Value i) {
+          order(row, at) = cast(i, i32);
+          at = at + 1;
+        });
+      };
+  record(0, [&](auto &body) { for_range(n, -1, -1, body); });
+  record(1, [&](auto &body) { for_range(n, 0, -3, body); });
+  Value high = cast(value_of(n), u32) + 0x80000000u;
+  record(2, [&](auto &body) {
+    for_range(high, high - 3, -2, [&](Value i) { body(i - 0x80000000u); });
+  });
+  Kernel kernel = compile_checked(kb.module());
+  OPEN_OR_SKIP(device);
+  for (int n : {0, 7, 9}) {
+    std::vector<int> found(48, -1), expected(48, -1);
+    for (int i = n, at = 0; i > -1; --i)
+      expected[at++] = i;
+    for (int i = n, at = 16; i > 0; i -= 3)
+      expected[at++] = i;
+    expected[32] = n;
+    expected[33] = n - 2;
+    run(device, kernel, n, found);
+    EXPECT_EQ(found, expected) << n;
+  }
+}
+
+TEST_P(Control, ForRangeStepsByAValue) {
+  KernelBuilder kb("strides", {.threads = 4});
+  Tensor y = kb.tensor("y", i32, {4});
+  Var sum(i32, 0);
+  for_range(0, 20, thread_id() + 1, [&](Value i) { sum = sum + i; });
+  y(thread_id()) = sum;
+  Kernel kernel = compile_checked(kb.module());
+  OPEN_OR_SKIP(device);
+  std::vector<int> found(4, -1);
+  run(device, kernel, found);
+  EXPECT_EQ(found, (std::vector<int>{190, 90, 63, 40}));
+}
+
+TEST_P(Control, CarriedValues) {
+  KernelBuilder kb("fibonacci", {.threads = 32});
+  Tensor y = kb.tensor("y", i32, {32});
+  Tensor z = kb.tensor("z", f32, {32});
+  Value zero = constant(i32, 0), one = constant(i32, 1);
+  Values last = for_range(0, thread_id(), 1, {zero, one, constant(f32, 1)},
+                          [&](Value, Values carried) {
+                            return Values{carried[1], carried[0] + carried[1],
+                                          carried[2] * 0.5};
+                          });
+  y(thread_id()) = last[0];
+  z(thread_id()) = last[2];
+  Kernel kernel = compile_checked(kb.module());
+  OPEN_OR_SKIP(device);
+  std::vector<int> found(32, -1), expected = {0, 1};
+  std::vector<float> halves(32, -1);
+  while (expected.size() < 32)
+    expected.push_back(expected.end()[-1] + expected.end()[-2]);
+  run(device, kernel, found, halves);
+  EXPECT_EQ(found, expected);
+  for (int i = 0; i < 32; ++i)
+    EXPECT_EQ(halves[i], std::ldexp(1.f, -i));
+}
+
+TEST_P(Control, UnrolledLoops) {
+  for (int unroll : {0, 1, 4}) {
+    KernelBuilder kb("copies", {.threads = 32});
+    Dim n = kb.dim("n");
+    Tensor x = kb.tensor("x", i32, {n, 32});
+    for_range(0, n, [&](Value i) { reduce_add(x(i, thread_id()), i); },
+              {.unroll = unroll});
+    Kernel kernel = compile_checked(kb.module());
+    EXPECT_EQ(count(kernel.ptx, "red.relaxed.gpu.global.add"),
+              unroll == 4 ? 5 : 1)
+        << unroll;
+    EXPECT_EQ(count(kernel.ptx, ".pragma \"nounroll\""), unroll == 1 ? 1 : 0)
+        << unroll;
+    Device *device = conformance::open(GetParam()).device.get();
+    if (!device)
+      continue;
+    int rows = 11;
+    std::vector<int> found(rows * 32, 1), expected(rows * 32);
+    for (int i = 0; i < rows * 32; ++i)
+      expected[i] = 1 + i / 32;
+    run(*device, kernel, rows, found);
+    EXPECT_EQ(found, expected) << unroll;
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Control, UnrolledLoopsOfAnyBounds) {
+  // Bounds in either order, with and without turns to spare; the carried value
+  // sees the turns in their order.
+  for (Type type : {i32, u32})
+    for (int step : {1, 3}) {
+      int shift = type == i32 ? 5 : 0;
+      KernelBuilder kb("bounds", {.threads = 64});
+      Tensor y = kb.tensor("y", i32, {64});
+      Value t = thread_id();
+      Value lower = cast(t / 8 - shift, type);
+      Value upper = cast(t % 8 * 2 - shift, type);
+      y(t) = for_range(lower, upper, step, {constant(i32, 1)},
+                       [&](Value i, Values carried) {
+                         return Values{carried[0] * 3 + cast(i, i32)};
+                       },
+                       {.unroll = 2})[0];
+      Kernel kernel = compile_checked(kb.module());
+      Device *device = conformance::open(GetParam()).device.get();
+      if (!device)
+        continue;
+      std::vector<int> found(64, -1), expected(64, 1);
+      for (int t = 0; t < 64; ++t)
+        for (int i = t / 8 - shift; i < t % 8 * 2 - shift; i += step)
+          expected[t] = expected[t] * 3 + i;
+      run(*device, kernel, found);
+      EXPECT_EQ(found, expected) << name(type) << " " << step;
+    }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Control, UnrolledHasNumbers) {
+  KernelBuilder kb("numbers", {.threads = 1});
+  Tensor y = kb.tensor("y", i32, {8});
+  std::vector<int> seen;
+  unrolled(7, -1, -2, [&](int i) {
+    seen.push_back(i);
+    y(i) = 10 * i;
+  });
+  EXPECT_EQ(seen, (std::vector<int>{7, 5, 3, 1}));
+  Kernel kernel = compile_checked(kb.module());
+  EXPECT_EQ(count(kernel.ptx, "bra"), 0);
+  OPEN_OR_SKIP(device);
+  std::vector<int> found(8, -1);
+  run(device, kernel, found);
+  EXPECT_EQ(found, (std::vector<int>{-1, 10, -1, 30, -1, 50, -1, 70}));
 }

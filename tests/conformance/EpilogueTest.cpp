@@ -4,8 +4,8 @@
 
 using namespace conformance;
 
-class Epilogue : public OnDevice {};
-INSTANTIATE_ON_DEVICES(Epilogue);
+class EpilogueCase : public OnDevice {};
+INSTANTIATE_ON_DEVICES(EpilogueCase);
 
 namespace {
 /// A product of one tile, and where it goes.
@@ -15,6 +15,7 @@ struct Product {
   int d_rows = 80, d_columns = 96;
   Swizzle swizzle = Swizzle::b128;
   int depth = 64;
+  int subtile = 64; ///< columns that go out at once
 };
 } // namespace
 
@@ -29,10 +30,10 @@ static Kernel store_both_ways(const Product &product, int row, int column) {
       kb.tensor_map("b", f16, {product.columns, product.depth}, operand);
   TmaTensor d = kb.tensor_map(
       "d", product.type, {product.d_rows, product.d_columns},
-      {.tile = {product.rows, product.columns}, .swizzle = product.swizzle});
+      {.tile = {product.rows, product.subtile}, .swizzle = product.swizzle});
   Tensor plain =
       kb.tensor("plain", product.type, {product.d_rows, product.d_columns});
-  SharedTile staging = kb.shared(d.tile());
+  Epilogue out(kb, d);
   Pipeline pipe(kb, 1, {a, b});
   pipe.produce([&](const Slot &slot) {
     slot.load(a, {0, 0});
@@ -41,8 +42,9 @@ static Kernel store_both_ways(const Product &product, int row, int column) {
   Accumulator acc(f32, product.rows, product.columns);
   pipe.consume(
       acc, [&](const Slot &slot) { acc.mma(slot[a], slot[b].transpose()); });
-  store_through_shared(acc, d, {row, column}, staging);
+  out.store(acc, {row, column});
   acc.store(plain, {row, column});
+  out.finish();
   Kernel kernel = compile_checked(kb.module());
   EXPECT_TRUE(kernel.contract.arguments[2].is_output);
   return kernel;
@@ -51,13 +53,17 @@ static Kernel store_both_ways(const Product &product, int row, int column) {
 static void check_same(const std::string &id, const Product &product, int row,
                        int column) {
   Kernel kernel = store_both_ways(product, row, column);
-  EXPECT_EQ(count(kernel.ptx, "fence.proxy.async"), 1);
-  EXPECT_EQ(count(kernel.ptx, "bar.sync \t1, 128") +
-                count(kernel.ptx, "bar.sync 1, 128"),
-            2);
-  EXPECT_GE(count(kernel.ptx, "st.shared.v2") +
-                count(kernel.ptx, "st.shared.b32"),
-            product.rows * product.columns / 256);
+  int subtiles = product.columns / product.subtile;
+  EXPECT_EQ(count(kernel.ptx, "fence.proxy.async"), subtiles);
+  EXPECT_EQ(count(kernel.ptx, "bar.sync 1, 128"), 2 * subtiles);
+  // 64 rows by 16 columns at once; an odd 8 go alone.
+  int at_once = (product.subtile + 15) / 16;
+  if (size_bytes(product.type) == 2)
+    EXPECT_EQ(count(kernel.ptx, "stmatrix"),
+              product.rows / 64 * subtiles * at_once);
+  else
+    EXPECT_GE(count(kernel.ptx, "st.shared.v2"),
+              product.rows * product.columns / 256);
   Device *device = conformance::open(id).device.get();
   if (!device)
     return;
@@ -72,28 +78,39 @@ static void check_same(const std::string &id, const Product &product, int row,
   EXPECT_NE(plain, poisoned(product.type, product.d_rows * product.d_columns));
 }
 
-TEST_P(Epilogue, EverySwizzleAndType) {
+TEST_P(EpilogueCase, EverySwizzleAndType) {
   for (Swizzle swizzle :
        {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128})
     check_same(GetParam(), {.swizzle = swizzle}, 0, 0);
   for (Type type : {f16, bf16})
     check_same(GetParam(), {.type = type}, 8, 16);
+  for (int subtile : {8, 16, 24, 32})
+    check_same(GetParam(),
+               {.type = f16,
+                .columns = 96,
+                .swizzle = subtile == 32   ? Swizzle::b64
+                           : subtile == 16 ? Swizzle::b32
+                                           : Swizzle::none,
+                .subtile = subtile},
+               0, 0);
   SKIP_WITHOUT_DEVICE();
 }
 
-TEST_P(Epilogue, OverTheEdges) {
+TEST_P(EpilogueCase, OverTheEdges) {
   check_same(GetParam(), {}, 32, 48);
   check_same(GetParam(), {.type = f16, .rows = 128, .columns = 128}, 24, 64);
+  check_same(GetParam(),
+             {.columns = 128, .swizzle = Swizzle::b128, .subtile = 32}, 16, 0);
   SKIP_WITHOUT_DEVICE();
 }
 
-TEST_P(Epilogue, StagingServesTwoTiles) {
-  // Two roles, each with a barrier and a staging tile of its own, twice.
+TEST_P(EpilogueCase, BuffersServeTwoTiles) {
+  // Two roles, each with a barrier and a buffer of its own, twice.
   KernelBuilder kb("roles", {.warpgroups = 2});
   TmaOptions options{.tile = {64, 64}, .swizzle = Swizzle::b128};
   TmaTensor a = kb.tensor_map("a", f16, {64, 64}, options);
   TmaTensor d = kb.tensor_map("d", f16, {128, 128}, options);
-  SharedTile staging = kb.shared_array(d.tile(), 2);
+  Epilogue out(kb, d, {.warpgroups = 2, .buffers = 1});
   SharedTile operand = kb.shared(a.tile());
   Mbarrier full = kb.mbarriers(1)[0];
   one_thread([&] {
@@ -110,9 +127,9 @@ TEST_P(Epilogue, StagingServesTwoTiles) {
       for (int step : {0, 1}) {
         // The second time it adds: twice the product.
         acc.mma(operand, operand);
-        store_through_shared(acc, d, {64 * role, 64 * step},
-                             tile_at(staging, role));
+        out.store(acc, {64 * role, 64 * step}, {}, role);
       }
+      out.finish();
     });
   Kernel kernel = compile_checked(kb.module());
   EXPECT_EQ(count(kernel.ptx, "1, 128;") + count(kernel.ptx, "2, 128;"), 8);
@@ -124,12 +141,12 @@ TEST_P(Epilogue, StagingServesTwoTiles) {
   for (int r = 0; r < 128; ++r)
     for (int c = 0; c < 128; ++c)
       expected[r * 128 + c] = r % 64 == c % 64 ? 1 + c / 64 : 0;
-  auto in = elements(f16, identity), out = poisoned(f16, 128 * 128);
-  run(device, kernel, in, out);
-  EXPECT_EQ(values(f16, out), expected);
+  auto in = elements(f16, identity), found = poisoned(f16, 128 * 128);
+  run(device, kernel, in, found);
+  EXPECT_EQ(values(f16, found), expected);
 }
 
-TEST_P(Epilogue, FragmentsNameTheirElements) {
+TEST_P(EpilogueCase, FragmentsNameTheirElements) {
   // Every register written where the fragment says gives what store writes.
   KernelBuilder kb("fragment", {.warpgroups = 1});
   TmaOptions options{.tile = {128, 64}, .swizzle = Swizzle::b128};
@@ -142,7 +159,7 @@ TEST_P(Epilogue, FragmentsNameTheirElements) {
   pipe.consume(
       acc, [&](const Slot &slot) { acc.mma(slot[a], slot[a].transpose()); });
   acc.store(stored, {0, 0});
-  for (int i = 0; i < acc.registers(); ++i)
+  for (int i = 0; i < acc.elements(); ++i)
     placed(acc.fragment_row(i), acc.fragment_column(i)) = acc.element(i);
   Kernel kernel = compile_checked(kb.module());
   OPEN_OR_SKIP(device);

@@ -223,7 +223,7 @@ TEST_P(Multiply, TwoConsumersShareEverySlot) {
                               {.tile = {kN, kTileK}, .swizzle = Swizzle::b128});
   Tensor d = kb.tensor("d", f32, {2 * kM, kN});
   Dim tiles = ceil_div(k, kTileK);
-  Pipeline pipe(kb, 2, {top, bottom, b}, /*consumers=*/2);
+  Pipeline pipe(kb, 2, {top, bottom, b}, {.consumers = 2});
   for (int i : {0, 1})
     warpgroup(i, [&] {
       const TmaTensor &mine = i == 0 ? top : bottom;

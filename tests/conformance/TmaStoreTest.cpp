@@ -312,3 +312,61 @@ TEST_P(TmaStore, PlainCopies) {
   run(device, kernel, data, found);
   EXPECT_EQ(found, expected);
 }
+
+TEST_P(TmaStore, PoliciesChangeNoBytes) {
+  KernelBuilder kb("policies", {.threads = 128});
+  TmaTensor x = kb.tensor_map("x", f32, {8, 32}, {.tile = {8, 32}});
+  TmaTensor y = kb.tensor_map("y", f32, {8, 32}, {.tile = {8, 32}});
+  SharedTile tile = kb.shared(x.tile());
+  Mbarrier full = kb.mbarriers(1)[0];
+  one_thread([&] { full.init(1); });
+  fence_mbarrier_init();
+  sync_threads();
+  TmaTensor once = x.with_policy(l2_policy(L2Eviction::first));
+  TmaTensor kept = y.with_policy(l2_policy(L2Eviction::last, 0.5));
+  store_and_wait([&] {
+    tma_prefetch_tile(once, {0, 0});
+    full.arrive_expect_tx(x.tile_bytes());
+    tma_load(tile, once, {0, 0}, full);
+    full.wait(0);
+    tma_store(kept, {0, 0}, tile);
+  });
+  Kernel kernel = compile_checked(kb.module());
+  EXPECT_EQ(count(kernel.ptx, ".L2::cache_hint"), 3);
+  OPEN_OR_SKIP(device);
+  std::vector<float> in(256), out(256, -1);
+  std::iota(in.begin(), in.end(), 0.f);
+  EXPECT_TRUE(run(device, kernel, in, out).ok());
+  EXPECT_EQ(out, in);
+}
+
+TEST_P(TmaStore, FencesOfEverySpace) {
+  // Global memory that threads wrote and TMA reads back.
+  KernelBuilder kb("fences", {.threads = 128});
+  Tensor x = kb.tensor("x", f32, {8, 32});
+  TmaTensor map = kb.tensor_map(x, {.tile = {8, 32}});
+  Tensor y = kb.tensor("y", f32, {8, 32});
+  SharedTile tile = kb.shared(map.tile());
+  Mbarrier full = kb.mbarriers(1)[0];
+  one_thread([&] { full.init(1); });
+  fence_mbarrier_init();
+  Value t = thread_id();
+  for_range(t, 256, 128, [&](Value i) { x(i / 32, i % 32) = cast(i, f32); });
+  fence_async_global();
+  sync_threads();
+  one_thread([&] {
+    full.arrive_expect_tx(map.tile_bytes());
+    tma_load(tile, map, {0, 0}, full);
+  });
+  full.wait(0);
+  fence_async_cluster();
+  fence_async();
+  for_range(t, 256, 128,
+            [&](Value i) { y(i / 32, i % 32) = tile(i / 32, i % 32); });
+  Kernel kernel = compile_checked(kb.module());
+  OPEN_OR_SKIP(device);
+  std::vector<float> in(256, -1), out(256, -1), expected(256);
+  std::iota(expected.begin(), expected.end(), 0.f);
+  EXPECT_TRUE(run(device, kernel, in, out).ok());
+  EXPECT_EQ(out, expected);
+}

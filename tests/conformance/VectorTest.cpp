@@ -2,6 +2,7 @@
 #include "Conformance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 using namespace conformance;
@@ -128,5 +129,138 @@ TEST_P(Vector, SharedTilesOfEverySwizzle) {
     run(*device, kernel, found);
     EXPECT_EQ(found, expected) << static_cast<int>(swizzle);
   }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Vector, SixteenBytesOfSmallElements) {
+  for (Type type : {i8, u8, e4m3, f16, bf16})
+    for (CacheHint hint : {CacheHint::none, CacheHint::streaming}) {
+      int width = 16 / size_bytes(type);
+      KernelBuilder kb("wide", {.threads = 32});
+      Tensor x = kb.tensor("x", type, {32, width});
+      Tensor y = kb.tensor("y", type, {32, width});
+      SharedTile tile = kb.shared({.type = type, .rows = 32, .columns = width});
+      Value t = thread_id();
+      tile.store_vector(t, 0, x.load_vector({t, 0}, width, hint));
+      sync_threads();
+      Values reversed = tile.load_vector(31 - t, 0, width);
+      std::reverse(reversed.begin(), reversed.end());
+      y.store_vector({31 - t, 0}, reversed, hint);
+      Kernel kernel = compile_checked(kb.module());
+      EXPECT_EQ(count(kernel.ptx, ".v4.b32"), 4) << name(type);
+      Device *device = conformance::open(GetParam()).device.get();
+      if (!device)
+        continue;
+      std::vector<double> numbers(32 * width), expected(32 * width);
+      for (int i = 0; i < 32 * width; ++i)
+        numbers[i] = i % 16;
+      for (int i = 0; i < 32 * width; ++i)
+        expected[i] = numbers[i / width * width + width - 1 - i % width];
+      auto in = elements(type, numbers), out = poisoned(type, 32 * width);
+      EXPECT_TRUE(run(*device, kernel, in, out).ok());
+      EXPECT_EQ(values(type, out), expected) << name(type);
+    }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Vector, Arithmetic) {
+  // Three elements: a pair and one that is left.
+  for (Type type : {f16, bf16, f32, i32}) {
+    KernelBuilder kb("arithmetic", {.threads = 1});
+    Tensor x = kb.tensor("x", type, {2, 4});
+    Tensor y = kb.tensor("y", type, {6, 3});
+    Values a = x.load_vector({0, 0}, 4), b = x.load_vector({1, 0}, 4);
+    a.pop_back(), b.pop_back();
+    Values rows[] = {a + b, a - 1, a * b, min(a, b), max(a, 2), a * 2 + b};
+    if (is_float(type))
+      rows[5] = fma(a, 2, b);
+    for (int i = 0; i < 6; ++i)
+      for (int j = 0; j < 3; ++j)
+        y(i, j) = rows[i][j];
+    Kernel kernel = compile_checked(kb.module());
+    std::string pair = type == f16 ? ".f16x2" : ".bf16x2";
+    EXPECT_EQ(count(kernel.ptx, pair) > 0, size_bytes(type) == 2);
+    Device *device = conformance::open(GetParam()).device.get();
+    if (!device)
+      continue;
+    double left[] = {1, -2, 3}, right[] = {4, 5, -6};
+    std::vector<double> expected;
+    auto add = [&](auto value) {
+      for (int i = 0; i < 3; ++i)
+        expected.push_back(value(left[i], right[i]));
+    };
+    add([](double a, double b) { return a + b; });
+    add([](double a, double) { return a - 1; });
+    add([](double a, double b) { return a * b; });
+    add([](double a, double b) { return std::min(a, b); });
+    add([](double a, double) { return std::max(a, 2.0); });
+    add([](double a, double b) { return a * 2 + b; });
+    auto in = elements(type, {1, -2, 3, 0, 4, 5, -6, 0});
+    auto out = poisoned(type, 18);
+    run(*device, kernel, in, out);
+    EXPECT_EQ(values(type, out), expected) << name(type);
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Vector, EightBitFloatsToWiderTypes) {
+  for (Type type : {e4m3, e5m2}) {
+    KernelBuilder kb("widened", {.threads = 256});
+    Tensor x = kb.tensor("x", type, {256});
+    Tensor y = kb.tensor("y", f32, {256});
+    Tensor z = kb.tensor("z", f16, {256});
+    Value t = thread_id();
+    y(t) = cast(x(t), f32);
+    z(t) = cast(x(t), f16);
+    Kernel kernel = compile_checked(kb.module());
+    Device *device = conformance::open(GetParam()).device.get();
+    if (!device)
+      continue;
+    std::vector<std::uint8_t> in(256), halves = poisoned(f16, 256);
+    std::iota(in.begin(), in.end(), 0);
+    std::vector<float> found(256, -1);
+    run(*device, kernel, in, found, halves);
+    std::vector<double> same = values(f16, halves);
+    for (int i = 0; i < 256; ++i) {
+      double expected = from_bits(type, i);
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(found[i]) && std::isnan(same[i])) << i;
+        continue;
+      }
+      EXPECT_EQ(found[i], expected) << name(type) << " " << i;
+      EXPECT_EQ(same[i], expected) << name(type) << " " << i;
+    }
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Vector, WiderTypesToEightBitFloats) {
+  const std::vector<double> numbers = {0,    1,     -1,   0.3,  17,     -31.5,
+                                       449,  -1e4,  0.01, 1e-4, 1.0625, 1.1875,
+                                       3e-6, 57344, 6e4,  -0.2};
+  for (Type type : {e4m3, e5m2})
+    for (Type from : {f32, f16, i32}) {
+      int n = static_cast<int>(numbers.size());
+      KernelBuilder kb("narrowed", {.threads = n});
+      Tensor x = kb.tensor("x", from, {n});
+      Tensor y = kb.tensor("y", type, {2, n});
+      Value t = thread_id();
+      y(0, t) = cast(x(t), type);
+      // The same by pairs.
+      Values pair = cast(Values{x(t), x(n - 1 - t)}, type);
+      y(1, n - 1 - t) = pair[1];
+      Kernel kernel = compile_checked(kb.module());
+      Device *device = conformance::open(GetParam()).device.get();
+      if (!device)
+        continue;
+      auto in = elements(from, numbers), out = poisoned(type, 2 * n);
+      std::vector<double> exact = values(from, in);
+      run(*device, kernel, in, out);
+      for (int i = 0; i < n; ++i) {
+        auto expected = static_cast<std::uint8_t>(to_bits(type, exact[i]));
+        EXPECT_EQ(out[i], expected) << name(from) << " " << exact[i];
+        EXPECT_EQ(out[n + i], expected) << name(from) << " " << exact[i];
+      }
+    }
   SKIP_WITHOUT_DEVICE();
 }

@@ -1,0 +1,12 @@
+// kernel: the kernel of a problem and a schedule that go together.
+#pragma once
+
+#include <kiln/gemm.h>
+
+namespace kiln::gemm {
+
+/// `schedule` has been through fit().
+Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
+                    const GemmDebug &debug);
+
+} // namespace kiln::gemm

@@ -1,0 +1,157 @@
+// output: scale, add, activate, store.
+#include "output.h"
+
+#include <kiln/control.h>
+#include <kiln/math.h>
+
+namespace kiln::gemm {
+
+/// One subtile of D in shared memory.
+static TileLayout subtile(const GemmProblem &problem,
+                          const GemmSchedule &schedule) {
+  return TileLayout::of(problem.out, schedule.epilogue_m, schedule.epilogue_n);
+}
+
+static EpilogueOptions options_of(const GemmSchedule &schedule) {
+  return {.warpgroups = schedule.consumers};
+}
+
+int output_bytes(const RowMajorProblem &problem, const GemmSchedule &schedule) {
+  if (!problem.stores_by_tma())
+    return 0;
+  // Their alignment may leave a gap of one pattern.
+  return epilogue_bytes(subtile(problem.problem, schedule),
+                        options_of(schedule)) +
+         1024;
+}
+
+Output::Output(KernelBuilder &kb, const RowMajorProblem &row_major,
+               const GemmSchedule &schedule)
+    : problem_(row_major.problem), schedule_(schedule) {
+  bool has_batch = problem_.batch != Dim(1);
+  auto shape = [&] {
+    std::vector<Dim> dims{problem_.m, problem_.n};
+    if (has_batch)
+      dims.insert(dims.begin(), problem_.batch);
+    return dims;
+  };
+  auto strides = [&](const Dim &stride) {
+    std::vector<Dim> steps{stride, 1};
+    if (has_batch)
+      steps.insert(steps.begin(), problem_.m * stride);
+    return steps;
+  };
+  if (problem_.has_beta)
+    c_ = kb.tensor("c", problem_.out, shape(), strides(problem_.stride_c()));
+  if (problem_.bias != GemmBias::none)
+    bias_ =
+        kb.tensor("bias", problem_.bias_type(),
+                  {problem_.bias == GemmBias::row ? problem_.m : problem_.n});
+  if (row_major.stores_by_tma()) {
+    TileLayout tile = subtile(problem_, schedule);
+    TmaOptions options{.tile = {tile.rows, tile.columns},
+                       .swizzle = tile.swizzle};
+    if (has_batch)
+      options.tile.insert(options.tile.begin(), 1);
+    d_map_ = kb.tensor_map("d", problem_.out, shape(), options,
+                           strides(problem_.stride_d()));
+  } else {
+    d_ = kb.tensor("d", problem_.out, shape(), strides(problem_.stride_d()));
+  }
+  if (problem_.has_alpha)
+    alpha_ = kb.scalar("alpha", f32);
+  if (problem_.has_beta)
+    beta_ = kb.scalar("beta", f32);
+}
+
+void Output::make_buffers(KernelBuilder &kb) {
+  if (d_map_)
+    epilogue_.emplace(kb, *d_map_, options_of(schedule_));
+}
+
+/// act(x), in f32.
+static Value activate(Activation act, const Value &x) {
+  switch (act) {
+  case Activation::none:
+    return x;
+  case Activation::relu:
+    return max(x, 0.0);
+  case Activation::gelu: {
+    // x / 2 * (1 + tanh(u)) with u = sqrt(2 / pi) * (x + 0.044715 x^3), and
+    // (1 + tanh(u)) / 2 = 1 / (1 + 2^(-2 u log2 e)): exp2 is more exact than
+    // the hardware's tanh.
+    Value cubic = fma(x * x * x, 0.044715, x);
+    return x * rcp(exp2(cubic * -2.302208198) + 1.0);
+  }
+  case Activation::silu:
+    return x * rcp(exp2(x * -1.44269504) + 1.0);
+  }
+  return x;
+}
+
+Values Output::finished(const Values &values, const OutputTile &tile,
+                        const Value &row, const Value &column) const {
+  // Integers stay as they are, unless something has to be computed.
+  bool is_plain = !alpha_ && !c_ && !bias_ && problem_.act == Activation::none;
+  if (is_plain)
+    return values;
+  Values results;
+  for (int i = 0; i < static_cast<int>(values.size()); ++i) {
+    Value x = cast(values[i], f32);
+    Value at = column + i;
+    Value is_inside = row < problem_.m && at < problem_.n;
+    auto read = [&](const Tensor &tensor, const std::vector<At> &indices) {
+      Var element(f32, 0.0);
+      if_(is_inside, [&] { element = cast(tensor.at(indices), f32); });
+      return Value(element);
+    };
+    if (alpha_)
+      x = x * *alpha_;
+    if (c_) {
+      std::vector<At> indices{row, at};
+      if (problem_.batch != Dim(1))
+        indices.insert(indices.begin(), tile.batch);
+      x = fma(*beta_, read(*c_, indices), x);
+    }
+    if (bias_)
+      x = x + read(*bias_, {problem_.bias == GemmBias::row ? row : at});
+    x = activate(problem_.act, x);
+    if (problem_.out == Type::i32) // cast alone would cut off
+      x = cast(x, i32, Rounding::nearest_even);
+    results.push_back(x);
+  }
+  return results;
+}
+
+void Output::store(Accumulator &accumulator, const OutputTile &tile,
+                   const Value &row, const Value &column,
+                   const Value &warpgroup) {
+  ElementMap map = [&](const Values &values, const Value &r, const Value &c) {
+    return finished(values, tile, r, c);
+  };
+  bool has_batch = problem_.batch != Dim(1);
+  if (epilogue_) {
+    std::vector<At> origin{row, column};
+    if (has_batch)
+      origin.insert(origin.begin(), tile.batch);
+    return epilogue_->store(accumulator, origin, map, warpgroup);
+  }
+  Tensor d = has_batch ? d_->index(0, tile.batch) : *d_;
+  auto divides = [](int tile, const Dim &dim) {
+    return dim.is_constant() && dim.constant() % tile == 0;
+  };
+  accumulator.store(
+      d, {row, column},
+      {.is_inside = divides(schedule_.tile_m, problem_.m) &&
+                    divides(schedule_.tile_n, problem_.n) &&
+                    schedule_.cluster_m * schedule_.cluster_n == 1,
+       .column_multiple = 8},
+      map);
+}
+
+void Output::finish() {
+  if (epilogue_)
+    epilogue_->finish();
+}
+
+} // namespace kiln::gemm

@@ -1,0 +1,43 @@
+// output: D and what is done to an element on its way there.
+#pragma once
+
+#include "operands.h"
+
+#include <kiln/epilogue.h>
+
+#include <optional>
+
+namespace kiln::gemm {
+
+class Output {
+public:
+  /// Declare C, the bias, D, alpha and beta in the kernel.
+  Output(KernelBuilder &kb, const RowMajorProblem &problem,
+         const GemmSchedule &schedule);
+
+  /// Shared memory for the way out, where it goes by TMA.
+  void make_buffers(KernelBuilder &kb);
+
+  /// Write an accumulator at (row, column) of the output tile's matrix; the
+  /// caller is the `warpgroup`-th of those that store.
+  void store(Accumulator &accumulator, const OutputTile &tile, const Value &row,
+             const Value &column, const Value &warpgroup);
+  /// Before the role that stored ends.
+  void finish();
+
+private:
+  Values finished(const Values &values, const OutputTile &tile,
+                  const Value &row, const Value &column) const;
+
+  const GemmProblem problem_;
+  const GemmSchedule schedule_;
+  std::optional<Tensor> c_, bias_, d_;
+  std::optional<TmaTensor> d_map_;
+  std::optional<Value> alpha_, beta_;
+  std::optional<Epilogue> epilogue_;
+};
+
+/// What the buffers take of shared memory.
+int output_bytes(const RowMajorProblem &problem, const GemmSchedule &schedule);
+
+} // namespace kiln::gemm
