@@ -16,7 +16,9 @@ using Action = std::function<ExitStatus()>;
 
 void add_gemm_command(CLI::App &app, Action &action);
 void add_emit_command(CLI::App &app, Action &action);
+void add_bench_command(CLI::App &app, Action &action);
 void add_sim_command(CLI::App &app, Action &action);
+void add_layout_command(CLI::App &app, Action &action);
 /// env, devices, cache
 void add_info_commands(CLI::App &app, Action &action);
 

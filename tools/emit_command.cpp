@@ -1,6 +1,7 @@
 // emit_command: a kernel at any stage on its way to machine code.
 #include "commands.h"
 #include "gemm_options.h"
+#include "output_file.h"
 
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
@@ -41,8 +42,12 @@ static std::string read_text(const std::string &path) {
 }
 
 static Module module_of(const EmitOptions &options) {
-  if (options.source.front() == "gemm")
-    return build_gemm(options.gemm.problem(), options.gemm.fitted_schedule());
+  if (options.source.front() == "gemm") {
+    GemmProblem sized = options.gemm.sized_problem();
+    GemmSchedule schedule = options.gemm.fitted_schedule(
+        sized, DeviceDescription::for_target("sm_90a"));
+    return build_gemm(options.gemm.with_arguments(sized), schedule);
+  }
   if (options.source.size() != 1)
     throw UserError(fmt::format(
         "'{}' is not expected after {}; emit takes gemm M N K, or one file",
@@ -83,21 +88,6 @@ static std::string text_of(const EmitOptions &options) {
     return disassemble(assembly, assemble_options);
   return {reinterpret_cast<const char *>(assembly.cubin.data()),
           assembly.cubin.size()};
-}
-
-/// To the file, or to stdout where none is named.
-static void write_output(const std::string &path, const std::string &text) {
-  if (path.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return;
-  }
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file)
-    throw UserError(fmt::format("{} cannot be written: {}; give a path in a "
-                                "folder that exists and can be written",
-                                path, std::strerror(errno ? errno : EIO)));
 }
 
 void add_emit_command(CLI::App &app, Action &action) {

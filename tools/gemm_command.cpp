@@ -2,19 +2,21 @@
 //
 // The last line is the verdict: PASS, FAIL, or DONE where nothing was verified.
 #include "commands.h"
+#include "gemm_matrices.h"
 #include "gemm_options.h"
 #include "sim_options.h"
 
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
-#include <kiln/gemm.h>
-#include <kiln/reference.h>
+#include <kiln/cublas.h>
 #include <kiln/sim.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fstream>
 
 namespace kiln::cli {
 
@@ -29,16 +31,12 @@ struct GemmCommand {
   std::string device = "auto";
   SimFlags sim;
   std::uint64_t data_seed = 0;
+  std::string a_path, b_path, save_path;
   bool is_unverified = false;
+  bool is_printing = false;
   bool is_without_cache = false;
   AssembleOptions assemble;
-  std::string save_path;
-};
-
-/// The matrices on the host. D begins as NaN in every type, so that an element
-/// nobody wrote cannot pass.
-struct HostMatrices {
-  std::vector<std::byte> a, b, d;
+  std::string save_ir_folder, save_kernel_path;
 };
 
 } // namespace
@@ -52,30 +50,60 @@ static void report(std::string_view what, fmt::format_string<Args...> format,
 }
 
 static void report_configuration(const GemmCommand &command,
+                                 const GemmProblem &problem,
                                  const GemmSchedule &fitted) {
-  report("gemm", "{}", command.gemm.sized_problem().to_string());
+  report("gemm", "{}", problem.to_string());
   if (!command.gemm.runtime_dims.empty())
     report("runtime", "{}", fmt::join(command.gemm.runtime_dims, ", "));
   std::string lowered;
-  if (fitted.stages != command.gemm.stages)
-    lowered = fmt::format(" (lowered from {}: K has no more tiles)",
-                          command.gemm.stages);
+  if (auto asked = command.gemm.asked_stages();
+      asked.value_or(0) > fitted.stages)
+    lowered = fmt::format(" (lowered from {}: K has no more tiles)", *asked);
   report("schedule", "{}{}", fitted.to_string(), lowered);
 }
 
+static void write_text(const std::filesystem::path &path,
+                       const std::string &text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file)
+    throw UserError(fmt::format("{} cannot be written: {}", path.string(),
+                                std::strerror(errno ? errno : EIO)));
+}
+
+/// Every stage of the kernel in a folder, named after it.
+static void save_ir(const std::string &folder, const Module &module,
+                    const CompileOptions &options) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw UserError(fmt::format("the folder {} cannot be made: {}", folder,
+                                error.message()));
+  std::filesystem::path base = std::filesystem::path(folder) / module.name();
+  for (auto [ending, stage] :
+       {std::pair{".mlir", Stage::mlir}, std::pair{".nvvm.mlir", Stage::nvvm},
+        std::pair{".ll", Stage::llvm}, std::pair{".ptx", Stage::ptx}})
+    write_text(base.string() + ending, emit(module, stage, options));
+  report("saved", "{}.mlir, .nvvm.mlir, .ll and .ptx", base.string());
+}
+
 static Kernel compile_gemm(const GemmCommand &command,
+                           const GemmProblem &problem,
                            const GemmSchedule &schedule) {
   CompileOptions::Timing timing;
   CompileOptions options;
   options.use_cache = !command.is_without_cache;
   options.timing = &timing;
   auto start = std::chrono::steady_clock::now();
-  Kernel kernel =
-      compile(build_gemm(command.gemm.problem(), schedule), options);
+  Module module = build_gemm(problem, schedule);
+  Kernel kernel = compile(module, options);
   std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
   report("compiled", "{} in {:.0f} ms{}", kernel.name, elapsed.count(),
          timing.from_cache ? " (cached)" : "");
+  if (!command.save_ir_folder.empty())
+    save_ir(command.save_ir_folder, module, options);
   return kernel;
 }
 
@@ -108,142 +136,153 @@ static void check_device(const std::string &choice) {
 }
 
 /// The device to run on, or nothing where none is wanted.
-static std::shared_ptr<Device> choose_device(const GemmCommand &command) {
-  if (command.device == "none") {
-    report("device", "none, as asked");
+static std::shared_ptr<Device> choose_device(const GemmCommand &command,
+                                             const SimOptions &options) {
+  check_device(command.device);
+  if (command.device == "none")
     return nullptr;
-  }
-  return open_device(command.device, command.sim.options());
+  return open_device(command.device, options);
 }
 
-static HostMatrices make_matrices(const GemmProblem &problem,
-                                  std::uint64_t seed) {
-  auto m = static_cast<std::size_t>(problem.m.constant());
-  auto n = static_cast<std::size_t>(problem.n.constant());
-  auto k = static_cast<std::size_t>(problem.k.constant());
-  auto bytes = static_cast<std::size_t>(size_bytes(problem.type));
-  HostMatrices host;
-  host.a.resize(m * k * bytes);
-  host.b.resize(k * n * bytes);
-  host.d.assign(m * n * static_cast<std::size_t>(size_bytes(problem.out)),
-                std::byte{0xff});
-  fill_random(problem.type, host.a.data(), m * k, seed);
-  fill_random(problem.type, host.b.data(), k * n, seed + 1);
-  return host;
-}
-
-/// The sizes the kernel takes as arguments, in its order.
-static std::vector<LaunchArgument> runtime_sizes(const Kernel &kernel,
-                                                 const GemmProblem &problem) {
-  std::vector<LaunchArgument> sizes;
-  for (const ArgumentSpec &argument : kernel.contract.arguments) {
-    if (argument.kind != ArgumentSpec::Kind::scalar)
-      continue;
-    const Dim &dim = argument.name == "m"   ? problem.m
-                     : argument.name == "n" ? problem.n
-                                            : problem.k;
-    sizes.emplace_back(
-        Scalar(argument.type, static_cast<std::uint64_t>(dim.constant())));
-  }
-  return sizes;
-}
-
-/// Show what the simulator found; false where the launch failed.
-static bool show_findings(const LaunchResult &result) {
-  for (const Finding &finding : result.findings)
-    show_finding(finding);
-  return result.ok();
+static double tera_operations(const ReferenceGemm &gemm, double time_us) {
+  return 2e-6 * static_cast<double>(gemm.batch) * static_cast<double>(gemm.m) *
+         static_cast<double>(gemm.n) * static_cast<double>(gemm.k) / time_us;
 }
 
 /// Run once into `host.d`; on a GPU some times more, for the time. False where
 /// the simulator found an error.
 static bool run_gemm(Device &device, const Kernel &kernel,
-                     const GemmProblem &problem, HostMatrices &host) {
-  std::vector<LaunchArgument> arguments;
-  for (const std::vector<std::byte> *matrix : {&host.a, &host.b, &host.d}) {
-    Buffer buffer = device.allocate(matrix->size());
-    device.copy_in(buffer, matrix->data(), matrix->size());
-    arguments.push_back(buffer);
-  }
-  Buffer d = std::get<Buffer>(arguments.back());
-  for (const LaunchArgument &size : runtime_sizes(kernel, problem))
-    arguments.push_back(size);
-  report("device", "{}", device.name());
+                     const ReferenceGemm &gemm, const GemmBuffers &buffers,
+                     const SimFlags &sim, GemmMatrices &host) {
+  std::vector<LaunchArgument> arguments =
+      launch_arguments(kernel, gemm, buffers);
   LaunchResult result = device.launch(kernel, arguments);
-  device.copy_out(host.d.data(), d, host.d.size());
+  device.copy_out(host.d.data(), buffers.d, host.d.size());
   device.synchronize();
-  if (!show_findings(result))
+  if (sim.has_stats && result.instructions)
+    show_stats(result);
+  if (!result.timeline.events.empty())
+    show_timeline(result.timeline, sim.timeline_path);
+  for (const Finding &finding : result.findings)
+    show_finding(finding);
+  if (!result.ok())
     return false;
   if (result.instructions) {
     report("time", "{:.1f} ms simulated, {} warp instructions",
            result.time_us / 1e3, result.instructions);
     return true;
   }
-
   double fastest_us = device.launch(kernel, arguments).time_us;
   for (int i = 1; i < kTimedLaunches; ++i)
     fastest_us = std::min(fastest_us, device.launch(kernel, arguments).time_us);
-  double operations = 2.0 * static_cast<double>(problem.m.constant()) *
-                      static_cast<double>(problem.n.constant()) *
-                      static_cast<double>(problem.k.constant());
   report("time", "{:.1f} us, {:.1f} TFLOP/s, the fastest of {}", fastest_us,
-         operations / fastest_us / 1e6, kTimedLaunches);
+         tera_operations(gemm, fastest_us), kTimedLaunches);
   return true;
 }
 
-static ExitStatus verify(const GemmProblem &problem, const HostMatrices &host) {
-  Comparison result = compare_gemm({.m = problem.m.constant(),
-                                    .n = problem.n.constant(),
-                                    .k = problem.k.constant(),
-                                    .type = problem.type,
-                                    .a_row_major = problem.a_is_k_major(),
-                                    .b_row_major = !problem.b_is_k_major(),
-                                    .a = host.a.data(),
-                                    .b = host.b.data()},
-                                   problem.out, host.d.data());
+/// What another library makes of the same numbers, on a GPU that has it.
+static void run_cublas(Device &device, const ReferenceGemm &gemm,
+                       const GemmBuffers &buffers, std::size_t d_bytes) {
+  if (!device.name().starts_with("cuda"))
+    return;
+  try {
+    std::shared_ptr<CublasLt> library = open_cublaslt(device);
+    std::shared_ptr<CublasPlan> plan = library->plans(gemm).front();
+    std::vector<std::byte> d(d_bytes, std::byte{*gemm.poison});
+    Buffer to = device.allocate(d_bytes);
+    device.copy_in(to, d.data(), d_bytes);
+    plan->enqueue({buffers.a, buffers.b, buffers.c, buffers.bias, to});
+    device.copy_out(d.data(), to, d_bytes);
+    report("cublaslt", "max_rel_err={:.2e} (version {})",
+           compare_gemm(gemm, d.data()).max_rel_err, library->version());
+  } catch (const Error &error) {
+    report("cublaslt", "no: {}", error.message());
+  }
+}
+
+/// "[1, 2]", with the product in front where there are several.
+static std::string place(const ReferenceGemm &gemm, const Mismatch &wrong) {
+  if (gemm.batch == 1)
+    return fmt::format("[{}, {}]", wrong.row, wrong.col);
+  return fmt::format("[{}, {}, {}]", wrong.batch, wrong.row, wrong.col);
+}
+
+static ExitStatus verify(const ReferenceGemm &gemm, const GemmMatrices &host) {
+  Comparison result = compare_gemm(gemm, host.d.data());
   if (result.is_sampled)
     report("compared", "{} elements, rows and columns spread over D",
            result.compared);
   for (const Mismatch &wrong : result.first)
-    report("wrong", "D[{}, {}] is {:.9g}, should be {:.9g} within {:.2g}",
-           wrong.row, wrong.col, wrong.got, wrong.want, wrong.tolerance);
+    report("wrong", "D{} is {:.9g}, should be {:.9g} within {:.2g}",
+           place(gemm, wrong), wrong.got, wrong.want, wrong.tolerance);
   if (result.ok) {
     fmt::print("PASS max_rel_err={:.2e}\n", result.max_rel_err);
     return ExitStatus::ok;
   }
-  fmt::print("FAIL max_rel_err={:.2e}, {} of {} elements are wrong\n",
-             result.max_rel_err, result.wrong, result.compared);
+  std::string gaps;
+  if (result.touched_gaps)
+    gaps = fmt::format(", {} elements between the rows of D were written",
+                       result.touched_gaps);
+  fmt::print("FAIL max_rel_err={:.2e}, {} of {} elements are wrong{}\n",
+             result.max_rel_err, result.wrong, result.compared, gaps);
   return ExitStatus::wrong;
 }
 
-static ExitStatus run_command(const GemmCommand &command) {
-  check_device(command.device);
-  GemmSchedule schedule = command.gemm.fitted_schedule();
-  GemmProblem problem = command.gemm.sized_problem();
-  report_configuration(command, schedule);
-  Kernel kernel = compile_gemm(command, schedule);
-  assemble_gemm(command, kernel);
+static ExitStatus run_on(Device &device, const GemmCommand &command,
+                         const Kernel &kernel, const GemmProblem &problem) {
+  report("device", "{}", device.name());
+  ReferenceGemm gemm = command.gemm.reference(problem);
+  GemmMatrices host(gemm, problem.has_beta, command.data_seed);
+  gemm = host.of(gemm);
+  if (!command.a_path.empty())
+    read_a(command.a_path, gemm, host.a);
+  if (!command.b_path.empty())
+    read_b(command.b_path, gemm, host.b);
+  GemmBuffers buffers = copy_in(device, host);
+  if (!run_gemm(device, kernel, gemm, buffers, command.sim, host)) {
+    fmt::print("FAIL a check of the simulator found an error\n");
+    return ExitStatus::finding;
+  }
+  if (command.is_printing)
+    print_matrices(gemm, host);
   if (!command.save_path.empty()) {
-    kernel.save(command.save_path);
+    write_d(command.save_path, gemm, host.d);
     report("saved", "{}", command.save_path);
   }
-  std::shared_ptr<Device> device = choose_device(command);
-  if (device) {
-    HostMatrices host = make_matrices(problem, command.data_seed);
-    if (!run_gemm(*device, kernel, problem, host)) {
-      fmt::print("FAIL a check of the simulator found an error\n");
-      return ExitStatus::finding;
-    }
-    if (!command.is_unverified)
-      return verify(problem, host);
+  if (command.is_unverified) {
+    fmt::print("DONE (not verified)\n");
+    return ExitStatus::ok;
   }
+  run_cublas(device, gemm, buffers, host.d.size());
+  return verify(gemm, host);
+}
+
+static ExitStatus run_command(const GemmCommand &command) {
+  GemmProblem sized = command.gemm.sized_problem();
+  GemmProblem problem = command.gemm.with_arguments(sized);
+  SimOptions options = command.sim.options();
+  RunWatch watch(options);
+  std::shared_ptr<Device> device = choose_device(command, options);
+  GemmSchedule schedule = command.gemm.fitted_schedule(
+      sized,
+      device ? device->description() : DeviceDescription::for_target("sm_90a"));
+  report_configuration(command, sized, schedule);
+  Kernel kernel = compile_gemm(command, problem, schedule);
+  assemble_gemm(command, kernel);
+  if (!command.save_kernel_path.empty()) {
+    kernel.save(command.save_kernel_path);
+    report("saved", "{}", command.save_kernel_path);
+  }
+  if (device)
+    return run_on(*device, command, kernel, sized);
+  report("device", "none, as asked");
   fmt::print("DONE (not verified)\n");
   return ExitStatus::ok;
 }
 
 void add_gemm_command(CLI::App &app, Action &action) {
   CLI::App *command = app.add_subcommand(
-      "gemm", "build, run and verify D[M,N] = A[M,K] * B[K,N]");
+      "gemm", "build, run and verify D = act(alpha * A * B + beta * C + bias)");
   auto options = std::make_shared<GemmCommand>();
   command->add_option("sizes", options->gemm.sizes, "M N K")
       ->required()
@@ -254,14 +293,29 @@ void add_gemm_command(CLI::App &app, Action &action) {
   options->sim.add_to(*command);
   command->add_option("--data-seed", options->data_seed, "of the numbers")
       ->capture_default_str();
+  command->add_option("--a", options->a_path, "A, from a .npy file");
+  command->add_option("--b", options->b_path, "B, from a .npy file");
+  command->add_option("--save", options->save_path, "D, to a .npy file");
+  command->add_flag("--print", options->is_printing,
+                    "A, B and D, where they are small");
   command->add_flag("--no-verify", options->is_unverified,
                     "do not compare with the reference");
   command->add_flag("--no-cache", options->is_without_cache,
                     "compile again, keep nothing");
   add_to(*command, options->assemble);
-  command->add_option("--save", options->save_path,
+  command->add_option("--save-ir", options->save_ir_folder,
+                      "write every stage of the kernel into this folder");
+  command->add_option("--save-kernel", options->save_kernel_path,
                       "write the kernel to this file");
   command->callback([&action, options] {
+    // One list on the command line: ptxas says C7508, the simulator words.
+    std::vector<std::string> &allowed = options->assemble.allow;
+    std::erase_if(allowed, [&](const std::string &id) {
+      bool is_finding = !id.starts_with('C');
+      if (is_finding)
+        options->sim.allow.push_back(id);
+      return is_finding;
+    });
     action = [options] { return run_command(*options); };
   });
 }

@@ -5,41 +5,78 @@
 
 #include <charconv>
 #include <fmt/format.h>
-#include <optional>
 
 namespace kiln::cli {
 
+/// The options that are words of a schedule, and what they say.
+static constexpr std::pair<const char *, const char *> kScheduleWords[] = {
+    {"stages", "tiles in flight"},
+    {"instr-n", "columns of one wgmma"},
+    {"consumers", "warpgroups that multiply"},
+    {"split", "the side that consumers divide: m or n"},
+    {"a-from", "where wgmma reads A: smem or regs"},
+    {"swizzle", "bytes: 0, 32, 64 or 128"},
+    {"cluster", "CTAs of a cluster, MxN"},
+    {"multicast", "load once what a cluster shares: on or off"},
+    {"raster", "which way the tiles are taken: m, n or auto"},
+    {"raster-group", "rows (or columns) of tiles taken together"},
+    {"ctas", "of a persistent kernel; 0: as many as fit"},
+    {"epilogue-tile", "what goes out at once, MxN"},
+    {"occupancy", "CTAs per multiprocessor"},
+    {"registers", "of the producer and of a consumer, 40x232"},
+};
+
+/// The options that are a number of the problem.
+static constexpr std::pair<const char *, const char *> kProblemNumbers[] = {
+    {"batch", "products, one behind the other"},
+    {"lda", "elements from one row (column) of A to the next"},
+    {"ldb", "the same of B"},
+    {"ldc", "the same of C"},
+    {"ldd", "the same of D"},
+};
+
 /// A whole number from 1 on that a kernel can count to in 32 bits.
-static std::optional<int> parse_count(std::string_view text) {
+static bool is_count(std::string_view text) {
   int value = 0;
   const char *end = text.data() + text.size();
   auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < 1)
-    return std::nullopt;
-  return value;
+  return error == std::errc() && stop == end && value > 0;
 }
 
 void GemmOptions::add_to(CLI::App &command) {
-  command.add_option("--type", type, "of A and B: f16 or bf16")
+  command
+      .add_option("--type", type,
+                  "of A and B: f16, bf16, tf32, e4m3, e5m2, i8, u8")
       ->capture_default_str();
-  command.add_option("--out", out, "type of D: f32, f16 or bf16")
+  command
+      .add_option("--out", out, "type of C and D: f32, f16, bf16, e4m3, i32")
       ->capture_default_str();
   command
       .add_option("--layout", layout,
                   "of A, then B: t row-major, n column-major")
       ->capture_default_str();
-  command
-      .add_option("--schedule", schedule_kind, "warp-specialized or multistage")
-      ->capture_default_str();
-  command.add_option("--tile", tile, "MxNxK of one CTA's step")
-      ->capture_default_str();
-  command.add_option("--stages", stages, "tiles in flight")
-      ->capture_default_str();
+  command.add_option("--layout-d", layout_d_, "of C and D: row or column");
+  command.add_option("--accumulate", accumulate_,
+                     "type of the sums: f32, f16, s32");
+  for (const auto &[word, meaning] : kProblemNumbers)
+    command.add_option(fmt::format("--{}", word), numbers_[word], meaning);
+  command.add_option("--alpha", alpha, "a number A * B is multiplied by");
+  command.add_option("--beta", beta, "a number C is multiplied by, and added");
+  command.add_option("--bias", bias_,
+                     "add a vector: a number per row, or per column");
+  command.add_option("--act", act_, "relu, gelu or silu, last");
   command
       .add_option("--runtime", runtime_dims,
-                  "dimensions that are arguments of the kernel: m,n,k")
+                  "dimensions that are arguments of the kernel: m,n,k,batch")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command
+      .add_option("--schedule", schedule_kind,
+                  "auto, multistage, warp-specialized, cooperative, pingpong")
+      ->capture_default_str();
+  command.add_option("--tile", tile, "MxNxK of one CTA's step");
+  for (const auto &[word, meaning] : kScheduleWords)
+    command.add_option(fmt::format("--{}", word), words_[word], meaning);
 }
 
 void add_to(CLI::App &command, AssembleOptions &options) {
@@ -51,64 +88,133 @@ void add_to(CLI::App &command, AssembleOptions &options) {
       ->allow_extra_args(false);
 }
 
+std::string GemmOptions::problem_words() const {
+  std::string text =
+      fmt::format("{} -> {} {}", name(parse_type(type)), name(parse_type(out)),
+                  name(parse_gemm_layout(layout)));
+  if (!layout_d_.empty())
+    text += fmt::format(" d={}", layout_d_);
+  if (!accumulate_.empty()) // PTX calls i32 so
+    text += fmt::format(" acc={}", accumulate_ == "s32" ? "i32" : accumulate_);
+  for (const auto &[word, number] : numbers_)
+    if (number)
+      text += fmt::format(" {}={}", word, *number);
+  if (alpha)
+    text += " alpha";
+  if (beta)
+    text += " beta";
+  if (!bias_.empty())
+    text += fmt::format(" bias={}", bias_);
+  if (!act_.empty())
+    text += fmt::format(" act={}", act_);
+  return text;
+}
+
 GemmProblem GemmOptions::sized_problem() const {
   if (sizes.size() != 3)
     throw UserError(fmt::format("a gemm has three sizes, M N K; there {} {}",
                                 sizes.size() == 1 ? "is" : "are",
                                 sizes.size()));
-  GemmProblem problem;
-  Dim *dims[] = {&problem.m, &problem.n, &problem.k};
-  for (std::size_t i = 0; i < 3; ++i) {
-    std::optional<int> size = parse_count(sizes[i]);
-    if (!size)
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!is_count(sizes[i]))
       throw UserError(fmt::format("{} is '{}'; it must be a whole number from "
                                   "1 to 2147483647",
                                   "MNK"[i], sizes[i]));
-    *dims[i] = *size;
-  }
-  problem.type = parse_type(type);
-  problem.out = parse_type(out);
-  problem.layout = parse_gemm_layout(layout);
-  return problem;
+  return sized_problem(fmt::format("{}x{}x{}", sizes[0], sizes[1], sizes[2]),
+                       "");
 }
 
-GemmProblem GemmOptions::problem() const {
-  GemmProblem problem = sized_problem();
+GemmProblem GemmOptions::sized_problem(const std::string &sizes,
+                                       const std::string &words) const {
+  return GemmProblem::parse(
+      fmt::format("{} {} {}", sizes, problem_words(), words));
+}
+
+GemmProblem GemmOptions::with_arguments(const GemmProblem &sized) const {
+  GemmProblem problem = sized;
+  std::pair<const char *, Dim *> dims[] = {{"m", &problem.m},
+                                           {"n", &problem.n},
+                                           {"k", &problem.k},
+                                           {"batch", &problem.batch}};
   for (const std::string &letter : runtime_dims) {
-    if (letter != "m" && letter != "n" && letter != "k")
+    auto *found = std::find_if(std::begin(dims), std::end(dims),
+                               [&](auto &dim) { return dim.first == letter; });
+    if (found == std::end(dims))
       throw UserError(fmt::format(
-          "'{}' is no dimension; --runtime takes m, n, k or several of them "
-          "with commas between",
+          "'{}' is no dimension; --runtime takes m, n, k, batch or several of "
+          "them with commas between",
           letter));
-    Dim &dim = letter == "m"   ? problem.m
-               : letter == "n" ? problem.n
-                               : problem.k;
-    dim = Dim::argument(letter);
+    *found->second = Dim::argument(letter);
   }
   return problem;
 }
 
-GemmSchedule GemmOptions::schedule() const {
-  GemmSchedule schedule;
-  schedule.kind = parse_gemm_kind(schedule_kind);
-  schedule.stages = stages;
-  int *sides[] = {&schedule.tile_m, &schedule.tile_n, &schedule.tile_k};
-  std::string_view rest = tile;
-  for (std::size_t i = 0; i < 3; ++i) {
-    std::size_t length = i == 2 ? rest.size() : rest.find('x');
-    std::optional<int> side = parse_count(rest.substr(0, length));
-    if (length == std::string_view::npos || !side)
-      throw UserError(fmt::format(
-          "'{}' is no tile; write MxNxK, for example 128x128x64", tile));
-    *sides[i] = *side;
-    rest.remove_prefix(std::min(length + 1, rest.size()));
-  }
+ReferenceGemm GemmOptions::reference(const GemmProblem &sized) const {
+  ReferenceGemm gemm = reference_of(sized);
+  // The kernel takes them as f32.
+  gemm.alpha = static_cast<float>(alpha.value_or(1));
+  gemm.beta = static_cast<float>(beta.value_or(0));
+  return gemm;
+}
+
+std::string GemmOptions::schedule_words() const {
+  // GemmSchedule::parse knows a tile by its first digit.
+  if (!tile.empty() && (tile[0] < '0' || tile[0] > '9'))
+    throw UserError(fmt::format(
+        "'{}' is no tile; write MxNxK, for example 128x128x64", tile));
+  std::string text = tile;
+  for (const auto &[word, value] : words_)
+    if (!value.empty() && !(word == "raster" && value == "auto"))
+      text += fmt::format(" {}={}", word, value);
+  return text;
+}
+
+std::optional<int> GemmOptions::asked_stages() const {
+  if (words_.at("stages").empty())
+    return std::nullopt;
+  return GemmSchedule::parse("stages=" + words_.at("stages")).stages;
+}
+
+/// A picked schedule with what follows from its other fields left open again,
+/// because one of those is going to change.
+static GemmSchedule reopened(GemmSchedule schedule) {
+  schedule.instruction_n = schedule.consumers = 0;
+  schedule.epilogue_m = schedule.epilogue_n = 0;
+  schedule.producer_registers = schedule.consumer_registers = 0;
   return schedule;
 }
 
-GemmSchedule GemmOptions::fitted_schedule() const {
-  fit(sized_problem(), schedule());
-  return fit(problem(), schedule());
+GemmSchedule GemmOptions::schedule(const GemmProblem &problem,
+                                   const DeviceDescription &device) const {
+  std::string words = schedule_words();
+  GemmSchedule base;
+  if (schedule_kind != "auto") {
+    base.kind = parse_gemm_kind(schedule_kind);
+  } else {
+    base = pick_schedule(problem, device);
+    if (words.empty())
+      return base;
+    base = reopened(base);
+  }
+  GemmSchedule schedule = GemmSchedule::parse(base.to_string() + " " + words);
+  if (asked_stages())
+    return schedule;
+  // Everything but the stages must be right before they can be counted.
+  GemmSchedule one = schedule;
+  one.stages = 1;
+  fit(problem, one);
+  schedule.stages =
+      std::min(schedule.stages, max_gemm_stages(problem, schedule));
+  return schedule;
+}
+
+GemmSchedule
+GemmOptions::fitted_schedule(const GemmProblem &sized,
+                             const DeviceDescription &device) const {
+  GemmProblem problem = with_arguments(sized);
+  GemmSchedule asked = schedule(problem, device);
+  fit(sized, asked);
+  return fit(problem, asked);
 }
 
 } // namespace kiln::cli

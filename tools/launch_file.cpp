@@ -24,7 +24,7 @@ using nlohmann::json;
 /// Types of buffers and scalars.
 static constexpr Type kTypes[] = {f16, bf16, f32, f64, i8,  u8,   i16,
                                   u16, i32,  u32, i64, u64, e4m3, e5m2};
-static constexpr std::size_t kAddressBytes = 8;
+static constexpr std::size_t kAddressBytes = 8, kTensorMapBytes = 128;
 static constexpr std::uint64_t kMaxGrid = 0x7fffffff;
 static constexpr std::uint64_t kMaxParameterBytes = 32764;
 /// The alignment every buffer has.
@@ -332,7 +332,7 @@ TensorMapArgument Reader::read_tensor_map(const Node &node) const {
 }
 
 /// An argument as bytes.
-static StructArgument to_bytes(ArgumentValue value, const Node &node) {
+static StructArgument to_bytes(ArgumentValue value) {
   StructArgument result;
   if (auto *buffer = std::get_if<BufferArgument>(&value)) {
     result.bytes.resize(kAddressBytes);
@@ -346,9 +346,9 @@ static StructArgument to_bytes(ArgumentValue value, const Node &node) {
   }
   if (auto *record = std::get_if<StructArgument>(&value))
     return std::move(*record);
-  throw UserError(fmt::format("{} is a tensor map inside a struct, which is "
-                              "not supported yet; a parameter of its own is",
-                              node.place()));
+  result.bytes.resize(kTensorMapBytes);
+  result.maps = {{0, std::get<TensorMapArgument>(value)}};
+  return result;
 }
 
 /// Put a field into its place, which no other may have taken.
@@ -374,6 +374,8 @@ static void place_field(StructArgument &result, std::vector<bool> &is_taken,
   }
   for (const StructArgument::Address &address : field.addresses)
     result.addresses.push_back({offset + address.offset, address.index});
+  for (const StructArgument::Map &map : field.maps)
+    result.maps.push_back({offset + map.offset, map.map});
 }
 
 StructArgument Reader::read_struct(const Node &node) const {
@@ -387,7 +389,7 @@ StructArgument Reader::read_struct(const Node &node) const {
     field.check_keys({"offset", "arg"});
     Node argument = field.at("arg");
     place_field(result, is_taken, field.at("offset"),
-                to_bytes(read_argument(argument), argument));
+                to_bytes(read_argument(argument)));
   }
   return result;
 }

@@ -60,14 +60,19 @@ struct TensorMapArgument {
   TensorMap map;
 };
 
-/// Bytes by value, and which of them are addresses of buffers.
+/// Bytes by value, and which of them are addresses and maps of buffers.
 struct StructArgument {
   struct Address {
     std::size_t offset = 0;
     std::size_t index = 0;
   };
+  struct Map {
+    std::size_t offset = 0;
+    TensorMapArgument map;
+  };
   std::vector<std::byte> bytes;
   std::vector<Address> addresses;
+  std::vector<Map> maps;
 };
 
 using ArgumentValue =

@@ -4,6 +4,7 @@
 #include "npy.h"
 
 #include <kiln/reference.h>
+#include <kiln/sim.h>
 
 #include <cstring>
 
@@ -62,6 +63,12 @@ std::vector<LaunchParameter> bind(const LaunchSpec &launch,
       for (const StructArgument::Address &at : record.addresses) {
         std::uint64_t address = memory[at.index].address();
         std::memcpy(bytes.data() + at.offset, &address, sizeof(address));
+      }
+      for (const StructArgument::Map &of : record.maps) {
+        TensorMap map = of.map.map;
+        map.address = memory[of.map.index].address();
+        std::array<std::byte, 128> image = sim_tensor_map(map);
+        std::memcpy(bytes.data() + of.offset, image.data(), image.size());
       }
       parameter.value = std::move(bytes);
     }

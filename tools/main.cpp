@@ -1,10 +1,12 @@
 // kiln: the command line. Chooses the command and turns what it throws into an
 // exit status and one line on stderr.
 #include "commands.h"
+#include "sim_options.h"
 
 #include <kiln/compile.h>
 #include <kiln/error.h>
 
+#include <csignal>
 #include <fmt/format.h>
 #include <new>
 
@@ -27,7 +29,9 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::Action action;
   cli::add_gemm_command(app, action);
   cli::add_emit_command(app, action);
+  cli::add_bench_command(app, action);
   cli::add_sim_command(app, action);
+  cli::add_layout_command(app, action);
   cli::add_info_commands(app, action);
   app.require_subcommand(0, 1);
   app.parse(argc, argv);
@@ -51,7 +55,11 @@ int main(int argc, char **argv) {
         ExitStatus::refused,
         fmt::format("{}; see `kiln{} --help`", error.what(), command_of(app)));
   } catch (const Error &error) {
-    return fail(error.exit_status(), error.what());
+    int status = fail(error.exit_status(), error.what());
+    // Whoever started us shall see that it was Ctrl-C.
+    if (cli::RunWatch::is_interrupted())
+      std::raise(SIGINT);
+    return status;
   } catch (const std::bad_alloc &) {
     return fail(ExitStatus::machine, "there is not enough memory for this");
   } catch (const std::length_error &) {

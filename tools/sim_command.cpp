@@ -32,23 +32,13 @@ struct SimCommand {
   std::string report_path;
   SimFlags sim;
   int schedules = 0;
-  std::vector<std::string> allowed, warned; ///< ids of findings
-  bool has_stats = false;
 };
 
 /// What all runs came to.
 struct Account {
-  std::vector<Finding> findings;
+  LaunchResult total; ///< of all launches in all orders
   json comparisons = json::array();
   int compared = 0, wrong = 0;
-  std::uint64_t instructions = 0;
-  double time_us = 0;
-
-  bool has_error() const {
-    return std::any_of(findings.begin(), findings.end(), [](const auto &one) {
-      return one.grade == Finding::Grade::error;
-    });
-  }
 };
 
 } // namespace
@@ -68,10 +58,11 @@ static std::vector<SimSchedule> schedules_of(const SimCommand &command,
                                 command.schedules));
   if (command.schedules == 0)
     return {{options.order, options.seed}};
+  auto count = static_cast<std::size_t>(command.schedules);
   std::vector<SimSchedule> schedules = {{SimOrder::eager}, {SimOrder::lazy}};
-  for (int i = 0; i < command.schedules; ++i)
-    schedules.push_back(
-        {SimOrder::random, options.seed + static_cast<std::uint64_t>(i)});
+  for (std::uint64_t seed = options.seed; schedules.size() < count; ++seed)
+    schedules.push_back({SimOrder::random, seed});
+  schedules.resize(count);
   return schedules;
 }
 
@@ -103,42 +94,30 @@ static void report_job(const SimJob &job, const SimOptions &options) {
          options.device.sms, options.checks ? "" : ", checks off");
 }
 
-static bool contains(const std::vector<std::string> &list,
-                     const std::string &id) {
-  return std::find(list.begin(), list.end(), id) != list.end();
-}
-
-/// Take a finding into the account as --allow and --warn say, and show it; the
-/// same one in another order is told once.
-static void take_finding(Finding finding, bool has_ended_launch,
-                         const SimCommand &command, Account &account) {
-  if (contains(command.allowed, finding.id)) {
-    if (!has_ended_launch)
-      return;
-    finding.message += fmt::format(
-        " (--allow {} cannot undo it: it ended the launch)", finding.id);
-  }
-  if (contains(command.warned, finding.id) &&
-      finding.grade == Finding::Grade::error)
-    finding.grade = Finding::Grade::warning;
-  bool is_known = std::any_of(account.findings.begin(), account.findings.end(),
-                              [&](const Finding &known) {
-                                return known.id == finding.id &&
-                                       known.ptx_line == finding.ptx_line &&
-                                       known.message == finding.message;
-                              });
+/// Take a finding into the account and show it; the same one in another order
+/// is told once.
+static void take_finding(const Finding &finding, Account &account) {
+  std::vector<Finding> &findings = account.total.findings;
+  bool is_known =
+      std::any_of(findings.begin(), findings.end(), [&](const Finding &known) {
+        return known.id == finding.id && known.ptx_line == finding.ptx_line &&
+               known.message == finding.message;
+      });
   if (is_known)
     return;
   show_finding(finding);
-  account.findings.push_back(std::move(finding));
+  findings.push_back(finding);
 }
 
-static void take_findings(const SimRun &run, const SimCommand &command,
-                          Account &account) {
-  for (const LaunchResult &result : run.results)
+/// Add the findings and the numbers of a run.
+static void take_run(const SimRun &run, bool has_stats, Account &account) {
+  for (const LaunchResult &result : run.results) {
+    if (has_stats)
+      show_stats(result);
     for (const Finding &finding : result.findings)
-      take_finding(finding, finding.grade == Finding::Grade::error, command,
-                   account);
+      take_finding(finding, account);
+    add_numbers(account.total, result);
+  }
 }
 
 /// Compare the lines the kernel printed, as sorted lists.
@@ -199,14 +178,21 @@ static void compare_expected(const SimJob &job, const SimRun &run,
 static void compare_orders(const SimCommand &command, const SimJob &job,
                            const SimRun &first, const SimRun &run,
                            Account &account) {
+  auto has = [](const std::vector<std::string> &list) {
+    return std::find(list.begin(), list.end(), "order-dependent") != list.end();
+  };
   auto tell = [&](bool is_error, const std::string &what) {
-    take_finding(
-        {.id = "order-dependent",
-         .grade = is_error ? Finding::Grade::error : Finding::Grade::note,
-         .message =
-             fmt::format("{} in the orders '{}' and '{}'", what,
-                         first.schedule.to_string(), run.schedule.to_string())},
-        /*has_ended_launch=*/false, command, account);
+    if (has(command.sim.allow))
+      return;
+    Finding finding{.id = "order-dependent",
+                    .grade =
+                        is_error ? Finding::Grade::error : Finding::Grade::note,
+                    .message = fmt::format("{} in the orders '{}' and '{}'",
+                                           what, first.schedule.to_string(),
+                                           run.schedule.to_string())};
+    if (is_error && has(command.sim.warn))
+      finding.grade = Finding::Grade::warning;
+    take_finding(finding, account);
   };
   for (std::size_t i = 0; i < run.memory.size(); ++i) {
     if (run.memory[i] == first.memory[i])
@@ -246,28 +232,11 @@ static void save_outputs(const std::string &folder, const SimJob &job,
   }
 }
 
-static const char *grade_name(Finding::Grade grade) {
-  return grade == Finding::Grade::error     ? "error"
-         : grade == Finding::Grade::warning ? "warning"
-                                            : "note";
-}
-
 static void write_report(const std::string &path, const char *verdict,
                          const Account &account) {
-  json findings = json::array();
-  for (const Finding &finding : account.findings)
-    findings.push_back({{"id", finding.id},
-                        {"grade", grade_name(finding.grade)},
-                        {"message", finding.message},
-                        {"file", finding.where.file},
-                        {"line", finding.where.line},
-                        {"ptx_line", finding.ptx_line}});
-  json value = {
-      {"verdict", verdict},
-      {"findings", findings},
-      {"comparisons", account.comparisons},
-      {"stats",
-       {{"instructions", account.instructions}, {"time_us", account.time_us}}}};
+  auto value = nlohmann::ordered_json::parse(account.total.to_json());
+  value["verdict"] = verdict;
+  value["comparisons"] = account.comparisons;
   std::ofstream file(path);
   file << value.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
   file.close();
@@ -278,7 +247,7 @@ static void write_report(const std::string &path, const char *verdict,
 
 /// The report, the last line and the exit status.
 static ExitStatus conclude(const SimCommand &command, const Account &account) {
-  ExitStatus status = account.has_error() ? ExitStatus::finding
+  ExitStatus status = !account.total.ok() ? ExitStatus::finding
                       : account.wrong     ? ExitStatus::wrong
                                           : ExitStatus::ok;
   if (!command.report_path.empty())
@@ -297,6 +266,14 @@ static ExitStatus conclude(const SimCommand &command, const Account &account) {
   return status;
 }
 
+/// Registers at entry matter to setmaxnreg and to residency.
+static void report_registers(const SimRun &run) {
+  for (const LaunchResult &result : run.results)
+    if (result.registers)
+      report("registers", "{} per thread at entry ({})", result.registers,
+             result.registers_from);
+}
+
 static ExitStatus simulate(const SimCommand &command) {
   SimOptions options = command.sim.options();
   std::vector<SimSchedule> schedules = schedules_of(command, options);
@@ -306,20 +283,18 @@ static ExitStatus simulate(const SimCommand &command) {
   SimRun first;
   for (const SimSchedule &schedule : schedules) {
     SimRun run = run_once(job, options, schedule);
-    report("order", "{}", schedule.to_string());
-    if (command.has_stats)
-      for (const LaunchResult &result : run.results)
-        report("stats", "{} warp instructions, {:.1f} ms simulated",
-               result.instructions, result.time_us / 1e3);
     bool is_first = first.results.empty();
+    if (is_first)
+      report_registers(run);
+    report("order", "{}", schedule.to_string());
     if (is_first)
       for (const std::string &line : run.printed)
         report("printf", "{}", line);
-    take_findings(run, command, account);
-    account.instructions += run.instructions();
-    account.time_us += run.time_us();
+    take_run(run, command.sim.has_stats, account);
+    if (is_first && !command.sim.timeline_path.empty())
+      show_timeline(run.timeline(), command.sim.timeline_path);
     // What an error cut short is not compared, unless the error is a warning.
-    bool is_comparable = run.is_finished || !account.has_error();
+    bool is_comparable = run.is_finished || account.total.ok();
     if (is_comparable)
       compare_expected(job, run, account);
     if (is_comparable && !is_first)
@@ -342,7 +317,7 @@ static ExitStatus run_command(const SimCommand &command) {
     return simulate(command);
   } catch (const UserError &error) {
     Account account;
-    account.findings.push_back(
+    account.total.findings.push_back(
         {.id = "refused",
          .message = error.message(),
          .where = error.where(),
@@ -370,18 +345,13 @@ void add_sim_command(CLI::App &app, Action &action) {
   options->sim.add_to(*command);
   command
       ->add_option("--schedules", options->schedules,
-                   "run eager, lazy and so many random orders, from --seed on")
+                   "run so many orders: eager, lazy, and random ones from "
+                   "--seed on")
       ->excludes(command->get_option("--order"));
   command
-      ->add_option("--allow", options->allowed,
-                   "do not report findings of this id")
+      ->add_option("--allow", options->sim.allow,
+                   "do not report findings of this id (`kiln explain`)")
       ->allow_extra_args(false);
-  command
-      ->add_option("--warn", options->warned,
-                   "take errors of this id for warnings")
-      ->allow_extra_args(false);
-  command->add_flag("--stats", options->has_stats,
-                    "instructions and time of each launch");
   command->callback([&action, options] {
     action = [options] { return run_command(*options); };
   });

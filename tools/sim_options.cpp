@@ -1,9 +1,13 @@
-// sim_options: parse the simulator's options, show what it found.
+// sim_options: parse the simulator's options, show what it has to say.
 #include "sim_options.h"
 
 #include <kiln/error.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
+#include <fstream>
+#include <sstream>
 
 namespace kiln::cli {
 
@@ -19,8 +23,20 @@ void SimFlags::add_to(CLI::App &command) {
   command.add_option("--threads", threads, "of this machine; 0: all")
       ->capture_default_str();
   command.add_option("--sms", sms, "multiprocessors of the simulated device");
-  command.add_option("--max-instructions", max_instructions,
-                     "end a CTA that has executed so many warp instructions");
+  command
+      .add_option("--max-instructions", max_instructions,
+                  "end a CTA that has executed so many warp instructions; 0: "
+                  "never")
+      ->capture_default_str();
+  command
+      .add_option("--warn", warn,
+                  "take errors of this id (`kiln explain`) for warnings")
+      ->allow_extra_args(false);
+  command.add_option("--timeline", timeline_path,
+                     "write who did what when to this file, for Perfetto; -: "
+                     "print the first CTA as a table");
+  command.add_flag("--stats", has_stats,
+                   "where the time of the simulation went");
 }
 
 SimOptions SimFlags::options() const {
@@ -38,17 +54,44 @@ SimOptions SimFlags::options() const {
   if (sms > 0)
     options.device.sms = sms;
   options.max_instructions = max_instructions;
+  for (const auto *list : {&allow, &warn})
+    for (const std::string &id : *list)
+      explain(id); // throws with the list of ids where there is none
+  options.allow = allow;
+  options.warn = warn;
+  options.stats = has_stats;
+  options.timeline = !timeline_path.empty();
   return options;
 }
 
 void show_finding(const Finding &finding) {
-  const char *grade = finding.grade == Finding::Grade::error     ? "error"
-                      : finding.grade == Finding::Grade::warning ? "warning"
-                                                                 : "note";
   std::string place;
   if (finding.where.is_known())
     place = fmt::format(" at {}:{}", finding.where.file, finding.where.line);
-  fmt::print("{:<10} {}{}: {}\n", grade, finding.id, place, finding.message);
+  fmt::print("{:<10} {}{}: {}\n", name(finding.grade), finding.id, place,
+             finding.message);
+}
+
+void show_stats(const LaunchResult &result) {
+  LaunchResult numbers = result;
+  numbers.findings.clear();
+  std::istringstream lines(numbers.to_string());
+  for (std::string line; std::getline(lines, line);)
+    fmt::print("{:<10} {}\n", "stats", line);
+}
+
+void show_timeline(const Timeline &timeline, const std::string &path) {
+  if (path == "-") {
+    fmt::print("{}", timeline.to_table());
+    return;
+  }
+  std::ofstream file(path);
+  file << timeline.to_trace();
+  file.close();
+  if (!file)
+    throw UserError(fmt::format("--timeline {} cannot be written: {}", path,
+                                std::strerror(errno ? errno : EIO)));
+  fmt::print("{:<10} {}\n", "timeline", path);
 }
 
 } // namespace kiln::cli

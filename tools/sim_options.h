@@ -1,5 +1,5 @@
 // sim_options: the simulator's options, under the same names in every command
-// that can run on it, and how its findings are shown.
+// that can run on it, and how what it has to say is shown.
 #pragma once
 
 #include <kiln/sim.h>
@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 namespace kiln::cli {
 
@@ -16,14 +17,37 @@ struct SimFlags {
   std::string checks = "on";
   int threads = 0;
   int sms = 0; ///< 0: as the described device has
-  std::uint64_t max_instructions = 0;
+  std::uint64_t max_instructions = kDefaultMaxInstructions;
+  std::vector<std::string> allow, warn; ///< ids of findings
+  std::string timeline_path;            ///< "-": a table on stdout; empty: none
+  bool has_stats = false;
 
+  /// Declare all but --allow, which means more in some commands.
   void add_to(CLI::App &command);
   /// Throws UserError where a value is none of the accepted ones.
   SimOptions options() const;
 };
 
-/// Print a finding: "error mbarrier-over-arrival at gemm.cpp:12: ...".
+/// Print a finding: "error      mbarrier-over-arrival at gemm.cpp:12: ...".
 void show_finding(const Finding &finding);
+/// Print where the time of a launch went, and the registers it started with.
+void show_stats(const LaunchResult &result);
+/// Write a trace to the file, or print a table where it is "-". Throws
+/// UserError where it cannot be written.
+void show_timeline(const Timeline &timeline, const std::string &path);
+
+/// While it lives, a launch shows how many CTAs are done, on a terminal, and
+/// Ctrl-C ends it.
+class RunWatch {
+public:
+  /// Puts itself into the options.
+  explicit RunWatch(SimOptions &options);
+  ~RunWatch();
+  RunWatch(const RunWatch &) = delete;
+  RunWatch &operator=(const RunWatch &) = delete;
+
+  /// Whether Ctrl-C was pressed.
+  static bool is_interrupted();
+};
 
 } // namespace kiln::cli

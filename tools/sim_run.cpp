@@ -3,6 +3,7 @@
 
 #include "launch_memory.h"
 #include "npy.h"
+#include "sim_options.h"
 
 #include <kiln/error.h>
 
@@ -22,18 +23,37 @@ std::string SimSchedule::to_string() const {
   return order == SimOrder::eager ? "eager" : "lazy";
 }
 
-std::uint64_t SimRun::instructions() const {
-  std::uint64_t sum = 0;
-  for (const LaunchResult &result : results)
-    sum += result.instructions;
-  return sum;
+Timeline SimRun::timeline() const {
+  Timeline all;
+  std::uint64_t offset = 0;
+  for (const LaunchResult &result : results) {
+    std::uint64_t end = offset;
+    for (Timeline::Event event : result.timeline.events) {
+      event.start += offset;
+      event.end += offset;
+      end = std::max(end, event.end);
+      all.events.push_back(std::move(event));
+    }
+    offset = end;
+  }
+  return all;
 }
 
-double SimRun::time_us() const {
-  double sum = 0;
-  for (const LaunchResult &result : results)
-    sum += result.time_us;
-  return sum;
+void add_numbers(LaunchResult &sum, const LaunchResult &more) {
+  sum.instructions += more.instructions;
+  sum.time_us += more.time_us;
+  sum.registers = more.registers;
+  sum.registers_from = more.registers_from;
+  sum.resident_ctas = more.resident_ctas;
+  sum.stats.shadow_bytes =
+      std::max(sum.stats.shadow_bytes, more.stats.shadow_bytes);
+  sum.stats.costs.resize(more.stats.costs.size());
+  for (std::size_t i = 0; i < more.stats.costs.size(); ++i) {
+    const LaunchStats::Cost &cost = more.stats.costs[i];
+    sum.stats.costs[i].name = cost.name;
+    sum.stats.costs[i].instructions += cost.instructions;
+    sum.stats.costs[i].time_us += cost.time_us;
+  }
 }
 
 static std::string read_text(const std::string &path) {
@@ -116,10 +136,12 @@ SimRun run_once(const SimJob &job, SimOptions options,
   options.registers_at_entry = job.file.registers_at_entry;
   options.co_resident = job.file.is_co_resident;
   options.print = [&](const std::string &text) { printed += text; };
+  RunWatch watch(options);
   std::shared_ptr<Device> device = open_sim(options);
   std::vector<Buffer> memory;
   for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
     memory.push_back(device->allocate(job.file.buffers[i].bytes()));
+    device->set_name(memory[i], job.file.buffers[i].name);
     if (job.initial[i] && !job.initial[i]->empty())
       device->copy_in(memory[i], job.initial[i]->data(),
                       job.initial[i]->size());
@@ -129,7 +151,7 @@ SimRun run_once(const SimJob &job, SimOptions options,
   SimRun run{.schedule = schedule};
   for (const LaunchSpec &spec : job.file.launches) {
     run.results.push_back(launch(*device, job, spec, memory));
-    run.is_finished = run.results.back().ok();
+    run.is_finished = run.results.back().is_finished;
     if (!run.is_finished)
       break;
   }

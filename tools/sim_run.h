@@ -38,9 +38,12 @@ struct SimRun {
   std::vector<LaunchResult> results;
   bool is_finished = true; ///< no finding ended it
 
-  std::uint64_t instructions() const;
-  double time_us() const;
+  /// Of all launches, one after another.
+  Timeline timeline() const;
 };
+
+/// Add instructions, time and costs of `more`, and its registers.
+void add_numbers(LaunchResult &sum, const LaunchResult &more);
 
 /// Launch everything, unless one of the launches cannot be: then nothing.
 /// Throws UserError with its place in the PTX or in the launch file.

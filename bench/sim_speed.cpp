@@ -1,0 +1,84 @@
+// sim_speed: the simulator against a CPU's own matrix product of that size.
+//
+//     build/bin/bench_sim_speed --benchmark_out=bench/results/sim_speed.json
+//         --benchmark_out_format=json
+//
+// The warp-specialized f16 GEMM of 1024 x 1024 x 1024 (tn, tiles of
+// 128 x 128 x 64) is simulated with the checks off and on, and OpenBLAS does
+// sgemm of that size, on all cores of the machine. The counter `ratio` of a
+// simulation is its time over that of sgemm in the same run.
+#include <kiln/kiln.h>
+
+#include <benchmark/benchmark.h>
+#include <cblas.h>
+
+#include <algorithm>
+#include <chrono>
+
+using namespace kiln;
+
+static constexpr int kSize = 1024;
+
+static double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+/// The fastest of a few runs: others may use the cores too.
+template <typename Work> static double fastest_seconds(int runs, Work &&work) {
+  double best = 1e30;
+  for (int i = 0; i < runs; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    work();
+    best = std::min(best, seconds_since(start));
+  }
+  return best;
+}
+
+static double sgemm_seconds() {
+  std::vector<float> a(kSize * kSize, 1.0f), b(kSize * kSize, 0.5f),
+      d(kSize * kSize);
+  return fastest_seconds(10, [&] {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, kSize, kSize, kSize,
+                1.0f, a.data(), kSize, b.data(), kSize, 0.0f, d.data(), kSize);
+    benchmark::DoNotOptimize(d.data());
+  });
+}
+
+static void sgemm(benchmark::State &state) {
+  for (auto _ : state)
+    state.SetIterationTime(sgemm_seconds());
+}
+BENCHMARK(sgemm)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+static void simulate(benchmark::State &state, bool has_checks) {
+  static const Kernel kernel =
+      compile(build_gemm({.m = kSize, .n = kSize, .k = kSize}, GemmSchedule()));
+  std::vector<std::uint16_t> a(kSize * kSize), b(kSize * kSize);
+  fill_random(Type::f16, a.data(), a.size(), 1);
+  fill_random(Type::f16, b.data(), b.size(), 2);
+  std::vector<float> d(kSize * kSize);
+  std::shared_ptr<Device> device = open_sim({.checks = has_checks});
+  LaunchResult result;
+  for (auto _ : state) {
+    double reference = sgemm_seconds();
+    double time =
+        fastest_seconds(3, [&] { result = run(*device, kernel, a, b, d); });
+    state.SetIterationTime(time);
+    state.counters["ratio"] = time / reference;
+  }
+  if (!result.ok())
+    state.SkipWithError("the simulator found an error");
+  state.counters["ns_per_warp_instruction"] =
+      result.time_us * 1e3 / static_cast<double>(result.instructions);
+}
+BENCHMARK_CAPTURE(simulate, checks_off, false)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, checks_on, true)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+BENCHMARK_MAIN();
