@@ -1,6 +1,6 @@
 // ReadmeKernel: the kernel on the first screen of README.md, as it stands
 // there.
-#include "readme_kernel.h"
+#include "readme_kernels.h"
 
 #include <kiln/reference.h>
 
@@ -63,7 +63,7 @@ TEST(ReadmeKernel, IsRightOnTheGpu) {
                                       .b_row_major = true,
                                       .a = a.data(),
                                       .b = b.data()},
-                                     Type::f32, d.data());
+                                     d.data());
     EXPECT_TRUE(result.ok) << result.wrong << " elements are wrong";
   }
 }
