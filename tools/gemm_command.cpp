@@ -34,6 +34,7 @@ struct GemmCommand {
   std::string a_path, b_path, save_path;
   bool is_unverified = false;
   bool is_printing = false;
+  bool is_traced = false;
   bool is_without_cache = false;
   AssembleOptions assemble;
   std::string save_ir_folder, save_kernel_path;
@@ -96,7 +97,8 @@ static Kernel compile_gemm(const GemmCommand &command,
   options.use_cache = !command.is_without_cache;
   options.timing = &timing;
   auto start = std::chrono::steady_clock::now();
-  Module module = build_gemm(problem, schedule);
+  Module module =
+      build_gemm(problem, schedule, {.is_traced = command.is_traced});
   Kernel kernel = compile(module, options);
   std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
@@ -108,6 +110,11 @@ static Kernel compile_gemm(const GemmCommand &command,
 }
 
 static void assemble_gemm(const GemmCommand &command, const Kernel &kernel) {
+  if (command.is_traced) {
+    report("assembled", "no: prints stand between products and their wait, "
+                        "which ptxas takes for slow code");
+    return;
+  }
   AssembleOptions options = command.assemble;
   options.target = kernel.target;
   options.use_cache = !command.is_without_cache;
@@ -296,6 +303,9 @@ void add_gemm_command(CLI::App &app, Action &action) {
   command->add_option("--a", options->a_path, "A, from a .npy file");
   command->add_option("--b", options->b_path, "B, from a .npy file");
   command->add_option("--save", options->save_path, "D, to a .npy file");
+  command->add_flag("--debug-print", options->is_traced,
+                    "each role prints what it waits for, loads and multiplies "
+                    "(multistage and warp-specialized)");
   command->add_flag("--print", options->is_printing,
                     "A, B and D, where they are small");
   command->add_flag("--no-verify", options->is_unverified,

@@ -87,9 +87,10 @@ MbarrierOrder &HappensBefore::initialise(Warp &warp, const Op &op, int lane,
                                          Cta &cta, std::uint32_t address) {
   MbarrierOrder &barrier = cta.mbarrierOrder[address];
   if (!barrier.init.bytes)
-    barrier.component = add(cta.cluster().number(),
-                            {Agent::Kind::mbarrier, cta.index(), address,
-                             cta.number(), cta.cluster().number()});
+    barrier.component =
+        add(cta.cluster().number(),
+            {Agent::Kind::mbarrier, cta.index(), address, cta.number(),
+             static_cast<std::uint32_t>(cta.cluster().number())});
   Access access = plain(warp, op, /*isWrite=*/true);
   barrier.init = access.record;
   barrier.init.lanes = LaneMask(1) << lane;
