@@ -21,7 +21,41 @@ struct OneWarp {
   SharedTile tile = kb.shared({.type = f16, .rows = 16, .columns = 16});
   Value lane = thread_id();
 };
+
+/// A kernel of one warpgroup with two tiles to multiply.
+struct OneWarpgroup {
+  KernelBuilder kb{"atoms", {.warpgroups = 1}};
+  Tensor x = kb.tensor("x", f16, {64, 64});
+  Tensor d = kb.tensor("d", f32, {64, 64});
+  SharedTile a = kb.shared(TileLayout::of(f16, 64, 64));
+  SharedTile b = kb.shared(TileLayout::of(f16, 64, 64));
+};
 } // namespace
+
+static void wgmma(OneWarpgroup &k) {
+  Accumulator whole(f32, 64, 64), half(f16, 64, 64, 32);
+  wgmma_fence();
+  whole.issue(k.a.slice(0, 0, 64, 16), k.b.slice(0, 0, 16, 64),
+              {.negate_a = true});
+  wgmma_commit();
+  whole.wait(0);
+  half.mma(k.a, k.b.transpose());
+  half.wait(0);
+  whole.start_from(cast(half.tile(), f32));
+  auto layout = RegisterLayout::wgmma_operand(f16, 64, 64);
+  whole.mma(load_tile(layout, k.a), k.b);
+  whole.store(k.d, {0, 0});
+}
+
+static void tiles(OneWarpgroup &k) {
+  copy(CopyScope::warpgroup, k.a, k.x);
+  sync_warpgroup();
+  RegisterTile row = load_tile(RegisterLayout::row_per_thread(128, 8),
+                               k.x.reshape({512, 8}), {0, 0});
+  row = row + row;
+  row.store(k.x.reshape({512, 8}), {128, 0}, {.column_multiple = 8});
+  arrive_threads(2, 128);
+}
 
 static void matrices(OneWarp &k) {
   Element row = k.tile(k.lane % 16, k.lane / 16 * 8);
@@ -129,7 +163,17 @@ static const std::map<std::string, std::function<void(OneWarp &)>> kAtoms = {
     {"predicates", predicates}, {"products", products},
 };
 
+static const std::map<std::string, std::function<void(OneWarpgroup &)>>
+    kGroupAtoms = {{"tiles", tiles}, {"wgmma", wgmma}};
+
 int main(int argc, char **argv) {
+  auto group = kGroupAtoms.find(argc == 2 ? argv[1] : "");
+  if (group != kGroupAtoms.end()) {
+    OneWarpgroup kernel;
+    group->second(kernel);
+    std::puts(kernel.kb.build().ptx.c_str());
+    return 0;
+  }
   auto found = kAtoms.find(argc == 2 ? argv[1] : "");
   if (found == kAtoms.end()) {
     std::fprintf(stderr, "usage: atoms NAME; the names are the keys of its "
