@@ -59,17 +59,22 @@ static bool areTypesKnown(const ProductShape &shape) {
   return false;
 }
 
-bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
+bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
                 std::string &why) {
+  // The text has .satfinite behind the shape; ptxas takes it at the end too.
+  if (!modifiers.empty() && modifiers.back() == "satfinite") {
+    modifiers.pop_back();
+    shape.isSaturated = true;
+  }
   std::size_t at = 0;
   for (; at < modifiers.size(); ++at)
     if (std::sscanf(modifiers[at].c_str(), "m64n%dk%d", &shape.n, &shape.k) ==
         2)
       break;
-  shape.isSaturated =
-      at + 1 < modifiers.size() && modifiers[at + 1] == "satfinite";
-  if (shape.isSaturated)
+  if (at + 1 < modifiers.size() && modifiers[at + 1] == "satfinite") {
+    shape.isSaturated = true;
     ++at;
+  }
   if (at + 4 != modifiers.size()) {
     why = "its shape and types are not of the form .m64nNkK.d.a.b";
     return false;

@@ -40,7 +40,7 @@ inline constexpr int kWarpRows = 16;
 
 /// Read ".m64n128k16.f32.f16.f16"; false with the reason where it is not
 /// supported.
-bool parseShape(const std::vector<std::string> &modifiers, ProductShape &shape,
+bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
                 std::string &why);
 
 /// An operand as its descriptor says it.

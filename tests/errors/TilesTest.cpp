@@ -277,7 +277,7 @@ TEST_F(PipelineErrors, LoadsOfASlot) {
   unsigned line = __LINE__ + 1;
   auto none = [&](const Slot &slot) { slot.tile(2); };
   refused(line, [&] { pipe.produce(none); }, "a slot of 2 tiles has no tile 2");
-  line = __LINE__ + 2;
+  line = __LINE__ + 1;
   auto part = [&](const Slot &slot) { slot.load(a, {0, 0}, {.parts = 2}); };
   refused(
       line, [&] { pipe.produce(part); },
