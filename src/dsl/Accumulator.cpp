@@ -19,6 +19,7 @@ struct Accumulator::State {
   std::vector<void *> slots; ///< one variable per register
   void *added;               ///< variable: the next mma adds
   bool isInFlight = false;
+  std::optional<RegisterLayout> layout; ///< made once: making checks it
 };
 
 /// A word of the wgmma protocol without operands.
@@ -91,6 +92,7 @@ Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
                 "of {}; use a multiple",
                 columns, state_->instructionN);
   takeRegisters(state, *this, where);
+  state_->layout = RegisterLayout::accumulator(rows, columns);
   mlir::Type word =
       type == Type::f16 ? state.builder.getI32Type() : state.lower(type);
   for (int i = 0; i < registers(); ++i)
@@ -421,9 +423,7 @@ void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
       .store(tensor, origin, options, where);
 }
 
-RegisterLayout Accumulator::layout() const {
-  return RegisterLayout::accumulator(rows(), columns());
-}
+RegisterLayout Accumulator::layout() const { return *state_->layout; }
 
 RegisterTile Accumulator::tile(std::source_location where) const {
   checkLanded(*state_, where);
@@ -465,15 +465,13 @@ Value Accumulator::element(int index, std::source_location where) {
 
 Value Accumulator::fragment_row(int index, std::source_location where) const {
   checkElement(*this, index, where);
-  RegisterLayout fragment = layout();
-  return TileWalk(fragment, where).row(index);
+  return TileWalk(*state_->layout, where).row(index);
 }
 
 Value Accumulator::fragment_column(int index,
                                    std::source_location where) const {
   checkElement(*this, index, where);
-  RegisterLayout fragment = layout();
-  return TileWalk(fragment, where).column(index);
+  return TileWalk(*state_->layout, where).column(index);
 }
 
 } // namespace kiln
