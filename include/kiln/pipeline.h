@@ -145,11 +145,6 @@ public:
   /// outside roles; nothing where CTAs are alone.
   void finish(std::source_location where = std::source_location::current());
 
-  /// Wait for the next slot to fill, use it, and release it again: consume for
-  /// what is no multiplication. `body` has read the slot when it returns.
-  void read(const std::function<void(const Slot &)> &body,
-            std::source_location where = std::source_location::current());
-
   int stages() const;
   /// Bytes of one slot.
   int slot_bytes() const;

@@ -15,7 +15,6 @@
 #include "trace.h"
 
 #include <kiln/control.h>
-#include <kiln/print.h>
 #include <kiln/register_tile.h>
 #include <kiln/threads.h>
 

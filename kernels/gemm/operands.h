@@ -67,7 +67,6 @@ private:
   struct Tensors {
     Tensor a, b;
   };
-  struct Shared;
 
   const GemmProblem &problem() const { return problem_.problem; }
 

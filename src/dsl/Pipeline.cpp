@@ -233,23 +233,6 @@ void Pipeline::drain(Accumulator &accumulator, std::source_location where) {
   state_->held = -1;
 }
 
-void Pipeline::read(const std::function<void(const Slot &)> &body,
-                    std::source_location where) {
-  auto outside = collectiveLine;
-  LocationScope scope(where);
-  State &state = *state_;
-  Value slot = state.consumer.slot();
-  state.full[slot].wait(state.consumer.parity());
-  {
-    UserCode user(outside);
-    body(Slot(*this, slot));
-  }
-  // Every thread has read its part before one of them gives the slot back.
-  sync_warpgroup(where);
-  state.release(slot);
-  state.consumer.advance();
-}
-
 bool Pipeline::has_peers() const { return state_->isInCluster(); }
 
 void Pipeline::relay(std::source_location where) {
