@@ -70,12 +70,14 @@ static double lostInAlignment(Type type, double depth, double sum,
 }
 
 /// What a sum of type f16 loses besides: it is rounded after each instruction,
-/// of 16 products, or 32 of 8-bit floats.
+/// of 16 products, or 32 of 8-bit floats, and near zero to the steps of
+/// subnormals.
 static double lostInHalf(Type type, double depth, double sum,
                          double magnitude) {
   double steps = std::ceil(depth / (isFp8(type) ? 32 : 16));
   return 0x1p-11 *
-         ((2 + std::sqrt(steps)) * magnitude + steps / 4 * std::fabs(sum));
+             ((2 + std::sqrt(steps)) * magnitude + steps / 4 * std::fabs(sum)) +
+         steps * halfSmallest(Type::f16);
 }
 
 static double sumTolerance(const ReferenceGemm &gemm, double sum,

@@ -213,7 +213,9 @@ Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
     fault("out-of-bounds", lane,
           fmt::format("{} of {} bytes at local address {}; a thread has {}",
                       verb_, bytes, address, perLane));
-  return {warp_.local.data() + perLane * lane + address, nullptr, 0};
+  std::size_t offset = perLane * lane + address;
+  return {warp_.local.data() + offset, &warp_.localValid, offset, nullptr,
+          /*isLocal=*/true};
 }
 
 } // namespace kiln::sim

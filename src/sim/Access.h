@@ -15,6 +15,7 @@ struct Place {
   ValidBits *valid = nullptr; ///< null: always written
   std::size_t offset = 0;     ///< of the first byte in `valid`
   Cta *owner = nullptr;       ///< shared memory: whose it is
+  bool isLocal = false;       ///< a thread's own memory
 
   bool isWritten(std::size_t bytes) const {
     return !valid || valid->all(offset, bytes);
@@ -22,6 +23,20 @@ struct Place {
   void markWritten(std::size_t bytes) const {
     if (valid)
       valid->set(offset, bytes);
+  }
+  /// Which of up to 8 bytes were never written: all ones in each.
+  std::uint64_t unwritten(std::size_t bytes) const {
+    return valid ? valid->unwritten(offset, bytes) : 0;
+  }
+  /// Up to 8 bytes were written, with a value those bytes of which are not.
+  void mark(std::size_t bytes, std::uint64_t unwritten) const {
+    if (valid)
+      valid->put(offset, bytes, unwritten);
+  }
+  bool isGlobal() const { return valid && !owner && !isLocal; }
+  /// The bytes from `distance` on.
+  Place behind(std::size_t distance) const {
+    return {data + distance, valid, offset + distance, owner, isLocal};
   }
 };
 

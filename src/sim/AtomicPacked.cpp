@@ -51,7 +51,7 @@ static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
         accessor.locate(what.space, address, bytes, bytes, lane, true);
     Bytes old{};
     std::memcpy(old.data(), place.data, bytes);
-    bool isWritten = place.isWritten(bytes) || !hasChecks;
+    bool isWritten = !hasChecks || place.isWritten(bytes);
     Bytes value = gather(warp, what.values, what.elementBytes, lane);
     switch (what.kind) {
     case PackedAtomic::Kind::reduce:
@@ -67,12 +67,18 @@ static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
       break;
     }
     LaneMask bit = LaneMask(1) << lane;
+    bool isKnown =
+        std::all_of(what.values.begin(), what.values.end(),
+                    [&](const Reg &reg) { return !(warp.poison(reg) & bit); });
+    if (hasChecks && !isKnown && place.isGlobal())
+      warp.machine().error(
+          "uninitialized-store", warp, op, bit,
+          "a value that depends on bytes nobody wrote goes to global memory");
     for (std::size_t i = 0; i < what.results.size(); ++i) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, old.data() + i * what.elementBytes, what.elementBytes);
       warp.write(what.results[i], lane, bits);
-      LaneMask &poison = warp.poison(what.results[i]);
-      poison = isWritten ? poison & ~bit : poison | bit;
+      warp.setPoison(what.results[i], bit, isWritten ? 0 : bit);
     }
   });
   warp.cta().cluster().notify();

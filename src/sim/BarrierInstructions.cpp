@@ -30,12 +30,12 @@ static void takeResult(Warp &warp, const Op &op, LaneMask active,
   if (op.dst.isValid()) {
     forEachLane(active,
                 [&](int lane) { warp.write(op.dst, lane, votes.holding); });
-    warp.poison(op.dst) &= ~active;
+    warp.setPoison(op.dst, active, 0);
   } else if (op.pdst.isValid()) {
     bool holds =
         op.flags & isAnd ? votes.holding == votes.threads : votes.holding > 0;
     warp.setPred(op.pdst, active, holds ? kAllLanes : 0);
-    warp.predPoison(op.pdst) &= ~active;
+    warp.setPredPoison(op.pdst, active, 0);
   }
 }
 

@@ -72,8 +72,13 @@ void copyBytes(const Place &to, const Place &from, std::size_t bytes) {
   if (from.isWritten(bytes))
     return to.markWritten(bytes);
   for (std::size_t i = 0; i < bytes; ++i)
-    if (Place{from.data, from.valid, from.offset + i}.isWritten(1))
-      Place{to.data, to.valid, to.offset + i}.markWritten(1);
+    to.behind(i).mark(1, from.behind(i).unwritten(1));
+}
+
+void reportUnwritten(Warp &warp, const Op &op, int lane) {
+  warp.machine().error(
+      "uninitialized-store", warp, op, LaneMask(1) << lane,
+      "an asynchronous copy takes bytes that nobody wrote to global memory");
 }
 
 void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,

@@ -39,6 +39,9 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
 /// Copy, with the knowledge of which bytes were ever written.
 void copyBytes(const Place &to, const Place &from, std::size_t bytes);
 
+/// A copy has taken unwritten bytes to global memory.
+void reportUnwritten(Warp &warp, const Op &op, int lane);
+
 /// The copy `bytes` of which will count on an mbarrier's current phase, as the
 /// order of accesses sees it; only where that is kept.
 Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,

@@ -154,10 +154,7 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     auto read = [&warp, &op, lane, from, data] {
       std::memcpy(data->data(), from.data, data->size());
       if (warp.machine().config().hasChecks && !from.isWritten(data->size()))
-        warp.machine().fault("uninitialized-store", warp, op,
-                             LaneMask(1) << lane,
-                             "a bulk copy takes bytes that nobody wrote to "
-                             "global memory");
+        reportUnwritten(warp, op, lane);
     };
     auto write = [&copy, to, data] {
       if (copy.reduction)
@@ -219,25 +216,26 @@ static Step storeAsync(Warp &warp, const Op &op, LaneMask active) {
                          destination.address - kFirstSharedAddress, bytes);
     }
     std::array<std::uint8_t, 32> data{};
-    bool isKnown = true;
+    std::array<std::uint64_t, 4> unwritten{};
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       std::memcpy(data.data() + i * store.elementBytes, &bits,
                   store.elementBytes);
-      isKnown &= !(warp.poison(op.list[i]) >> lane & 1);
+      unwritten[i] = warp.poisonBits(op.list[i], lane);
     }
-    cluster.enqueue(
-        [&warp, &op, &store, lane, destination, barrier, data, isKnown, bytes] {
-          Place to = destination.in(*destination.owner);
-          if (store.reduction) {
-            store.reduction->apply(to.data, data.data(), bytes);
-          } else {
-            std::memcpy(to.data, data.data(), bytes);
-            if (isKnown)
-              to.markWritten(bytes);
-          }
-          completeTx(warp, op, lane, *barrier.owner, barrier.address, bytes);
-        });
+    cluster.enqueue([&warp, &op, &store, lane, destination, barrier, data,
+                     unwritten, bytes] {
+      Place to = destination.in(*destination.owner);
+      if (store.reduction) {
+        store.reduction->apply(to.data, data.data(), bytes);
+      } else {
+        std::memcpy(to.data, data.data(), bytes);
+        for (std::size_t i = 0; i < op.list.size(); ++i)
+          to.behind(i * store.elementBytes)
+              .mark(store.elementBytes, unwritten[i]);
+      }
+      completeTx(warp, op, lane, *barrier.owner, barrier.address, bytes);
+    });
   });
   return Step::next;
 }

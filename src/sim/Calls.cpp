@@ -4,7 +4,7 @@
 // the place where the lanes go on. A lane that enters a function it has not
 // left yet finds the registers taken: the frame keeps what they held. Local
 // memory is a stack: the frame says where the function's part of it begins.
-#include "sim/Access.h"
+#include "sim/Bulk.h"
 #include "sim/Execute.h"
 #include "support/Error.h"
 
@@ -26,7 +26,7 @@ struct Call {
 struct Moved {
   Reg to;
   std::array<std::uint64_t, kLanes> bits;
-  LaneMask poison;
+  std::array<std::uint64_t, kLanes> poison;
 };
 } // namespace
 
@@ -41,16 +41,12 @@ static bool matches(const std::vector<Slot> &given,
                     });
 }
 
-static std::uint64_t readSlot(const Warp &warp, const Slot &slot,
-                              std::uint32_t base, int lane) {
-  if (slot.reg.isValid())
-    return warp.read(slot.reg, lane);
-  std::uint64_t bits = 0;
-  std::memcpy(
-      &bits,
-      &warp.local[std::size_t(warp.localBytes) * lane + base + slot.offset],
-      std::min<std::uint32_t>(slot.bytes, 8));
-  return bits;
+/// Where a slot lies in a lane's local memory.
+static Place placeOf(Warp &warp, const Slot &slot, std::uint32_t base,
+                     int lane) {
+  std::size_t offset = std::size_t(warp.localBytes) * lane + base + slot.offset;
+  return {warp.local.data() + offset, &warp.localValid, offset, nullptr,
+          /*isLocal=*/true};
 }
 
 /// Bytes from frame to frame at once; registers are read now and written when
@@ -62,24 +58,31 @@ static std::vector<Moved> moveSlots(Warp &warp, const std::vector<Slot> &from,
   std::vector<Moved> moved;
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (to[i].reg.isValid()) {
-      Moved value{to[i].reg, {}, 0};
+      Moved value{to[i].reg, {}, {}};
       forEachLane(lanes, [&](int lane) {
-        value.bits[lane] = readSlot(warp, from[i], fromBase, lane);
+        if (from[i].reg.isValid()) {
+          value.bits[lane] = warp.read(from[i].reg, lane);
+          value.poison[lane] = warp.poisonBits(from[i].reg, lane);
+          return;
+        }
+        Place place = placeOf(warp, from[i], fromBase, lane);
+        std::size_t bytes = std::min<std::uint32_t>(from[i].bytes, 8);
+        std::memcpy(&value.bits[lane], place.data, bytes);
+        value.poison[lane] = place.unwritten(bytes);
       });
-      if (from[i].reg.isValid())
-        value.poison = warp.poison(from[i].reg);
       moved.push_back(value);
       continue;
     }
     forEachLane(lanes, [&](int lane) {
-      std::uint8_t *memory = &warp.local[std::size_t(warp.localBytes) * lane];
-      std::uint8_t *place = memory + toBase + to[i].offset;
+      Place place = placeOf(warp, to[i], toBase, lane);
       if (from[i].reg.isValid()) {
         std::uint64_t bits = warp.read(from[i].reg, lane);
-        std::memcpy(place, &bits, std::min<std::uint32_t>(to[i].bytes, 8));
+        std::size_t bytes = std::min<std::uint32_t>(to[i].bytes, 8);
+        std::memcpy(place.data, &bits, bytes);
+        place.mark(bytes, warp.poisonBits(from[i].reg, lane));
       } else {
-        std::memcpy(place, memory + fromBase + from[i].offset,
-                    std::min(from[i].bytes, to[i].bytes));
+        copyBytes(place, placeOf(warp, from[i], fromBase, lane),
+                  std::min(from[i].bytes, to[i].bytes));
       }
     });
   }
@@ -89,10 +92,10 @@ static std::vector<Moved> moveSlots(Warp &warp, const std::vector<Slot> &from,
 static void writeMoved(Warp &warp, const std::vector<Moved> &moved,
                        LaneMask lanes) {
   for (const Moved &value : moved) {
-    forEachLane(
-        lanes, [&](int lane) { warp.write(value.to, lane, value.bits[lane]); });
-    LaneMask &poison = warp.poison(value.to);
-    poison = (poison & ~lanes) | (value.poison & lanes);
+    forEachLane(lanes, [&](int lane) {
+      warp.write(value.to, lane, value.bits[lane]);
+      warp.setPoisonBits(value.to, lane, value.poison[lane]);
+    });
   }
 }
 
@@ -101,10 +104,15 @@ void Warp::growLocal(std::uint32_t bytes) {
     return;
   std::uint32_t fresh = std::max(bytes, 2 * localBytes);
   std::vector<std::uint8_t> memory(std::size_t(fresh) * kLanes);
-  for (int lane = 0; lane < kLanes && localBytes; ++lane)
-    std::memcpy(&memory[std::size_t(fresh) * lane],
-                &local[std::size_t(localBytes) * lane], localBytes);
+  ValidBits valid(memory.size());
+  for (int lane = 0; lane < kLanes && localBytes; ++lane) {
+    std::size_t to = std::size_t(fresh) * lane;
+    std::size_t from = std::size_t(localBytes) * lane;
+    copyBytes({&memory[to], &valid, to}, {&local[from], &localValid, from},
+              localBytes);
+  }
   local = std::move(memory);
+  localValid = std::move(valid);
   localBytes = fresh;
 }
 
@@ -112,7 +120,7 @@ void Warp::fillLocalAddresses(const FunctionCode &code, std::uint32_t base,
                               LaneMask lanes) {
   for (const auto &[reg, offset] : code.localAddresses) {
     forEachLane(lanes, [&](int lane) { write(reg, lane, base + offset); });
-    poison(reg) &= ~lanes;
+    setPoison(reg, lanes, 0);
   }
 }
 
@@ -138,6 +146,11 @@ void Warp::enter(int function, const Op &op) {
                     frame->depth, frame->localBase + callee.localBytes,
                     kMaxDepth, kMaxLocalBytes));
   growLocal(frame->localBase + callee.localBytes);
+  // The frame is fresh, whatever was there before.
+  forEachLane(machine().config().hasChecks ? lanes : 0, [&](int lane) {
+    localValid.clear(std::size_t(localBytes) * lane + frame->localBase,
+                     callee.localBytes);
+  });
   std::vector<Moved> moved =
       moveSlots(*this, call.arguments, localBase(), callee.parameters,
                 frame->localBase, lanes);
@@ -150,7 +163,9 @@ void Warp::enter(int function, const Op &op) {
       const std::uint8_t *lanesOf = &file_[reg.offset];
       frame->file.insert(frame->file.end(), lanesOf,
                          lanesOf + std::size_t(reg.width) * kLanes);
-      frame->poison.push_back(poison_[reg.index]);
+      auto &poison = frame->poison.emplace_back();
+      for (int lane = 0; lane < kLanes; ++lane)
+        poison[lane] = poisonBits(reg, lane);
     }
     for (int i = callee.predicateBegin; i < callee.predicateEnd; ++i) {
       frame->predicates.push_back(predicates_[i]);
@@ -183,9 +198,9 @@ void Warp::leave() {
     forEachLane(lanes, [&](int lane) {
       std::size_t at = std::size_t(reg.width) * lane;
       std::memcpy(&file_[reg.offset + at], saved + at, reg.width);
+      setPoisonBits(reg, lane, frame->poison[i][lane]);
     });
     saved += std::size_t(reg.width) * kLanes;
-    blend(poison_[reg.index], frame->poison[i]);
   }
   for (std::size_t i = 0; i < frame->predicates.size(); ++i) {
     blend(predicates_[callee.predicateBegin + i], frame->predicates[i]);

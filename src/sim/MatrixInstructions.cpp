@@ -13,10 +13,10 @@ static constexpr int kBlock = 8; ///< rows and columns of ldmatrix's matrices
 static constexpr std::size_t kBlockRowBytes = 16;
 
 namespace {
-/// 8 x 8 values of 16 bits, and which of them were ever written.
+/// 8 x 8 values of 16 bits, and all ones in bytes that nobody wrote.
 struct Block {
   std::uint16_t value[kBlock][kBlock] = {};
-  bool isKnown[kBlock][kBlock] = {};
+  std::uint16_t unwritten[kBlock][kBlock] = {};
 };
 /// Op::flags of ldmatrix and stmatrix.
 enum BlockFlags : std::uint32_t { isTransposed = 1, isGeneric = 2 };
@@ -24,15 +24,15 @@ enum BlockFlags : std::uint32_t { isTransposed = 1, isGeneric = 2 };
 
 /// The values that a lane holds of a block: one row's neighbours.
 static std::uint32_t fragmentOf(const Block &block, int lane, bool isSwapped,
-                                bool &isKnown) {
+                                std::uint32_t &unwritten) {
   std::uint32_t bits = 0;
-  isKnown = true;
+  unwritten = 0;
   for (int half = 0; half < 2; ++half) {
     int row = lane / 4, column = 2 * (lane % 4) + half;
     if (isSwapped)
       std::swap(row, column);
     bits |= std::uint32_t(block.value[row][column]) << (16 * half);
-    isKnown &= block.isKnown[row][column];
+    unwritten |= std::uint32_t(block.unwritten[row][column]) << (16 * half);
   }
   return bits;
 }
@@ -47,20 +47,18 @@ static Block blockOf(Warp &warp, Reg reg, bool isSwapped) {
         std::swap(row, column);
       block.value[row][column] =
           static_cast<std::uint16_t>(warp.read(reg, lane) >> (16 * half));
-      block.isKnown[row][column] = !(warp.poison(reg) >> lane & 1);
+      block.unwritten[row][column] =
+          static_cast<std::uint16_t>(warp.poisonBits(reg, lane) >> (16 * half));
     }
   return block;
 }
 
 static void putBlock(Warp &warp, Reg reg, const Block &block, bool isSwapped) {
-  LaneMask poison = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
-    bool isKnown;
-    warp.write(reg, lane, fragmentOf(block, lane, isSwapped, isKnown));
-    if (!isKnown)
-      poison |= LaneMask(1) << lane;
+    std::uint32_t unwritten;
+    warp.write(reg, lane, fragmentOf(block, lane, isSwapped, unwritten));
+    warp.setPoisonBits(reg, lane, unwritten);
   }
-  warp.poison(reg) = warp.machine().config().hasChecks ? poison : 0;
 }
 
 /// The row of a block that a lane's address means.
@@ -89,8 +87,8 @@ static Step loadBlocks(Warp &warp, const Op &op, LaneMask active) {
       Place row = rowAt(warp, op, accessor, lane, false);
       std::memcpy(blocks[i].value[r], row.data, kBlockRowBytes);
       for (int column = 0; column < kBlock; ++column)
-        blocks[i].isKnown[r][column] =
-            Place{row.data, row.valid, row.offset + 2 * column}.isWritten(2);
+        blocks[i].unwritten[r][column] =
+            static_cast<std::uint16_t>(row.behind(2 * column).unwritten(2));
     }
   for (std::size_t i = 0; i < blocks.size(); ++i)
     putBlock(warp, op.list[i], blocks[i], op.flags & isTransposed);
@@ -107,8 +105,7 @@ static Step storeBlocks(Warp &warp, const Op &op, LaneMask active) {
       Place row = rowAt(warp, op, accessor, lane, true);
       std::memcpy(row.data, block.value[r], kBlockRowBytes);
       for (int column = 0; column < kBlock; ++column)
-        if (block.isKnown[r][column])
-          Place{row.data, row.valid, row.offset + 2 * column}.markWritten(2);
+        row.behind(2 * column).mark(2, block.unwritten[r][column]);
     }
   }
   return Step::next;
@@ -158,13 +155,46 @@ static void decodeMovmatrix(Decoder &decoder,
   op.handler = transposeBlock;
 }
 
-/// Element `index` of a lane's registers, `packed` to a register.
+/// Element `index` of a lane's registers, `packed` to a register: its value,
+/// or all ones in those of its bytes that nobody wrote.
 static std::uint64_t elementBits(const Warp &warp, const Reg *registers,
-                                 int packed, int lane, int index) {
+                                 int packed, int lane, int index,
+                                 bool isPoison = false) {
   const Reg &reg = registers[index / packed];
   int bits = 8 * reg.width / packed;
-  std::uint64_t word = warp.read(reg, lane) >> (bits * (index % packed));
+  std::uint64_t word =
+      isPoison ? warp.poisonBits(reg, lane) : warp.read(reg, lane);
+  word >>= bits * (index % packed);
   return bits == 64 ? word : word & ((std::uint64_t(1) << bits) - 1);
+}
+
+/// Unwritten elements of A spoil their row of D, those of B their column, those
+/// of C themselves. Call it before D, which may lie over C, is written.
+static std::vector<std::array<bool, kLanes>>
+poisonOfProduct(const Warp &warp, const Op &op, const MmaShape &shape) {
+  const Reg *a = op.list.data() + shape.registersOf(shape.typeD);
+  const Reg *b = a + shape.registersA(), *c = b + shape.registersB();
+  int packedC = MmaShape::packedAccumulators(shape.typeC);
+  auto isBad = [&](const Reg *registers, int packed, int lane, int i) {
+    return elementBits(warp, registers, packed, lane, i, true) != 0;
+  };
+  std::array<bool, 16> rows{};
+  std::array<bool, 8> columns{};
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int i = 0; i < shape.m * shape.k / kLanes; ++i)
+      rows[elementA(shape, lane, i).row] |= isBad(a, shape.packed(), lane, i);
+    for (int i = 0; i < shape.k * shape.n / kLanes; ++i)
+      columns[elementB(shape, lane, i).column] |=
+          isBad(b, shape.packed(), lane, i);
+  }
+  std::vector<std::array<bool, kLanes>> poison(shape.m * shape.n / kLanes);
+  for (std::size_t i = 0; i < poison.size(); ++i)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      MatrixElement at = elementC(lane, static_cast<int>(i));
+      poison[i][lane] = rows[at.row] || columns[at.column] ||
+                        isBad(c, packedC, lane, static_cast<int>(i));
+    }
+  return poison;
 }
 
 /// op.list holds the registers of D, A, B and C in this order.
@@ -203,22 +233,28 @@ static Step multiply(Warp &warp, const Op &op, LaneMask active) {
         sums[row * n + column] =
             multiplyAdd(matrixA[row * k + inner], matrixB[inner * n + column],
                         sums[row * n + column]);
-  // One unknown element reaches a whole row or column: all count as unknown.
-  LaneMask poison = 0;
+  LaneMask unwritten = 0;
   for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)
-    poison |= warp.poison(*reg);
+    unwritten |= warp.poison(*reg);
+  std::vector<std::array<bool, kLanes>> poison;
+  if (unwritten)
+    poison = poisonOfProduct(warp, op, shape);
   for (int i = 0; i < shape.registersOf(shape.typeD); ++i) {
+    warp.setPoison(d[i], kAllLanes, 0);
     for (int lane = 0; lane < kLanes; ++lane) {
-      std::uint64_t bits = 0;
+      std::uint64_t bits = 0, bad = 0;
       for (int part = 0; part < packedD; ++part) {
         MatrixElement at = elementC(lane, i * packedD + part);
         bits |= fromNumber(sums[at.row * n + at.column], shape.typeD,
                            shape.isSaturated)
                 << (16 * part);
+        if (unwritten && poison[i * packedD + part][lane])
+          bad |= (packedD == 1 ? ~std::uint64_t(0) : 0xffff) << (16 * part);
       }
       warp.write(d[i], lane, bits);
+      if (bad)
+        warp.setPoisonBits(d[i], lane, bad);
     }
-    warp.poison(d[i]) = poison ? kAllLanes : 0;
   }
   return Step::next;
 }

@@ -127,7 +127,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
       warp.write(op.dst, lane,
                  static_cast<std::uint32_t>(barrier.phase) |
                      std::uint64_t(barrier.pending) << 32);
-      warp.poison(op.dst) &= ~bit;
+      warp.setPoison(op.dst, bit, 0);
     }
     if (op.flags & hasExpectTx)
       barrier.txCount += operand;
@@ -208,7 +208,7 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
   group.wait = {};
   group.hasTimedOut = false;
   warp.setPred(op.pdst, active, complete);
-  warp.predPoison(op.pdst) &= ~active;
+  warp.setPredPoison(op.pdst, active, 0);
   return Step::next;
 }
 
@@ -216,8 +216,7 @@ static Step pendingCount(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     warp.write(op.dst, lane, warp.read(op.src[0], lane) >> 32);
   });
-  LaneMask &poison = warp.poison(op.dst);
-  poison = (poison & ~active) | (warp.poison(op.src[0]) & active);
+  warp.setPoison(op.dst, active, warp.poison(op.src[0]));
   return Step::next;
 }
 

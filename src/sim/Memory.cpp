@@ -6,34 +6,64 @@
 
 namespace kiln::sim {
 
-void ValidBits::set(std::size_t offset, std::size_t bytes) {
+/// Call `body(word, mask)` for the bits of a range; ends where it says no.
+template <typename Body>
+static bool forEachWord(std::size_t offset, std::size_t bytes, Body &&body) {
   while (bytes) {
-    std::size_t word = offset / 64, bit = offset % 64;
+    std::size_t bit = offset % 64;
     std::size_t count = std::min<std::size_t>(64 - bit, bytes);
     std::uint64_t mask =
         (count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1)
         << bit;
-    std::atomic_ref<std::uint64_t> target(words_[word]);
-    if ((target.load(std::memory_order_relaxed) & mask) != mask)
-      target.fetch_or(mask, std::memory_order_relaxed);
-    offset += count;
-    bytes -= count;
-  }
-}
-
-bool ValidBits::all(std::size_t offset, std::size_t bytes) const {
-  while (bytes) {
-    std::size_t word = offset / 64, bit = offset % 64;
-    std::size_t count = std::min<std::size_t>(64 - bit, bytes);
-    std::uint64_t mask =
-        (count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1)
-        << bit;
-    if ((words_[word] & mask) != mask)
+    if (!body(offset / 64, mask))
       return false;
     offset += count;
     bytes -= count;
   }
   return true;
+}
+
+void ValidBits::set(std::size_t offset, std::size_t bytes) {
+  forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
+    std::atomic_ref<std::uint64_t> target(words_[word]);
+    if ((target.load(std::memory_order_relaxed) & mask) != mask)
+      target.fetch_or(mask, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+bool ValidBits::all(std::size_t offset, std::size_t bytes) const {
+  return forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
+    return (words_[word] & mask) == mask;
+  });
+}
+
+std::uint64_t ValidBits::unwritten(std::size_t offset,
+                                   std::size_t bytes) const {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < bytes && !all(offset, bytes); ++i)
+    if (!all(offset + i, 1))
+      bits |= std::uint64_t(0xff) << (8 * i);
+  return bits;
+}
+
+void ValidBits::put(std::size_t offset, std::size_t bytes,
+                    std::uint64_t unwritten) {
+  if (!unwritten)
+    return set(offset, bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (unwritten >> (8 * i) & 0xff)
+      clear(offset + i, 1);
+    else
+      set(offset + i, 1);
+}
+
+void ValidBits::clear(std::size_t offset, std::size_t bytes) {
+  forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
+    std::atomic_ref<std::uint64_t>(words_[word])
+        .fetch_and(~mask, std::memory_order_relaxed);
+    return true;
+  });
 }
 
 Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {

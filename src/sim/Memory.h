@@ -42,6 +42,11 @@ public:
   /// Mark bytes as written; safe from many threads.
   void set(std::size_t offset, std::size_t bytes);
   bool all(std::size_t offset, std::size_t bytes) const;
+  /// Which of up to 8 bytes are not: all ones in each.
+  std::uint64_t unwritten(std::size_t offset, std::size_t bytes) const;
+  /// Mark up to 8 bytes, those of `unwritten` (ones in each) as not written.
+  void put(std::size_t offset, std::size_t bytes, std::uint64_t unwritten);
+  void clear(std::size_t offset, std::size_t bytes);
 
 private:
   std::vector<std::uint64_t> words_;

@@ -66,6 +66,19 @@ static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
   return wide;
 }
 
+/// A value was stored; unwritten bytes may not reach global memory.
+static void markStored(Warp &warp, const Op &op, const Place &place,
+                       const Reg &value, std::size_t bytes, int lane) {
+  std::uint64_t unwritten = warp.poisonBits(value, lane);
+  if (bytes < 8)
+    unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
+  place.mark(bytes, unwritten);
+  if (unwritten && place.isGlobal())
+    warp.machine().error(
+        "uninitialized-store", warp, op, LaneMask(1) << lane,
+        "a value that depends on bytes nobody wrote goes to global memory");
+}
+
 static Step load(Warp &warp, const Op &op, LaneMask active) {
   MemoryFlags flags = MemoryFlags::unpack(op.flags);
   checkAddress(warp, op, active);
@@ -80,15 +93,17 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
       std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
       warp.write(op.list[i], lane, extend(bits, flags, op.list[i]));
     }
-    LaneMask bit = LaneMask(1) << lane;
+    if (!hasChecks)
+      return;
     bool isWhole = place.isWritten(total);
     for (std::size_t i = 0; i < op.list.size(); ++i) {
-      Place part{place.data, place.valid, place.offset + i * flags.bytes};
-      LaneMask &poison = warp.poison(op.list[i]);
-      if (isWhole || !hasChecks || part.isWritten(flags.bytes))
-        poison &= ~bit;
-      else
-        poison |= bit;
+      if (isWhole) {
+        warp.setPoison(op.list[i], LaneMask(1) << lane, 0);
+        continue;
+      }
+      // What extends a value is as unwritten as its sign.
+      std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
+      warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
     }
   });
   return Step::next;
@@ -99,7 +114,6 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   checkAddress(warp, op, active);
   Accessor accessor(warp, op, "a store");
   std::size_t total = flags.bytes * op.list.size();
-  bool hasChecks = warp.machine().config().hasChecks;
   forEachLane(active, [&](int lane) {
     std::uint64_t address = addressOf(warp, op, lane);
     Place place =
@@ -107,17 +121,8 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       std::memcpy(place.data + i * flags.bytes, &bits, flags.bytes);
-      bool isPoison = warp.poison(op.list[i]) >> lane & 1;
-      if (!isPoison) {
-        Place part{place.data, place.valid, place.offset + i * flags.bytes};
-        part.markWritten(flags.bytes);
-        continue;
-      }
-      bool isGlobal = address >= kGlobalBase;
-      if (hasChecks && isGlobal)
-        warp.machine().error(
-            "uninitialized-store", warp, op, LaneMask(1) << lane,
-            "a value that depends on bytes nobody wrote goes to global memory");
+      markStored(warp, op, place.behind(i * flags.bytes), op.list[i],
+                 flags.bytes, lane);
     }
     if (op.event->isStrong)
       warp.machine().noteWriter(warp, op, place.data, lane);
@@ -250,6 +255,8 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
   checkAddress(warp, op, active);
   Accessor accessor(warp, op, "an atomic");
   std::size_t bytes = ptx::sizeBytes(what.type);
+  bool hasChecks = warp.machine().config().hasChecks;
+  bool isSwap = what.kind == AtomicKind::compareAndSwap;
   forEachLane(active, [&](int lane) {
     Place place = accessor.locate(what.space, addressOf(warp, op, lane), bytes,
                                   bytes, lane, true);
@@ -264,19 +271,17 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
       warp.machine().noteWriter(warp, op, place.data, lane);
       warp.cta().cluster().notify();
     }
-    // What was there reaches the result; an exchange replaces it.
-    bool isWritten =
-        place.isWritten(bytes) || !warp.machine().config().hasChecks;
-    if (what.kind == AtomicKind::exchange)
-      place.markWritten(bytes);
+    // What was there reaches the result, and the sum; an exchange replaces it.
+    std::uint64_t unwritten = hasChecks ? place.unwritten(bytes) : 0;
+    const Reg &value = op.src[isSwap ? 2 : 1];
+    bool isReplaced =
+        what.kind == AtomicKind::exchange || (isSwap && fresh != old);
+    if (isReplaced || (!isSwap && !unwritten))
+      markStored(warp, op, place, value, bytes, lane);
     if (!op.dst.isValid())
       return;
     warp.write(op.dst, lane, old);
-    LaneMask bit = LaneMask(1) << lane;
-    if (isWritten)
-      warp.poison(op.dst) &= ~bit;
-    else
-      warp.poison(op.dst) |= bit;
+    warp.setPoisonBits(op.dst, lane, unwritten);
   });
   return Step::next;
 }

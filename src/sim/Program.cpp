@@ -3,6 +3,7 @@
 #include "sim/Program.h"
 #include "sim/ControlFlow.h"
 #include "sim/Event.h"
+#include "sim/Poison.h"
 #include "sim/SpecialRegisters.h"
 #include "sim/SpinLoop.h"
 #include "sim/SymbolLayout.h"
@@ -268,7 +269,8 @@ void Decoder::decodeBody() {
       if (!known)
         refuse(instruction, fmt::format("no unit knows the opcode '{}'",
                                         instruction.opcode));
-      op.isArithmetic = known->isArithmetic();
+      if (known->isArithmetic())
+        op.poisonRule = poisonRuleOf(instruction);
       known->decode(*this, instruction, op);
       op.event =
           std::make_shared<Event>(eventOf(*this, instruction, known->unit));

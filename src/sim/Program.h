@@ -26,6 +26,7 @@
 namespace kiln::sim {
 
 class Warp;
+enum class PoisonRule : std::uint8_t;
 struct Event;
 struct Op;
 struct SpinLoop;
@@ -35,7 +36,7 @@ struct Reg {
   std::uint32_t offset = 0; ///< in bytes
   std::uint16_t width = 0;  ///< bytes of a lane: 4 or 8; 0: none
   std::uint16_t bytes = 0;  ///< bytes of the value: 1, 2, 4, 8
-  std::uint32_t index = 0;  ///< for the poison mask
+  std::uint32_t index = 0;  ///< for what is known of it beside its value
 
   bool isValid() const { return width != 0; }
 };
@@ -81,7 +82,7 @@ struct Op {
   int reconverge = -1;             ///< its immediate post-dominator; -1: none
   MemoryOrder order;               ///< of an access, a fence or a barrier
   bool touchesAccumulator = false; ///< a register of some wgmma, not as one
-  bool isArithmetic = false; ///< poison of the sources goes to the results
+  PoisonRule poisonRule{}; ///< how unwritten bytes of sources reach results
   std::shared_ptr<const void> extra; ///< decoded state of a rich instruction
   bool isQuiet = true;               ///< Event::isQuiet
   bool isAligned = false;            ///< for whole warps

@@ -34,10 +34,14 @@ static Pred unpackPred(std::int64_t bits) {
 template <Logic logic>
 static Step executePredLogic(Warp &warp, const Op &op, LaneMask active) {
   Pred second = unpackPred(op.imm);
-  LaneMask unknown = warp.predPoison(second) & active;
-  warp.setPred(op.pdst, active,
-               combine<logic>(warp.pred(op.psrc), warp.pred(second)));
-  warp.predPoison(op.pdst) |= unknown;
+  LaneMask a = warp.pred(op.psrc), b = warp.pred(second);
+  LaneMask badA = warp.predPoison(op.psrc), badB = warp.predPoison(second);
+  // Unknown where the result changes with an unknown source.
+  LaneMask unknown = (combine<logic>(a, b) ^ combine<logic>(a ^ badA, b)) |
+                     (combine<logic>(a, b) ^ combine<logic>(a, b ^ badB)) |
+                     (badA & badB);
+  warp.setPred(op.pdst, active, combine<logic>(a, b));
+  warp.setPredPoison(op.pdst, active, unknown);
   return Step::next;
 }
 
@@ -240,20 +244,6 @@ static void decodePermuteAs(Decoder &decoder,
       [](U32 a, U32 b, U32 c) { return permute<mode>(a, b, c); });
 }
 
-/// LLVM leaves a source that no byte is taken from unwritten; it must not make
-/// the result unknown, so the other one stands for it.
-static void dropUnselected(const ptx::Operand &selection, Op &op) {
-  if (selection.kind != ptx::Operand::Kind::immediate)
-    return;
-  bool isFirstTaken = false, isSecondTaken = false;
-  for (int i = 0; i < 4; ++i)
-    (selection.bits >> (4 * i) & 4 ? isSecondTaken : isFirstTaken) = true;
-  if (!isSecondTaken)
-    op.src[1] = op.src[0];
-  if (!isFirstTaken)
-    op.src[0] = op.src[1];
-}
-
 static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
   expectModifiers(decoder, instruction,
@@ -271,7 +261,6 @@ static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("rc16"))
     return decodePermuteAs<Permute::rc16>(decoder, instruction, op);
   decodePermuteAs<Permute::any>(decoder, instruction, op);
-  dropUnselected(instruction.operands[3], op);
 }
 
 std::vector<Instruction> scalarLogicInstructions() {

@@ -105,7 +105,7 @@ static Step callPrintf(Warp &warp, const Op &op, LaneMask active) {
     for (const Slot &result : call.results) {
       if (result.reg.isValid()) {
         warp.write(result.reg, lane, 0);
-        warp.poison(result.reg) &= ~(LaneMask(1) << lane);
+        warp.setPoison(result.reg, LaneMask(1) << lane, 0);
         continue;
       }
       Place place =

@@ -86,51 +86,54 @@ static void fillOutside(const Box &box, std::uint8_t *row, std::size_t bytes) {
   }
 }
 
-/// Read one row of a box; false where some byte of it was never written.
-static bool gatherRow(Machine &machine, const Box &box,
+/// Read one row of a box; `written` holds what was never written too.
+static void gatherRow(Machine &machine, const Box &box,
                       const std::array<std::int64_t, 5> &at,
-                      std::vector<std::uint8_t> &row) {
+                      std::vector<std::uint8_t> &row, ValidBits &written) {
   std::uint64_t address;
   fillOutside(box, row.data(), row.size());
+  written.set(0, row.size());
   if (!isRowInside(box, at, address))
-    return true;
+    return;
   auto width = static_cast<std::int64_t>(box.map.box[0]);
   auto limit = static_cast<std::int64_t>(box.map.dims[0]);
   std::int64_t first = std::max<std::int64_t>(0, -at[0]);
   std::int64_t last = std::min(width, limit - at[0]);
   if (first >= last)
-    return true;
+    return;
   int size = box.elementBytes;
   Region *region = machine.memory().find(address);
   std::uint64_t begin = address + (at[0] + first) * size;
-  std::size_t bytes = static_cast<std::size_t>((last - first) * size);
-  std::memcpy(row.data() + first * size, region->at(begin), bytes);
-  return region->valid.all(begin - region->base, bytes);
+  auto offset = static_cast<std::size_t>(first * size);
+  copyBytes({row.data() + offset, &written, offset},
+            {region->at(begin), &region->valid, begin - region->base},
+            static_cast<std::size_t>((last - first) * size));
 }
 
 /// Write one row of a box to the tensor, leaving out what lies outside, or
-/// reduce it into the tensor.
-static void scatterRow(Machine &machine, const Box &box,
+/// reduce it into the tensor. False where some of it was never written.
+static bool scatterRow(Machine &machine, const Box &box,
                        const std::array<std::int64_t, 5> &at,
-                       const std::uint8_t *row) {
+                       const Place &row) {
   std::uint64_t address;
   if (!isRowInside(box, at, address))
-    return;
+    return true;
+  bool isWritten = true;
   Region *region = machine.memory().find(address);
   for (std::uint32_t i = 0; i < box.map.box[0]; ++i) {
     std::int64_t x = at[0] + std::int64_t(i);
     if (x < 0 || x >= static_cast<std::int64_t>(box.map.dims[0]))
       continue;
     std::uint64_t begin = address + x * box.elementBytes;
-    const std::uint8_t *element = row + i * box.elementBytes;
+    Place element = row.behind(i * box.elementBytes);
     Place to{region->at(begin), &region->valid, begin - region->base};
-    if (box.reduction) {
-      reduceGlobal(*box.reduction, to, element, box.elementBytes);
-      continue;
-    }
-    std::memcpy(to.data, element, box.elementBytes);
-    to.markWritten(box.elementBytes);
+    isWritten &= element.isWritten(box.elementBytes);
+    if (box.reduction)
+      reduceGlobal(*box.reduction, to, element.data, box.elementBytes);
+    else
+      copyBytes(to, element, box.elementBytes);
   }
+  return isWritten;
 }
 
 /// Copy a row to or from shared memory, 16 bytes at a time.
@@ -147,38 +150,51 @@ static void forEachChunk(std::uint32_t address, std::size_t bytes,
 static void loadBox(Machine &machine, const Box &box, Cta &cta,
                     std::uint32_t destination) {
   std::vector<std::uint8_t> row(box.rowBytes());
+  ValidBits written(row.size());
   forEachRow(box, [&](std::uint32_t offset,
                       const std::array<std::int64_t, 5> &at) {
-    bool isWritten = gatherRow(machine, box, at, row);
+    gatherRow(machine, box, at, row, written);
     forEachChunk(destination + offset, row.size(), box.map.swizzle,
                  [&](std::uint32_t to, std::size_t from, std::size_t bytes) {
-                   std::memcpy(cta.shared.data() + to, row.data() + from,
-                               bytes);
-                   if (isWritten)
-                     cta.sharedValid.set(to, bytes);
+                   copyBytes({cta.shared.data() + to, &cta.sharedValid, to},
+                             {row.data() + from, &written, from}, bytes);
                  });
   });
 }
 
-/// The box as it lies in shared memory, without the swizzle.
-static void readTile(const Box &box, const Cta &cta, std::uint32_t source,
-                     std::vector<std::uint8_t> &tile) {
-  tile.resize(box.tileBytes);
-  for (std::size_t offset = 0; offset < tile.size(); offset += box.pitch)
+namespace {
+/// A box on its way, without the swizzle.
+struct Tile {
+  std::vector<std::uint8_t> data;
+  ValidBits written;
+
+  explicit Tile(std::size_t bytes) : data(bytes), written(bytes) {}
+  Place at(std::size_t offset) {
+    return {data.data() + offset, &written, offset};
+  }
+};
+} // namespace
+
+static void readTile(const Box &box, Cta &cta, std::uint32_t source,
+                     Tile &tile) {
+  for (std::size_t offset = 0; offset < tile.data.size(); offset += box.pitch)
     forEachChunk(source + static_cast<std::uint32_t>(offset), box.rowBytes(),
                  box.map.swizzle,
                  [&](std::uint32_t from, std::size_t to, std::size_t bytes) {
-                   std::memcpy(tile.data() + offset + to,
-                               cta.shared.data() + from, bytes);
+                   copyBytes(tile.at(offset + to),
+                             {cta.shared.data() + from, &cta.sharedValid, from},
+                             bytes);
                  });
 }
 
-static void storeBox(Machine &machine, const Box &box,
-                     const std::vector<std::uint8_t> &tile) {
+/// False where bytes that nobody wrote have reached the tensor.
+static bool storeBox(Machine &machine, const Box &box, Tile &tile) {
+  bool isWritten = true;
   forEachRow(box,
              [&](std::uint32_t offset, const std::array<std::int64_t, 5> &at) {
-               scatterRow(machine, box, at, tile.data() + offset);
+               isWritten &= scatterRow(machine, box, at, tile.at(offset));
              });
+  return isWritten;
 }
 
 /// What a reduction does to the elements of a map.
@@ -332,13 +348,17 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
                                                     << Record::kScopeShift;
       touchTensor(*order, write, box);
     }
-    auto tile = std::make_shared<std::vector<std::uint8_t>>();
+    auto tile = std::make_shared<Tile>(box.tileBytes);
     warp.bulk[lane].open.push_back(enqueueStore(
         warp.cta().cluster(),
         [box, source, tile] {
           readTile(box, *source.owner, source.address, *tile);
         },
-        [&warp, box, tile] { storeBox(warp.machine(), box, *tile); }));
+        [&warp, &op, lane, box, tile] {
+          if (!storeBox(warp.machine(), box, *tile) &&
+              warp.machine().config().hasChecks)
+            reportUnwritten(warp, op, lane);
+        }));
   });
   return Step::next;
 }

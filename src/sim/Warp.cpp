@@ -12,11 +12,9 @@ namespace kiln::sim {
 
 Warp::Warp(Cta &cta, int index, const Code &code)
     : cta_(cta), index_(index), code_(code), file_(code.registerBytes, 0),
-      predicates_(code.predicateCount, 0),
       // Without checks everything counts as written.
-      poison_(code.registerCount,
-              cta.machine().config().hasChecks ? kAllLanes : 0),
-      predPoison_(code.predicateCount, 0) {
+      poison_(code.registerCount, cta.machine().config().hasChecks),
+      predicates_(code.predicateCount, 0), predPoison_(code.predicateCount, 0) {
   const Dim3 &block = cta.machine().config().block;
   int threads = static_cast<int>(block[0] * block[1] * block[2]);
   int mine = std::min(kLanes, threads - index * kLanes);
@@ -24,7 +22,7 @@ Warp::Warp(Cta &cta, int index, const Code &code)
   for (const InitialValue &initial : code.initialValues) {
     for (int lane = 0; lane < kLanes; ++lane)
       write(initial.reg, lane, initial.value(*this, lane));
-    poison(initial.reg) = 0;
+    setPoison(initial.reg, kAllLanes, 0);
   }
   groups_.push_back({.pc = 0, .lanes = live_});
   if (HappensBefore *order = this->order()) {
@@ -224,15 +222,17 @@ Progress Warp::run(int limit) {
       break;
     }
     const Op &op = ops[group.pc];
-    LaneMask active = group.lanes;
+    LaneMask active = group.lanes, unknown = 0;
     if (op.guard.isValid()) {
-      if (hasChecks && (predPoison_[op.guard.index] & active))
+      unknown = hasChecks ? predPoison_[op.guard.index] & active : 0;
+      if (unknown && op.poisonRule == PoisonRule::none)
         cta_.machine().error(
-            "uninitialized-predicate", *this, op,
-            predPoison_[op.guard.index] & active,
+            "uninitialized-predicate", *this, op, unknown,
             "the predicate depends on bytes that nobody wrote");
       active &= pred(op.guard);
       if (!active) {
+        if (unknown)
+          setResultPoison(op, unknown, kAllLanes);
         ++group.pc;
         continue;
       }
@@ -250,7 +250,7 @@ Progress Warp::run(int limit) {
       checkHeld(op, active);
     if (hasChecks && op.touchesAccumulator)
       noteTouched(op);
-    if (hasChecks && op.isArithmetic)
+    if (hasChecks && op.poisonRule > PoisonRule::own)
       joinPoison(op, active);
     if (observer)
       observer->checked(*this, op);
@@ -258,6 +258,9 @@ Progress Warp::run(int limit) {
     Step step = op.handler(*this, op, active);
     if (observer)
       observer->after(*this, op, active, step);
+    // Whether these lanes should have executed it, nobody knows.
+    if (unknown)
+      setResultPoison(op, unknown, kAllLanes);
     effects += !op.isQuiet && step != Step::blocked;
     switch (step) {
     case Step::next:
@@ -346,25 +349,27 @@ void Warp::joinPoison(const Op &op, LaneMask active) {
   LaneMask from = 0;
   for (const Reg &source : op.src)
     if (source.isValid())
-      from |= poison_[source.index];
+      from |= poison(source);
   if (op.psrc.isValid())
-    from |= predPoison_[op.psrc.index];
+    from |= predPoison(op.psrc);
   for (const Reg &reg : op.list)
     if (!op.isListWritten)
-      from |= poison_[reg.index];
-  from &= active;
-  auto put = [&](LaneMask &mask) { mask = (mask & ~active) | from; };
-  if (op.dst.isValid())
-    put(poison_[op.dst.index]);
-  if (op.dst2.isValid())
-    put(poison_[op.dst2.index]);
-  if (op.pdst.isValid())
-    put(predPoison_[op.pdst.index]);
-  if (op.pdst2.isValid())
-    put(predPoison_[op.pdst2.index]);
+      from |= poison(reg);
+  if (from & active)
+    return spreadPoison(*this, op, active);
+  setResultPoison(op, active, 0);
+}
+
+void Warp::setResultPoison(const Op &op, LaneMask lanes, LaneMask unwritten) {
+  for (const Reg &reg : {op.dst, op.dst2})
+    if (reg.isValid())
+      setPoison(reg, lanes, unwritten);
+  for (Pred pred : {op.pdst, op.pdst2})
+    if (pred.isValid())
+      setPredPoison(pred, lanes, unwritten);
   if (op.isListWritten)
     for (const Reg &reg : op.list)
-      put(poison_[reg.index]);
+      setPoison(reg, lanes, unwritten);
 }
 
 } // namespace kiln::sim

@@ -7,7 +7,9 @@
 // lane's work ends as it does on hardware (independent thread scheduling).
 #pragma once
 
+#include "sim/Memory.h"
 #include "sim/OrderStrand.h"
+#include "sim/Poison.h"
 #include "sim/Program.h"
 
 #include <array>
@@ -92,7 +94,8 @@ struct Frame {
   /// What the function's registers held for an outer call of the same one;
   /// empty where there is none.
   std::vector<std::uint8_t> file;
-  std::vector<LaneMask> poison, predicates, predPoison;
+  std::vector<std::array<std::uint64_t, kLanes>> poison; ///< bits
+  std::vector<LaneMask> predicates, predPoison;
 };
 
 /// Two paths that will meet: at `pc` of one call, all lanes of `expected`.
@@ -165,10 +168,25 @@ public:
     LaneMask &mask = predicates_[p.index];
     mask = (mask & ~active) | (value & active);
   }
-  /// Lanes whose value was never written by anybody. Handlers of arithmetic
-  /// need not care: the interpreter joins the masks of their sources.
-  LaneMask &poison(Reg reg) { return poison_[reg.index]; }
-  LaneMask &predPoison(Pred p) { return predPoison_[p.index]; }
+  // What comes from bytes that nobody wrote. Handlers of arithmetic need not
+  // care: the interpreter passes the poison of their sources on (Poison.h).
+  /// Lanes some bytes of whose value are unwritten.
+  LaneMask poison(const Reg &reg) const { return poison_.lanes(reg); }
+  /// All ones in the unwritten bytes of a lane.
+  std::uint64_t poisonBits(const Reg &reg, int lane) const {
+    return poison_.bits(reg, lane);
+  }
+  void setPoison(const Reg &reg, LaneMask lanes, LaneMask unwritten) {
+    poison_.set(reg, lanes, unwritten);
+  }
+  void setPoisonBits(const Reg &reg, int lane, std::uint64_t bits) {
+    poison_.setBits(reg, lane, bits);
+  }
+  LaneMask predPoison(Pred p) const { return predPoison_[p.index]; }
+  void setPredPoison(Pred p, LaneMask lanes, LaneMask unknown) {
+    LaneMask &mask = predPoison_[p.index];
+    mask = (mask & ~lanes) | (unknown & lanes);
+  }
 
   Cta &cta() { return cta_; }
   const Cta &cta() const { return cta_; }
@@ -213,6 +231,7 @@ public:
   std::uint64_t effects = 0;       ///< those that others may have noticed
   int registers = 0;               ///< per thread, as setmaxnreg counts
   std::vector<std::uint8_t> local; ///< lanes' local memory, one after another
+  ValidBits localValid;            ///< of it
   std::uint32_t localBytes = 0;    ///< of it per lane; grows with calls
   /// State that units keep per warp or per lane (committed groups and the
   /// like).
@@ -238,14 +257,16 @@ private:
   bool isSameRound(const SpinLoop &loop, int branch);
   /// End the launch where `op` touches an accumulator in flight.
   void checkHeld(const Op &op, LaneMask active);
-  /// Results of an instruction are unwritten where a source is.
+  /// Results of an instruction may be unwritten where a source is.
   void joinPoison(const Op &op, LaneMask active);
+  void setResultPoison(const Op &op, LaneMask lanes, LaneMask unwritten);
 
   Cta &cta_;
   int index_;
   const Code &code_;
   std::vector<std::uint8_t> file_;
-  std::vector<LaneMask> predicates_, poison_, predPoison_;
+  RegisterPoison poison_;
+  std::vector<LaneMask> predicates_, predPoison_;
   std::vector<Group> groups_;
   Group *current_ = nullptr;
   LaneMask live_ = 0;

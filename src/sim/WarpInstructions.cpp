@@ -48,8 +48,7 @@ static void forEachSet(Warp &warp, Reg members, LaneMask active, Body &&body) {
 static void giveAll(Warp &warp, Reg reg, LaneMask set, U32 value,
                     LaneMask unknown) {
   storeLanes<U32>(warp, reg, set, [=](int) { return value; });
-  LaneMask &poison = warp.poison(reg);
-  poison = (poison & ~set) | (unknown & set ? set : 0);
+  warp.setPoison(reg, set, unknown & set ? set : 0);
 }
 
 static void givePred(Warp &warp, Pred pred, LaneMask set, LaneMask value,
@@ -57,8 +56,7 @@ static void givePred(Warp &warp, Pred pred, LaneMask set, LaneMask value,
   if (!pred.isValid())
     return;
   warp.setPred(pred, set, value);
-  LaneMask &poison = warp.predPoison(pred);
-  poison = (poison & ~set) | (unknown & set ? set : 0);
+  warp.setPredPoison(pred, set, unknown & set ? set : 0);
 }
 
 namespace {
@@ -72,6 +70,7 @@ static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
   const U32 *a = warp.lanes<U32>(op.src[0]), *b = warp.lanes<U32>(op.src[1]);
   const U32 *c = warp.lanes<U32>(op.src[2]);
   U32 result[kLanes];
+  std::uint64_t unwritten[kLanes];
   LaneMask isInRange = 0, unknown = 0, sourcePoison = warp.poison(op.src[0]);
   for (int lane = 0; lane < kLanes; ++lane) {
     int offset = b[lane] & 31, clamp = c[lane] & 31;
@@ -86,13 +85,19 @@ static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
     from = isValid ? from : lane;
     isInRange |= LaneMask(isValid) << lane;
     // The value of a lane that takes no part is undefined.
-    bool isUnknown = (sourcePoison >> from & 1) || !(active >> from & 1);
-    unknown |= LaneMask(isUnknown) << lane;
+    bool isThere = active >> from & 1;
+    unknown |= LaneMask(!isThere) << lane;
     result[lane] = a[from];
+    if (sourcePoison)
+      unwritten[lane] =
+          isThere ? warp.poisonBits(op.src[0], from) : ~std::uint64_t(0);
   }
   blendLanes(warp.lanes<U32>(op.dst), result, active);
-  LaneMask &poison = warp.poison(op.dst);
-  poison = (poison & ~active) | (unknown & active);
+  warp.setPoison(op.dst, active, unknown);
+  if (sourcePoison)
+    forEachLane(active, [&](int lane) {
+      warp.setPoisonBits(op.dst, lane, unwritten[lane]);
+    });
   givePred(warp, op.pdst, active, isInRange, 0);
   return Step::next;
 }

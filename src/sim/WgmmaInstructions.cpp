@@ -9,9 +9,12 @@
 #include "sim/MatrixProduct.h"
 #include "support/Error.h"
 
+#include <bitset>
+
 namespace kiln::sim {
 
 static constexpr int kWarpsPerGroup = 4;
+static constexpr int kMaxColumns = 256; ///< of an accumulator
 
 namespace {
 /// What a wgmma.mma_async says.
@@ -77,22 +80,65 @@ static void checkBounds(Warp &warp, const Op &op, const OperandView &view) {
                   kFirstSharedAddress));
 }
 
-/// One warp's rows of A; false where some byte of them was never written.
-static bool loadRows(Warp &warp, const Product &product,
-                     const OperandView *view, int firstRow, float *out) {
+/// Whether some byte of an operand's row was never written.
+static bool isRowUnwritten(const Cta &cta, const OperandView &view, int row) {
+  for (int k = 0; k < view.k; ++k)
+    if (!cta.sharedValid.all(view.address(row, k) - kFirstSharedAddress,
+                             static_cast<std::size_t>(view.elementBytes)))
+      return true;
+  return false;
+}
+
+/// One warp's rows of A, and those with bytes that were never written.
+static std::bitset<kWarpRows> loadRows(Warp &warp, const Product &product,
+                                       const OperandView *view, int firstRow,
+                                       float *out) {
+  std::bitset<kWarpRows> unwritten;
   if (view) {
     const Cta &cta = warp.cta();
-    return loadOperand(cta.shared, cta.sharedValid, *view, product.shape,
-                       firstRow, kWarpRows, out);
+    if (!loadOperand(cta.shared, cta.sharedValid, *view, product.shape,
+                     firstRow, kWarpRows, out))
+      for (int row = 0; row < kWarpRows; ++row)
+        unwritten[row] = isRowUnwritten(cta, *view, firstRow + row);
+    return unwritten;
   }
   std::array<const std::uint32_t *, kFragmentRegisters> registers;
-  LaneMask unwritten = 0;
   for (int i = 0; i < kFragmentRegisters; ++i) {
     registers[i] = warp.lanes<std::uint32_t>(product.fragment[i]);
-    unwritten |= warp.poison(product.fragment[i]);
+    forEachLane(warp.poison(product.fragment[i]),
+                [&](int lane) { unwritten[lane / 4 + 8 * (i % 2)] = true; });
   }
   loadFragment(registers.data(), product.shape, out);
-  return unwritten == 0;
+  return unwritten;
+}
+
+/// Unwritten rows of A and columns of B (rows of its view) spoil those of the
+/// accumulator.
+static void poisonAccumulator(Warp &warp, const Product &product,
+                              const std::bitset<kWarpRows> &rows,
+                              const std::bitset<kMaxColumns> &columns,
+                              bool isAdded) {
+  bool isPacked = product.shape.typeD == AccumulatorType::f16;
+  for (std::size_t i = 0; i < product.accumulator.size(); ++i) {
+    const Reg &reg = product.accumulator[i];
+    if (!isAdded)
+      warp.setPoison(reg, kAllLanes, 0);
+    if (rows.none() && columns.none())
+      continue;
+    // One element of 32 bits in a register, or two neighbours of a row.
+    std::size_t element = isPacked ? 2 * i : i;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      std::size_t row = lane / 4 + 8 * (element >> 1 & 1);
+      std::size_t column = 8 * (element >> 2) + 2 * (lane % 4) + (element & 1);
+      std::uint64_t bits = 0;
+      if (rows[row] || columns[column])
+        bits |= isPacked ? 0xffff : ~std::uint64_t(0);
+      if (isPacked && (rows[row] || columns[column + 1]))
+        bits |= 0xffff0000;
+      int number = static_cast<int>(lane);
+      warp.setPoisonBits(reg, number, bits | warp.poisonBits(reg, number));
+    }
+  }
 }
 
 /// Do one multiplication: all four warps have issued it.
@@ -106,24 +152,22 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
   for (const OperandView &view : views)
     checkBounds(first, op, view);
   std::vector<float> matrixB(std::size_t(product.shape.k) * product.shape.n);
-  bool isWritten =
-      loadOperand(cta.shared, cta.sharedValid, views[0], product.shape, 0,
-                  product.shape.n, matrixB.data());
+  std::bitset<kMaxColumns> columns; // that were never wholly written
+  if (!loadOperand(cta.shared, cta.sharedValid, views[0], product.shape, 0,
+                   product.shape.n, matrixB.data()))
+    for (int n = 0; n < product.shape.n; ++n)
+      columns[n] = isRowUnwritten(cta, views[0], n);
   for (int w = 0; w < kWarpsPerGroup; ++w) {
     std::array<float, kWarpRows * 32> matrixA;
     Warp &warp = *group[w];
-    bool isRowWritten =
+    std::bitset<kWarpRows> rows =
         loadRows(warp, product, views.size() > 1 ? &views[1] : nullptr,
                  kWarpRows * w, matrixA.data());
     std::vector<std::uint32_t *> registers;
-    bool isKnown =
-        (isWritten && isRowWritten) || !warp.machine().config().hasChecks;
-    LaneMask poison = isKnown ? 0 : kAllLanes;
-    for (const Reg &reg : product.accumulator) {
+    for (const Reg &reg : product.accumulator)
       registers.push_back(warp.lanes<std::uint32_t>(reg));
-      LaneMask &mask = warp.poison(reg);
-      mask = isAdded ? mask | poison : poison;
-    }
+    if (warp.machine().config().hasChecks)
+      poisonAccumulator(warp, product, rows, columns, isAdded);
     multiplyWarp(product.shape, matrixA.data(), matrixB.data(),
                  registers.data(), isAdded);
   }

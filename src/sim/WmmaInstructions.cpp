@@ -126,7 +126,7 @@ static Step loadMatrix(Warp &warp, const Op &op, LaneMask active) {
       writeElement(warp, matrix, op.list.data(), lane, i,
                    values[lane * matrix.perLane() + i % matrix.perLane()]);
   for (const Reg &reg : op.list)
-    warp.poison(reg) = warp.machine().config().hasChecks ? unknown : 0;
+    warp.setPoison(reg, kAllLanes, unknown);
   return Step::next;
 }
 
@@ -145,14 +145,46 @@ static Step storeMatrix(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t bits =
         elementBits(warp, matrix, op.list.data(), lane, element);
     std::memcpy(place.data, &bits, bytes);
-    if (!(warp.poison(reg) >> lane & 1))
-      place.markWritten(bytes);
-    else if (warp.machine().config().hasChecks && !place.owner)
+    bool isKnown = !(warp.poison(reg) >> lane & 1);
+    place.mark(bytes, isKnown ? 0 : ~std::uint64_t(0));
+    if (!isKnown && place.isGlobal())
       warp.machine().fault(
           "uninitialized-store", warp, op, LaneMask(1) << lane,
           "a value that depends on bytes nobody wrote goes to global memory");
   }
   return Step::next;
+}
+
+/// Whether the register that holds an element has unwritten bytes.
+static bool isUnwritten(const Warp &warp, const WmmaMatrix &matrix,
+                        const Reg *registers, int row, int column) {
+  int index = row * matrix.columns + column;
+  const Reg &reg = registers[index % matrix.perLane() / matrix.perRegister()];
+  return warp.poison(reg) >> (index / matrix.perLane()) & 1;
+}
+
+/// The elements of D that unwritten ones reach: of A along a row, of B along a
+/// column, of C in place.
+static std::vector<bool> unwrittenElements(const Warp &warp,
+                                           const WmmaProduct &product,
+                                           const Reg *a, const Reg *b,
+                                           const Reg *c) {
+  int rows = product.d.rows, columns = product.d.columns;
+  std::vector<bool> badRows(rows), badColumns(columns), bad(rows * columns);
+  for (int k = 0; k < product.a.columns; ++k) {
+    for (int row = 0; row < rows; ++row)
+      if (isUnwritten(warp, product.a, a, row, k))
+        badRows[row] = true;
+    for (int column = 0; column < columns; ++column)
+      if (isUnwritten(warp, product.b, b, k, column))
+        badColumns[column] = true;
+  }
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column)
+      bad[row * columns + column] =
+          badRows[row] || badColumns[column] ||
+          isUnwritten(warp, product.c, c, row, column);
+  return bad;
 }
 
 template <typename T>
@@ -171,15 +203,18 @@ static Step multiply(Warp &warp, const Op &op, LaneMask active) {
         sum = multiplyAdd(readElement<T>(warp, product.a, a, row, k),
                           readElement<T>(warp, product.b, b, k, column), sum);
     }
-  LaneMask poison = 0;
-  for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)
-    poison |= warp.poison(*reg);
+  std::vector<bool> unwritten = unwrittenElements(warp, product, a, b, c);
   int perLane = product.d.perLane();
   for (int i = 0; i < rows * columns; ++i)
     writeElement(warp, product.d, d, i / perLane, i % perLane,
                  fromNumber(sums[i], product.d.type, product.isSaturated));
   for (int i = 0; i < product.d.registers(); ++i)
-    warp.poison(d[i]) = poison ? kAllLanes : 0;
+    warp.setPoison(d[i], kAllLanes, 0);
+  for (int i = 0; i < rows * columns; ++i)
+    if (unwritten[i]) {
+      LaneMask bit = LaneMask(1) << (i / perLane);
+      warp.setPoison(d[i % perLane / product.d.perRegister()], bit, bit);
+    }
   return Step::next;
 }
 

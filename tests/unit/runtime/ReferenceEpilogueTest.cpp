@@ -382,4 +382,9 @@ TEST(ReferenceTolerance, GrowsWithDepthTypeAndScale) {
               plain / 10);
   EXPECT_GE(tolerance(Type::f16, Type::f32, Type::bf16, 64), 10 * 0x1p-8);
   EXPECT_EQ(tolerance(Type::i8, Type::i32, Type::i32, 64), 0);
+  // Below the normal numbers of f16 its steps count.
+  ReferenceGemm tiny = {.k = 1, .type = Type::f16, .out = Type::f32};
+  tiny.accumulate = Type::f16;
+  ReferenceElement element = {.sum = 1e-7, .magnitude = 1e-7, .want = 1e-7};
+  EXPECT_GE(gemm_tolerance(tiny, element), 0x1p-25);
 }

@@ -374,8 +374,8 @@ TEST(BulkCopy, FindsWhatIsWrong) {
       "tma-multicast: the mask 0x5 names CTAs outside a cluster of 2");
   expectContains(
       finding("cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 16;"),
-      "uninitialized-store: a bulk copy takes bytes that nobody wrote to "
-      "global memory");
+      "uninitialized-store: an asynchronous copy takes bytes that nobody wrote "
+      "to global memory");
 }
 
 TEST(BulkCopy, RefusesByReason) {

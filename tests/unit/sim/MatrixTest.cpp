@@ -255,14 +255,18 @@ TEST(Matrix, MmaIgnoresLowBitsOfTf32) {
   EXPECT_EQ(lanes.run().get("%d0", 9), std::bit_cast<std::uint32_t>(4.0f));
 }
 
-TEST(Matrix, MmaOfOneUnknownLaneIsUnknown) {
-  RunLanes lanes(".reg .b32 %d<2>, %a, %b, %c;",
-                 "mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 "
-                 "{%d0, %d1}, {%a}, {%b}, {%c, %c};");
-  lanes.poison("%b") = 1u << 5;
-  lanes.run();
-  EXPECT_EQ(lanes.poison("%d0"), kAllLanes);
-  EXPECT_EQ(lanes.poison("%d1"), kAllLanes);
+TEST(Matrix, UnwrittenElementsSpoilRowsAndColumnsOfMma) {
+  // Lane 5 holds part of column 1 of B, of row 1 of A, and of C itself.
+  auto poison = [](const std::string &operand) {
+    RunLanes lanes(".reg .b32 %d<2>, %a, %b, %c;",
+                   "mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 "
+                   "{%d0, %d1}, {%a}, {%b}, {%c, %c};");
+    lanes.setPoisonBits(operand, 5, 0xff00).run();
+    return std::pair(lanes.poison("%d0"), lanes.poison("%d1"));
+  };
+  EXPECT_EQ(poison("%b"), std::pair(0u, 0x11111111u));
+  EXPECT_EQ(poison("%a"), std::pair(0xf0u, 0xf0u));
+  EXPECT_EQ(poison("%c"), std::pair(0x20u, 0x20u));
 }
 
 TEST(Matrix, MovmatrixTransposes) {

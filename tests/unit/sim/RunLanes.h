@@ -38,6 +38,8 @@ public:
     }
     code_ = decoder_.decode();
     warp_ = std::make_unique<Warp>(cluster_.cta(0), 0, code_);
+    for (const auto &[name, reg] : regs_)
+      warp_->setPoison(reg, kAllLanes, 0);
   }
 
   RunLanes &set(const std::string &name, int lane, std::uint64_t bits) {
@@ -60,8 +62,28 @@ public:
   LaneMask pred(const std::string &name) const {
     return warp_->pred(preds_.at(name));
   }
-  LaneMask &poison(const std::string &name) {
+  /// Lanes of a register, or bits of a lane, that come from unwritten bytes.
+  RunLanes &setPoison(const std::string &name, LaneMask lanes) {
+    warp_->setPoison(regs_.at(name), kAllLanes, lanes);
+    return *this;
+  }
+  RunLanes &setPoisonBits(const std::string &name, int lane,
+                          std::uint64_t bits) {
+    warp_->setPoisonBits(regs_.at(name), lane, bits);
+    return *this;
+  }
+  LaneMask poison(const std::string &name) const {
     return warp_->poison(regs_.at(name));
+  }
+  std::uint64_t poisonBits(const std::string &name, int lane) const {
+    return warp_->poisonBits(regs_.at(name), lane);
+  }
+  LaneMask predPoison(const std::string &name) const {
+    return warp_->predPoison(preds_.at(name));
+  }
+  RunLanes &setPredPoison(const std::string &name, LaneMask lanes) {
+    warp_->setPredPoison(preds_.at(name), kAllLanes, lanes);
+    return *this;
   }
   Warp &warp() { return *warp_; }
 
@@ -69,7 +91,6 @@ private:
   static LaunchConfig config() {
     LaunchConfig config;
     config.block = {32, 1, 1};
-    config.hasChecks = false;
     return config;
   }
 

@@ -43,10 +43,10 @@ TEST(WarpInstructions, ShufflesWithinSegments) {
 TEST(WarpInstructions, ShuffleCarriesPoison) {
   RunLanes lanes(".reg .b32 %a, %d;", "shfl.sync.bfly.b32 %d, %a, 1, 31, -1;");
   number(lanes);
-  lanes.poison("%a") = 0b0100;
-  lanes.run();
+  lanes.setPoisonBits("%a", 2, 0xff00).run();
   EXPECT_EQ(lanes.get("%d", 0), 101u);
   EXPECT_EQ(lanes.poison("%d"), 0b1000u);
+  EXPECT_EQ(lanes.poisonBits("%d", 3), 0xff00u);
 }
 
 TEST(WarpInstructions, Votes) {

@@ -220,6 +220,12 @@ public:
       for (int i = 0; i < k; ++i)
         put(kOperandB, layoutB, column, i,
             encodeValue(form_.typeB, b[column * k + i]));
+    for (auto [row, i] : unwrittenA) {
+      image_.valid.clear(addressOf(kOperandA, layoutA, row, i), bytes);
+      image_.valid.clear(fragmentAddress(row, i), bytes);
+    }
+    for (auto [column, i] : unwrittenB)
+      image_.valid.clear(addressOf(kOperandB, layoutB, column, i), bytes);
     forEachResult([&](std::size_t at, int bytesD, int row, int column) {
       std::uint32_t bits = encodeValue(form_.typeD, c[row * form_.n + column]);
       std::memcpy(result_.data.get() + at, &bits, bytesD);
@@ -229,6 +235,7 @@ public:
     config.threads = 1;
     config.dynamicSmemBytes = kSharedBytes;
     config.order = order;
+    config.allow = allow;
     config.params.resize(40);
     std::uint64_t values[] = {
         image_.base, result_.base,
@@ -255,6 +262,18 @@ public:
     });
     return values;
   }
+  /// Whether nobody has written an element of the result.
+  bool isUnwritten(int row, int column) {
+    bool isIt = false;
+    forEachResult([&](std::size_t at, int bytesD, int r, int c) {
+      if (r == row && c == column)
+        isIt = result_.valid.unwritten(at, bytesD) != 0;
+    });
+    return isIt;
+  }
+  /// Elements (row, k) of A and (column, k) of B that nobody writes.
+  std::vector<std::pair<int, int>> unwrittenA, unwrittenB;
+  std::vector<std::string> allow; ///< ids of findings
   double result(int row, int column) {
     return results()[row * form_.n + column];
   }
@@ -262,20 +281,26 @@ public:
 private:
   void put(std::uint32_t start, const Layout &layout, int mn, int i,
            std::uint32_t bits) {
+    std::memcpy(image_.data.get() + addressOf(start, layout, mn, i), &bits,
+                bytesOf(form_.typeA));
+  }
+  std::uint32_t addressOf(std::uint32_t start, const Layout &layout, int mn,
+                          int i) const {
     int bytes = bytesOf(form_.typeA);
-    std::uint32_t at = swizzledAddress(
-        start + (layout.mn(mn) + layout.k(i)) * bytes, form_.swizzle);
-    std::memcpy(image_.data.get() + at, &bits, bytes);
+    return swizzledAddress(start + (layout.mn(mn) + layout.k(i)) * bytes,
+                           form_.swizzle);
   }
   /// ALayout_64x16 and its like: thread t of the warpgroup holds row
   /// 16 * (t / 32) + t % 32 / 4 and eight rows further down.
   void putFragment(int row, int i, std::uint32_t bits) {
+    std::memcpy(image_.data.get() + fragmentAddress(row, i), &bits,
+                bytesOf(form_.typeA));
+  }
+  std::size_t fragmentAddress(int row, int i) const {
     int bytes = bytesOf(form_.typeA), per = 4 / bytes;
     int thread = row / 16 * 32 + row % 8 * 4 + i / per % 4;
     int reg = row / 8 % 2 + 2 * (i / (4 * per));
-    std::memcpy(image_.data.get() + kSharedBytes + 512 * reg + 4 * thread +
-                    i % per * bytes,
-                &bits, bytes);
+    return kSharedBytes + 512 * reg + 4 * thread + i % per * bytes;
   }
   /// CLayout_64xN: (place in the result, bytes, row, column).
   template <typename F> void forEachResult(F &&use) {
@@ -452,6 +477,44 @@ TEST(Wgmma, RefusesByReason) {
       {"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r}, %d, %d, %p;",
        "this form of wgmma"},
   });
+}
+
+TEST(Wgmma, UnwrittenElementsSpoilRowsAndColumns) {
+  const Form forms[] = {
+      {.typeD = "f32", .typeA = "f16", .typeB = "f16", .n = 16},
+      {.typeD = "f32",
+       .typeA = "f16",
+       .typeB = "f16",
+       .n = 16,
+       .isAInRegisters = true},
+      {.typeD = "f16", .typeA = "f16", .typeB = "f16", .n = 16},
+      {.typeD = "f32",
+       .typeA = "bf16",
+       .typeB = "bf16",
+       .n = 24,
+       .isBTransposed = true,
+       .isAdded = false},
+      {.typeD = "s32", .typeA = "s8", .typeB = "u8", .n = 16},
+  };
+  for (const Form &form : forms) {
+    SCOPED_TRACE(form.name());
+    RunProduct run(form);
+    int odd = run.k - 1; // the upper part of a word, which sums do not pass on
+    run.unwrittenA = {{37, odd}};
+    run.unwrittenB = {{5, odd}};
+    run.allow = {"uninitialized-store"};
+    for (const Finding &finding : run.run(Order::random).findings)
+      ADD_FAILURE() << finding.id << ": " << finding.message;
+    for (int row = 0; row < 64; ++row)
+      for (int column = 0; column < form.n; ++column)
+        EXPECT_EQ(run.isUnwritten(row, column), row == 37 || column == 5)
+            << row << ", " << column;
+  }
+  RunProduct told(forms[0]);
+  told.unwrittenA = {{0, 1}};
+  LaunchResult result = told.run(Order::eager);
+  ASSERT_FALSE(result.findings.empty());
+  EXPECT_EQ(result.findings[0].id, "uninitialized-store");
 }
 
 } // namespace kiln::sim
