@@ -68,6 +68,14 @@ Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
                       warp_.cta().cluster().size()));
   if (owner)
     *owner = cta;
+  if (cta != &warp_.cta() && cta->isDone())
+    fault("cta-exit", lane,
+          fmt::format("{} of {} bytes at {} of CTA {} of the cluster, which "
+                      "has left the kernel; missing: a cluster barrier before "
+                      "it leaves",
+                      verb_, bytes, warp_.machine().describeShared(plain),
+                      cta->rankInCluster()),
+          {"shared", plain});
   if (plain < kFirstSharedAddress ||
       plain - kFirstSharedAddress + bytes > cta->shared.size())
     fault("out-of-bounds", lane,

@@ -66,15 +66,16 @@ static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
       order->touchGlobal(read, copy.source.read(warp, op, lane), taken);
     }
     std::uint32_t zeros = copy.bytes - taken;
-    warp.asyncCopies[lane].open.push_back(
-        warp.cta().cluster().enqueue([to, from, taken, zeros] {
-          if (taken)
-            copyBytes(to, from, taken);
-          if (!zeros)
-            return;
-          std::memset(to.data + taken, 0, zeros);
-          Place{to.data, to.valid, to.offset + taken}.markWritten(zeros);
-        }));
+    auto work = warp.cta().cluster().enqueue([to, from, taken, zeros] {
+      if (taken)
+        copyBytes(to, from, taken);
+      if (!zeros)
+        return;
+      std::memset(to.data + taken, 0, zeros);
+      to.behind(taken).markWritten(zeros);
+    });
+    work->op = &op;
+    warp.asyncCopies[lane].open.push_back(std::move(work));
   });
   return Step::next;
 }
@@ -112,13 +113,16 @@ static Step waitAll(Warp &warp, const Op &, LaneMask active) {
   return Step::next;
 }
 
-/// The copies of a thread that are not done.
+/// The copies of a thread that are not done; an mbarrier will tell of them.
 static std::vector<std::shared_ptr<Pending>>
 copiesInFlight(const BulkGroups &groups) {
   std::vector<std::shared_ptr<Pending>> works;
   auto take = [&](const std::vector<std::shared_ptr<Pending>> &group) {
-    std::copy_if(group.begin(), group.end(), std::back_inserter(works),
-                 [](const auto &work) { return !work->isDone; });
+    for (const auto &work : group) {
+      work->isAwaited = true;
+      if (!work->isDone)
+        works.push_back(work);
+    }
   };
   for (const auto &group : groups.committed)
     take(group);

@@ -208,18 +208,41 @@ static Step fenceProxy(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
+/// flags: acquire; src: the address of a map, imm: its offset.
+static Step fenceTensorMap(Warp &warp, const Op &op, LaneMask active) {
+  HappensBefore *order = warp.order();
+  if (!order)
+    return Step::next;
+  if (!op.flags)
+    order->releaseTensorMaps(warp);
+  else
+    forEachLane(active, [&](int lane) {
+      std::uint64_t base = warp.read(op.src[0], lane);
+      order->acquireTensorMap(warp, op, lane,
+                              base + static_cast<std::uint64_t>(op.imm));
+    });
+  return Step::next;
+}
+
 static Step fenceInits(Warp &warp, const Op &, LaneMask) {
   if (warp.order())
     HappensBefore::fenceInits(warp);
   return Step::next;
 }
 
-static void decodeFence(Decoder &, const ptx::Instruction &instruction,
+static void decodeFence(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
   auto is = [&](const char *word) { return instruction.has(word); };
   op.handler = is("mbarrier_init") ? fenceInits : fence;
   if (!is("proxy"))
     return;
+  if (is("tensormap::generic")) {
+    op.handler = fenceTensorMap;
+    op.flags = is("acquire");
+    if (op.flags)
+      op.src[0] = decoder.address(instruction.operands.at(0), op.imm);
+    return;
+  }
   op.handler = fenceProxy;
   bool isShared = is("shared::cta") || is("shared::cluster");
   if (is("async") || is("async::generic"))

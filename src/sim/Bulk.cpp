@@ -43,6 +43,8 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
 Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
                      std::uint32_t barrier, bool isWrite, bool isAsync) {
   MbarrierOrder &order = cta.mbarrierOrder[barrier];
+  if (isWrite)
+    HappensBefore::expectCopy(warp, op, lane, cta, barrier);
   auto [component, time] = HappensBefore::phaseOf(order);
   return warp.order()->issued(warp, op, lane, isWrite, component, time,
                               isAsync);
@@ -106,10 +108,19 @@ std::uint32_t multicastMask(Warp &warp, const Op &op, Reg mask,
                          fmt::format("the mask {:#x} names CTAs outside a "
                                      "cluster of {}",
                                      named, size));
+  forEachCta(warp.cta().cluster(), named, [&](Cta &target) {
+    if (target.isDone())
+      warp.machine().fault(
+          "cta-exit", warp, op, LaneMask(1) << lane,
+          fmt::format("the copy goes to CTA {} of the cluster, "
+                      "which has left the kernel; missing: a "
+                      "cluster barrier before it leaves",
+                      target.rankInCluster()));
+  });
   return named;
 }
 
-std::shared_ptr<Pending> enqueueStore(Cluster &cluster,
+std::shared_ptr<Pending> enqueueStore(Cluster &cluster, const Op &op,
                                       std::function<void()> read,
                                       std::function<void()> write) {
   auto reading = cluster.enqueue(std::move(read));
@@ -118,6 +129,7 @@ std::shared_ptr<Pending> enqueueStore(Cluster &cluster,
     write();
   });
   writing->reading = reading;
+  writing->op = &op;
   return writing;
 }
 
@@ -138,8 +150,10 @@ void waitReads(Cluster &cluster, BulkGroups &groups, std::size_t keep) {
   auto &committed = groups.committed;
   std::size_t waited = committed.size() > keep ? committed.size() - keep : 0;
   for (std::size_t i = 0; i < waited; ++i)
-    for (const auto &work : committed[i])
+    for (const auto &work : committed[i]) {
       cluster.complete(work->reading ? work->reading : work);
+      work->isAwaited = true;
+    }
   // A kernel that never waits for its writes shall not collect groups.
   auto isDone = [](const auto &work) { return work->isDone; };
   for (; waited && std::all_of(committed.front().begin(),

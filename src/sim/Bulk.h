@@ -64,7 +64,7 @@ void forEachCta(Cluster &cluster, std::uint32_t mask, Body &&body) {
 }
 
 /// Work in two parts, for wait_group.read: `read`, and then `write`.
-std::shared_ptr<Pending> enqueueStore(Cluster &cluster,
+std::shared_ptr<Pending> enqueueStore(Cluster &cluster, const Op &op,
                                       std::function<void()> read,
                                       std::function<void()> write);
 

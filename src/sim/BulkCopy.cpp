@@ -162,7 +162,7 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
       std::memcpy(to.data, data->data(), data->size());
       to.markWritten(data->size());
     };
-    warp.bulk[lane].open.push_back(enqueueStore(cluster, read, write));
+    warp.bulk[lane].open.push_back(enqueueStore(cluster, op, read, write));
   });
   return Step::next;
 }

@@ -156,6 +156,8 @@ bool Cluster::step(bool isAlone) {
     if (isDone()) {
       while (performOne())
         ;
+      if (order_ && size() > 1)
+        order_->end(*this);
       return true;
     }
     if (hasMoved && !isAlone)

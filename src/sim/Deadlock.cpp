@@ -58,8 +58,24 @@ static std::vector<const Op *> instructions(const Machine &machine,
   return found;
 }
 
-static Wait waitForMbarrier(const Machine &machine, const Cta &cta,
+/// A warp that comes two phases late waits for the next one of that parity.
+static std::string lapOf(const Warp &warp, std::uint32_t address) {
+  auto found = warp.cta().mbarrierOrder.find(address);
+  if (found == warp.cta().mbarrierOrder.end())
+    return "";
+  const MbarrierOrder &barrier = found->second;
+  auto seen = barrier.seen.find(warp.clock.lanes);
+  std::uint32_t before = seen == barrier.seen.end() ? 0 : seen->second;
+  if (barrier.phases < before + 2)
+    return "";
+  return fmt::format(". The warp has seen {} of them: it may have come too "
+                     "late for phase {}, which looks like phase {} now",
+                     before, before, barrier.phases);
+}
+
+static Wait waitForMbarrier(const Machine &machine, const Warp &warp,
                             std::uint32_t address, std::uint32_t parity) {
+  const Cta &cta = warp.cta();
   Wait wait{fmt::format("the mbarrier at {}, phase of parity {}",
                         machine.describeShared(address), parity)};
   const auto *variable = machine.sharedVariable(address);
@@ -72,6 +88,7 @@ static Wait waitForMbarrier(const Machine &machine, const Cta &cta,
                            "phases are complete",
                            barrier.pending, barrier.expected, barrier.txCount,
                            barrier.phase);
+  wait.what += lapOf(warp, address);
   auto isSender = [&](const Op *op) {
     return std::find(barrier.senders.begin(), barrier.senders.end(), op) !=
            barrier.senders.end();
@@ -157,7 +174,7 @@ static Wait waitInLoop(Machine &machine, Warp &warp, const Group &group) {
     std::uint64_t address = warp.read(event.address, lane) +
                             static_cast<std::uint64_t>(event.offset);
     wait = waitForMbarrier(
-        machine, warp.cta(),
+        machine, warp,
         static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1)),
         static_cast<std::uint32_t>(warp.read(event.operand, lane) & 1));
   } else {
@@ -195,8 +212,9 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
   Wait wait;
   switch (reason.kind) {
   case WaitReason::Kind::mbarrier:
-    wait = waitForMbarrier(
-        machine, cta, static_cast<std::uint32_t>(reason.object), reason.detail);
+    wait = waitForMbarrier(machine, warp,
+                           static_cast<std::uint32_t>(reason.object),
+                           reason.detail);
     break;
   case WaitReason::Kind::ctaBarrier: {
     const CtaBarrier &barrier = cta.barriers[reason.object];

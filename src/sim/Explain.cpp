@@ -53,6 +53,15 @@ static constexpr Explanation kExplanations[] = {
      "call (r), %rd1, (a), prototype;  // %rd1 was never set",
      "Check the pointer, the index into the table of functions, and the "
      "prototype."},
+    {"copy-at-exit",
+     "A thread or a CTA leaves the kernel while a copy that it began, or that "
+     "fills its shared memory, has not been waited for. The memory goes to the "
+     "next CTA, and the copy still reads or writes it.",
+     "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [map, {%r1, %r2}], "
+     "[tile];\ncp.async.bulk.commit_group;\nret;",
+     "Stores: cp.async.bulk.wait_group.read 0 in the thread that issued them. "
+     "Loads: wait for their mbarrier, or do not issue those that nobody needs, "
+     "as a prologue does that loads past the last tile."},
     {"copy-not-awaited",
      "Bytes that an asynchronous copy writes were read or written before "
      "anybody waited for the copy, or by a thread that nothing orders "
@@ -68,6 +77,13 @@ static constexpr Explanation kExplanations[] = {
      "64;\ncp.async.bulk.commit_group;\nst.shared.b32 [tile], %r1;",
      "Wait with cp.async.bulk.wait_group.read in the thread that issued "
      "the copy; other threads pass a barrier after it."},
+    {"cta-exit",
+     "A CTA of the cluster reaches into the shared memory of another one, which "
+     "has left the kernel, or which nothing keeps from leaving before.",
+     "st.shared::cluster.b32 [%r1], %r2;  // of CTA 1\nret;  // no cluster "
+     "barrier",
+     "End with barrier.cluster.arrive and barrier.cluster.wait in every thread, "
+     "or let the owner wait for an mbarrier that tells of the last access."},
     {"data-over-barrier",
      "Data was written over the bytes of a live mbarrier. The H200 keeps "
      "the state of barriers apart, so that it works there; the PTX text "
@@ -149,6 +165,14 @@ static constexpr Explanation kExplanations[] = {
      "mbarrier.init ...;  // no bar.sync\nmbarrier.try_wait ...;",
      "Initialise by one thread, then synchronise the CTA (the cluster: "
      "fence.mbarrier_init and a cluster barrier)."},
+    {"mbarrier-unobserved",
+     "An arrival counts for the next phase of an mbarrier, and no test_wait or "
+     "try_wait has come true for the phase before. Phases are told apart by one "
+     "bit: a thread that waits for the lost one hangs, or goes on too early.",
+     "mbarrier.arrive.shared.b64 _, [empty];  // completes phase 0\n"
+     "mbarrier.arrive.shared.b64 _, [empty];  // nobody waited for it",
+     "Arrive once for each wait: often the arrival goes to the wrong slot of a "
+     "ring, or is one too many behind the loop."},
     {"misaligned",
      "An access at an address that is not a multiple of its size; hardware "
      "ends the launch with \"misaligned address\".",
@@ -302,6 +326,13 @@ static constexpr Explanation kExplanations[] = {
      "covered. ptxas puts a wait in and serialises: the overlap is lost.",
      "wgmma.commit_group...;\nst.global.f32 [%rd1], %f1;",
      "Put wgmma.wait_group 0 before the first use of the registers."},
+    {"wgmma-swizzle",
+     "A wgmma reads an operand in another swizzle than the tensor map had that "
+     "wrote it: rows and columns come out in another order.",
+     "// the map has CU_TENSOR_MAP_SWIZZLE_64B, the descriptor bits 63:62 say 1 "
+     "(128 bytes)",
+     "Give the map and the descriptor one swizzle: 1 is 128 bytes, 2 is 64, 3 "
+     "is 32, 0 none."},
 };
 
 std::span<const Explanation> explanations() { return kExplanations; }

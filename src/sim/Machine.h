@@ -66,6 +66,8 @@ struct Pending {
   bool isDone = false;
   /// The part that must be done first; null where there is none.
   std::shared_ptr<Pending> reading = nullptr;
+  const Op *op = nullptr; ///< of a thread's copy
+  bool isAwaited = false; ///< somebody will know when its sources are free
 };
 
 class Cluster;
@@ -131,8 +133,9 @@ public:
   std::map<std::uint32_t, MbarrierState> mbarriers; ///< by shared address
   std::array<CtaBarrier, 16> barriers;
   int registerPool = 0; ///< free registers, for setmaxnreg
-  std::array<TensorCoreQueue, 8> tensorCores;           ///< one per warpgroup
-  ShadowedMemory shadow;                                ///< of shared memory
+  std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
+  ShadowedMemory shadow;                      ///< of shared memory
+  SyncPoint left; ///< what its threads knew when they left
   std::map<std::uint32_t, MbarrierOrder> mbarrierOrder; ///< by address
 
 private:

@@ -19,6 +19,9 @@ struct MbarrierState {
   std::uint32_t phase = 0;        ///< completed phases
   MbarrierOrder *order = nullptr; ///< null where nothing is checked
 
+  /// Nobody has arrived in this phase, and no bytes are announced.
+  bool isAtRest() const { return pending == expected && txCount == 0; }
+
   /// Instructions that have arrived or brought bytes; for the ledger of a
   /// deadlock.
   std::vector<const Op *> senders = {};

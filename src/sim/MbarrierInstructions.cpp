@@ -59,10 +59,44 @@ static MbarrierState &barrierOf(Warp &warp, const Op &op, int lane,
   return found->second;
 }
 
+/// A live barrier is initialised: harmless where it has the same count and is
+/// at rest, as when two threads do it.
+static void reportLive(Warp &warp, const Op &op, int lane, std::uint32_t plain,
+                       const MbarrierState &barrier, std::uint32_t count) {
+  std::string text =
+      fmt::format("the mbarrier at {} is live already; mbarrier.inval ends it",
+                  warp.machine().describeShared(plain));
+  LaneMask bit = LaneMask(1) << lane;
+  FindingObject object = {"shared", plain};
+  if (count == barrier.expected && barrier.isAtRest())
+    return warp.machine().warn("mbarrier-reinitialized", warp, op, bit, text,
+                               object);
+  text += fmt::format(". It waits for {} of {} arrivals and {} bytes in phase "
+                      "{}, and is made one of {}",
+                      barrier.pending, barrier.expected, barrier.txCount,
+                      barrier.phase, count);
+  warp.machine().error("mbarrier-reinitialized", warp, op, bit, text, object);
+}
+
+/// End the launch where an operation that is for a CTA's own barriers names one
+/// of another CTA.
+static void checkOwn(Warp &warp, const Op &op, int lane, const Cta &owner,
+                     std::uint32_t plain) {
+  if (&owner != &warp.cta())
+    warp.machine().fault(
+        "mbarrier-address", warp, op, LaneMask(1) << lane,
+        fmt::format("the mbarrier at shared address {} belongs to CTA {} of "
+                    "the cluster; from elsewhere it takes arrivals, expect_tx "
+                    "and complete_tx only",
+                    plain, owner.rankInCluster()),
+        {"shared", plain});
+}
+
 static Step init(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
     Cta &cta = ownerOf(warp, op, lane, plain);
+    checkOwn(warp, op, lane, cta, plain);
     auto count = static_cast<std::uint32_t>(warp.read(op.src[1], lane));
     if (count == 0 || count > kMaxCount)
       warp.machine().fault(
@@ -71,11 +105,7 @@ static Step init(Warp &warp, const Op &op, LaneMask active) {
                       count, kMaxCount));
     auto [found, isNew] = cta.mbarriers.try_emplace(plain);
     if (!isNew)
-      warp.machine().warn(
-          "mbarrier-reinitialized", warp, op, LaneMask(1) << lane,
-          fmt::format("the mbarrier at shared address {} is live already; "
-                      "mbarrier.inval ends it",
-                      plain));
+      reportLive(warp, op, lane, plain, found->second, count);
     found->second = {.expected = count, .pending = count};
     if (HappensBefore *order = warp.order())
       found->second.order = &order->initialise(warp, op, lane, cta, plain);
@@ -87,8 +117,10 @@ static Step init(Warp &warp, const Op &op, LaneMask active) {
 static Step invalidate(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
-    barrierOf(warp, op, lane, plain);
-    Cta &cta = ownerOf(warp, op, lane, plain);
+    Cta *owner;
+    barrierOf(warp, op, lane, plain, &owner);
+    Cta &cta = *owner;
+    checkOwn(warp, op, lane, cta, plain);
     cta.mbarriers.erase(plain);
     if (warp.order())
       HappensBefore::invalidate(cta, plain);
@@ -148,6 +180,12 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
                       barrier.phase));
     barrier.pending -= count;
     barrier.note(op);
+    if ((op.flags & isDrop) && barrier.expected <= count)
+      warp.machine().fault(
+          "mbarrier-count", warp, op, bit,
+          fmt::format("arrive_drop takes {} of the {} arrivals of the mbarrier "
+                      "at shared address {}; at least 1 must be left",
+                      count, barrier.expected, plain));
     if (op.flags & isDrop)
       barrier.expected -= count;
     if ((op.flags & isNoComplete) && barrier.pending == 0)
@@ -170,6 +208,12 @@ static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
     barrier.txCount +=
         Sign * static_cast<std::int64_t>(
                    static_cast<std::uint32_t>(warp.read(op.src[1], lane)));
+    if (std::abs(barrier.txCount) > kMaxCount)
+      warp.machine().fault(
+          "mbarrier-bytes", warp, op, LaneMask(1) << lane,
+          fmt::format("the mbarrier at shared address {} counts {} bytes; -{} "
+                      "to {} are possible",
+                      plain, barrier.txCount, kMaxCount, kMaxCount));
     settlePhase(barrier, warp.cta().cluster());
   });
   return Step::next;
@@ -182,6 +226,7 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
     std::uint32_t plain;
     Cta *owner;
     MbarrierState &barrier = barrierOf(warp, op, lane, plain, &owner);
+    checkOwn(warp, op, lane, *owner, plain);
     auto operand = static_cast<std::uint32_t>(warp.read(op.src[1], lane));
     bool isDone = op.flags & isParity
                       ? barrier.isComplete(operand)

@@ -19,9 +19,11 @@
 #include "sim/Shadow.h"
 
 #include <map>
+#include <set>
 
 namespace kiln::sim {
 
+class Cluster;
 class Cta;
 class Machine;
 struct FindingObject;
@@ -45,10 +47,24 @@ struct Agent {
   std::uint32_t ctaNumber = 0, clusterNumber = 0; ///< in the launch
 };
 
+/// Something that a lane has begun with an mbarrier, and in which phase.
+struct OnMbarrier {
+  Warp *warp = nullptr;
+  int lane = 0;
+  Record record{}; ///< who did it, and when
+  std::uint32_t phase = 0;
+  std::uint32_t clusterBarriers = 0; ///< that the lane had waited for
+};
+
 /// What the order knows of an mbarrier; it outlives mbarrier.inval.
 struct MbarrierOrder {
   Component component = 0;
-  std::uint32_t phases = 0;         ///< completed so far, never reset
+  std::uint32_t phases = 0;   ///< completed so far, never reset
+  std::uint32_t observed = 0; ///< of those, by a wait that came true
+  /// The last phase that warps have seen completed, by their lanes' component.
+  std::map<Component, std::uint32_t> seen;
+  /// Copies, and arrivals from other CTAs, of phases that nobody has observed.
+  std::vector<OnMbarrier> copies, remoteArrivals;
   Record init{};                    ///< bytes 0: never initialised
   std::uint32_t initFencedIn = ~0u; ///< cluster barriers at its init fence
   /// Handed over in this phase and in the one before: by threads of the CTA
@@ -71,6 +87,8 @@ struct ShadowedMemory {
   /// By cell: bits 0 and 1 for a live mbarrier in its lower and upper half.
   std::vector<std::uint8_t> barriers;
   Shadow cells;
+  /// The swizzle of what a copy by a tensor map wrote last, by its instruction.
+  std::map<std::uint32_t, int> swizzles;
   std::unordered_map<std::uint64_t, Location> locations;
 };
 
@@ -146,6 +164,27 @@ public:
               std::uint32_t address);
   void await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
              std::uint32_t address);
+  /// A copy of `lane` will count on an mbarrier's current phase.
+  static void expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
+                         std::uint32_t address);
+
+  // Tensor maps, which copies read through a proxy of their own.
+  /// fence.proxy.tensormap::generic.release: changes so far are published.
+  void releaseTensorMaps(Warp &warp);
+  /// The same, acquire: the warp's copies may use the map as it is now.
+  void acquireTensorMap(Warp &warp, const Op &op, int lane,
+                        std::uint64_t address);
+  /// A copy reads the map.
+  void useTensorMap(Warp &warp, const Op &op, int lane, std::uint64_t address);
+
+  // The end (OrderExit).
+  /// Lanes leave the kernel: has everything they began been waited for?
+  void leave(Warp &warp, LaneMask lanes);
+  /// A CTA has ended: are there copies to it that nobody has waited for?
+  void end(Cta &cta);
+  /// A cluster has ended: might a CTA have left before others were done with
+  /// its memory?
+  void end(Cluster &cluster);
 
   ShadowedMemory &global() { return global_; }
   std::vector<OrderFinding> &findings() { return findings_; }
@@ -180,12 +219,27 @@ private:
                      std::uint16_t overlap) const;
   const char *errorOf(const Access &access, const Record &earlier,
                       std::uint16_t overlap) const;
+  /// A finding about something that was begun and not finished.
+  void tellLeft(const char *id, Warp &warp, const Op &op, int lane,
+                const std::string &message, const FindingObject &object);
   std::string missingEdge(std::string_view id, const Access &access,
                           const Record &earlier) const;
   std::string describe(const Record &record) const;
   FindingObject sharedObject(std::uint32_t address) const;
 
+  /// Call `body(record)` for the writes of this launch to a tensor map.
+  template <typename Body>
+  void forEachMapWrite(std::uint64_t address, Body &&body);
+
   Machine &machine_;
+  /// A warp has acquired what another component wrote to a map at that time.
+  struct AcquiredMap {
+    Component warp, writer;
+    std::uint32_t time;
+    auto operator<=>(const AcquiredMap &) const = default;
+  };
+  std::map<std::uint64_t, std::set<AcquiredMap>> acquiredMaps_; ///< by address
+  std::map<Component, std::uint32_t> releasedMaps_;    ///< up to which time
   std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
   ShadowedMemory global_;
   std::vector<OrderFinding> findings_;

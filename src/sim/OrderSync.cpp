@@ -101,6 +101,8 @@ MbarrierOrder &HappensBefore::initialise(Warp &warp, const Op &op, int lane,
   cta.shadow.barriers[half / 2] |= 1u << half % 2;
   barrier.arriving = {};
   barrier.completed = {};
+  barrier.observed = barrier.phases;
+  barrier.seen.clear();
   return barrier;
 }
 
@@ -149,10 +151,46 @@ void HappensBefore::use(Warp &warp, const Op &op, int lane, Cta &owner,
        sharedObject(address));
 }
 
+/// Something that a lane does with the current phase of an mbarrier.
+static OnMbarrier begun(Warp &warp, const Op &op, int lane,
+                        const MbarrierOrder &barrier) {
+  Record record{.time = warp.clock.now,
+                .lanes = LaneMask(1) << lane,
+                .component = warp.clock.lanes,
+                .op = static_cast<std::uint32_t>(&op - warp.code().ops.data()),
+                .bytes = 0xff,
+                .flags = Record::kWrite};
+  return {&warp, lane, record, barrier.phases + 1, warp.clock.clusterBarriers};
+}
+
+void HappensBefore::expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
+                               std::uint32_t address) {
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  barrier.copies.push_back(begun(warp, op, lane, barrier));
+}
+
 void HappensBefore::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
                            std::uint32_t address) {
-  MbarrierOrder::Phase &phase = owner.mbarrierOrder[address].arriving;
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  MbarrierOrder::Phase &phase = barrier.arriving;
   bool isNear = &owner == &warp.cta();
+  if (barrier.observed < barrier.phases)
+    tellLeft("mbarrier-unobserved", warp, op, firstLane(lanes),
+             fmt::format("this arrives in phase {} of the mbarrier at {}, and "
+                         "nobody has waited for phase {}: no test_wait or "
+                         "try_wait came true for it",
+                         barrier.phases, machine_.describeShared(address),
+                         barrier.phases - 1),
+             sharedObject(address));
+  if (!isNear) {
+    ++warp.clock.now;
+    OnMbarrier arrival = begun(warp, op, firstLane(lanes), barrier);
+    arrival.record.lanes = lanes;
+    std::erase_if(barrier.remoteArrivals, [&](const OnMbarrier &earlier) {
+      return earlier.record.component == arrival.record.component;
+    });
+    barrier.remoteArrivals.push_back(arrival);
+  }
   SyncPoint &to = isNear                             ? phase.near
                   : op.order.scope >= Scope::cluster ? phase.far
                                                      : phase.plain;
@@ -163,6 +201,13 @@ void HappensBefore::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
                           std::uint32_t address) {
   MbarrierOrder &barrier = owner.mbarrierOrder[address];
   Strand &strand = warp.group().strand;
+  barrier.observed = barrier.phases;
+  barrier.seen[warp.clock.lanes] = barrier.phases;
+  auto isObserved = [&](const OnMbarrier &one) {
+    return one.phase <= barrier.observed;
+  };
+  std::erase_if(barrier.copies, isObserved);
+  std::erase_if(barrier.remoteArrivals, isObserved);
   strand.complete(barrier.component, {.all = barrier.phases}, lanes);
   const MbarrierOrder::Phase &phase = barrier.completed;
   see(warp, op.order, lanes, phase.near, Scope::cta, false);

@@ -215,8 +215,11 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   LaneMask bit = LaneMask(1) << lane;
   Machine &machine = warp.machine();
   Accessor accessor(warp, op, "reading a tensor map");
-  Place place = accessor.locate(Space::generic, copy.map.read(warp, op, lane),
-                                kTensorMapBytes, 64, lane, false);
+  std::uint64_t address = copy.map.read(warp, op, lane);
+  Place place = accessor.locate(Space::generic, address, kTensorMapBytes, 64,
+                                lane, false);
+  if (HappensBefore *order = warp.order())
+    order->useTensorMap(warp, op, lane, address);
   std::optional<TensorMap> map = decode(place.data);
   if (!map)
     machine.fault("tensor-map", warp, op, bit,
@@ -318,6 +321,8 @@ static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
         order->touchShared(write, target,
                            destination.address - kFirstSharedAddress,
                            box.tileBytes);
+        target.shadow.swizzles[write.record.op] =
+            static_cast<int>(box.map.swizzle);
       }
       cluster.enqueue(
           [&warp, &op, lane, box, &target, &signalled, destination, barrier] {
@@ -350,7 +355,7 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
     }
     auto tile = std::make_shared<Tile>(box.tileBytes);
     warp.bulk[lane].open.push_back(enqueueStore(
-        warp.cta().cluster(),
+        warp.cta().cluster(), op,
         [box, source, tile] {
           readTile(box, *source.owner, source.address, *tile);
         },

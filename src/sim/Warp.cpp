@@ -65,6 +65,8 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
 }
 
 void Warp::exit(LaneMask lanes) {
+  if (HappensBefore *order = this->order())
+    order->leave(*this, lanes);
   live_ &= ~lanes;
   current_->lanes &= ~lanes;
   current_->strand.drop(lanes);
@@ -73,6 +75,8 @@ void Warp::exit(LaneMask lanes) {
     for (auto meeting = group.meeting; meeting; meeting = meeting->outer)
       meeting->expected &= ~lanes;
   cta_.cluster().notify();
+  if (order() && cta_.isDone())
+    order()->end(cta_);
 }
 
 Group Warp::join(std::shared_ptr<Meeting> meeting) {

@@ -173,6 +173,29 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
   }
 }
 
+/// Warn where TMA wrote an operand in another swizzle than it is read in. Its
+/// first bytes tell.
+static void checkSwizzle(Warp &warp, const Op &op, const OperandView &view) {
+  Cta &cta = warp.cta();
+  std::uint32_t offset = view.address(0, 0) - kFirstSharedAddress;
+  if (offset >= cta.shared.size())
+    return;
+  Cell &cell = cta.shadow.cells.cell(offset / Shadow::kCellBytes);
+  cta.shadow.cells.forEach(cell, [&](const Record &record) {
+    auto written = cta.shadow.swizzles.find(record.op);
+    if (!record.isWrite() || written == cta.shadow.swizzles.end() ||
+        written->second == view.swizzleBytes)
+      return;
+    warp.machine().warn(
+        "wgmma-swizzle", warp, op, warp.live(),
+        fmt::format("operand {} is read in swizzle {} and was written in "
+                    "swizzle {} at {}",
+                    view.isA ? "A" : "B", view.swizzleBytes, written->second,
+                    warp.machine().placeOf(warp.code().ops[record.op])),
+        {"shared", view.start});
+  });
+}
+
 /// Tell the order which shared memory a product reads: each warp must be
 /// ordered after what was written there, and the last one leaves the reads
 /// behind.
@@ -274,9 +297,13 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
                          "the four warps of the warpgroup issue different "
                          "multiplications");
   bool isLast = ++entry.warps == kWarpsPerGroup;
-  if (warp.order())
-    noteReads(warp, op, viewsOf(product, descriptorA, descriptorB), number,
-              isLast);
+  if (warp.order()) {
+    auto views = viewsOf(product, descriptorA, descriptorB);
+    noteReads(warp, op, views, number, isLast);
+    for (const OperandView &view : views)
+      if (isLast)
+        checkSwizzle(warp, op, view);
+  }
   if (!isLast)
     return Step::next;
   ++queue.formed;

@@ -152,56 +152,121 @@ TEST(MbarrierState, HoldsThePendingCount) {
 }
 
 /// A map made from zeros in shared memory, published, and used for a load.
+static std::string madeFromNothing(const std::string &acquire) {
+  return std::string(
+             "shl.b32 %r0, %t, 2; add.u32 %r0, %r0, %s;"
+             "mov.b32 %r1, 0; st.shared.b32 [%r0], %r1;"
+             "bar.warp.sync -1;"
+             "setp.eq.u32 %p0, %t, 0;"
+             "cvt.u64.u32 %x0, %s;"
+             "@%p0 tensormap.replace.tile.global_address.shared::cta.b1024.b64 "
+             "[%x0], %in;"
+             "@%p0 tensormap.replace.tile.rank.shared::cta.b1024.b32 [%x0], 1;"
+             "@%p0 tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%x0], "
+             "0, 4;"
+             "@%p0 tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%x0], "
+             "1, 2;"
+             "@%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 "
+             "[%x0], 0, "
+             "16;"
+             "@%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 "
+             "[%x0], 1, "
+             "8;"
+             "mov.b64 %x1, 64;"
+             "@%p0 tensormap.replace.tile.global_stride.shared::cta.b1024.b64 "
+             "[%x0], "
+             "0, %x1;"
+             "@%p0 tensormap.replace.tile.element_stride.shared::cta.b1024.b32 "
+             "[%x0], 0, 1;"
+             "@%p0 tensormap.replace.tile.element_stride.shared::cta.b1024.b32 "
+             "[%x0], 1, 1;"
+             "@%p0 tensormap.replace.tile.elemtype.shared::cta.b1024.b32 "
+             "[%x0], 7;"
+             "@%p0 "
+             "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 "
+             "[%x0], 0;"
+             "@%p0 tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 "
+             "[%x0], "
+             "0;"
+             "@%p0 tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 "
+             "[%x0], 0;"
+             "bar.warp.sync -1;"
+             "add.u64 %x2, %out, 4096;"
+             "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic."
+             "release."
+             "gpu.sync.aligned [%x2], [%x0], 128;") +
+         acquire +
+         std::string(
+             "@%p0 mbarrier.init.shared.b64 [%bar], 1;"
+             "bar.sync 0;"
+             "mov.b32 %r2, 4; mov.b32 %r3, 2;"
+             "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 32;"
+             "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::"
+             "complete_tx::bytes [%s+1024], [%x2, {%r2, %r3}], [%bar];"
+             "wait: mbarrier.try_wait.parity.shared.b64 %p1, [%bar], 0;"
+             "@!%p1 bra wait;"
+             "setp.lt.u32 %p2, %t, 8;"
+             "@%p2 ld.shared.b32 %r4, [%r0+1024];"
+             "mul.wide.u32 %x3, %t, 4; add.u64 %x3, %x3, %out;"
+             "@%p2 st.global.b32 [%x3], %r4;");
+}
+
 TEST(TensorMapReplace, MakesAMapFromNothing) {
-  RunKernel run(
-      "shl.b32 %r0, %t, 2; add.u32 %r0, %r0, %s;"
-      "mov.b32 %r1, 0; st.shared.b32 [%r0], %r1;"
-      "bar.warp.sync -1;"
-      "setp.eq.u32 %p0, %t, 0;"
-      "cvt.u64.u32 %x0, %s;"
-      "@%p0 tensormap.replace.tile.global_address.shared::cta.b1024.b64 "
-      "[%x0], %in;"
-      "@%p0 tensormap.replace.tile.rank.shared::cta.b1024.b32 [%x0], 1;"
-      "@%p0 tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%x0], 0, 4;"
-      "@%p0 tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%x0], 1, 2;"
-      "@%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%x0], 0, "
-      "16;"
-      "@%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%x0], 1, "
-      "8;"
-      "mov.b64 %x1, 64;"
-      "@%p0 tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%x0], "
-      "0, %x1;"
-      "@%p0 tensormap.replace.tile.element_stride.shared::cta.b1024.b32 "
-      "[%x0], 0, 1;"
-      "@%p0 tensormap.replace.tile.element_stride.shared::cta.b1024.b32 "
-      "[%x0], 1, 1;"
-      "@%p0 tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%x0], 7;"
-      "@%p0 tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 "
-      "[%x0], 0;"
-      "@%p0 tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%x0], "
-      "0;"
-      "@%p0 tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%x0], 0;"
-      "bar.warp.sync -1;"
-      "add.u64 %x2, %out, 4096;"
-      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release."
-      "gpu.sync.aligned [%x2], [%x0], 128;"
-      "fence.proxy.tensormap::generic.acquire.gpu [%x2], 128;"
-      "@%p0 mbarrier.init.shared.b64 [%bar], 1;"
-      "bar.sync 0;"
-      "mov.b32 %r2, 4; mov.b32 %r3, 2;"
-      "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 32;"
-      "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::"
-      "complete_tx::bytes [%s+1024], [%x2, {%r2, %r3}], [%bar];"
-      "wait: mbarrier.try_wait.parity.shared.b64 %p1, [%bar], 0;"
-      "@!%p1 bra wait;"
-      "setp.lt.u32 %p2, %t, 8;"
-      "@%p2 ld.shared.b32 %r4, [%r0+1024];"
-      "mul.wide.u32 %x3, %t, 4; add.u64 %x3, %x3, %out;"
-      "@%p2 st.global.b32 [%x3], %r4;");
+  RunKernel run(madeFromNothing(
+      "fence.proxy.tensormap::generic.acquire.gpu [%x2], 128;"));
   run.input(counting<std::uint32_t>(128)).runCleanly(Order::eager);
   // Columns 4 to 7 of rows 2 and 3 of 16 columns; the values' bits as they are.
   for (std::uint32_t i = 0; i < 8; ++i)
     EXPECT_EQ(run.result<std::uint32_t>(i), (2 + i / 4) * 16 + 4 + i % 4);
+}
+
+TEST(TensorMapReplace, NeedsAFenceBeforeItIsUsed) {
+  for (const char *other :
+       {"", "fence.proxy.tensormap::generic.acquire.gpu [%x2 + 128], 128;",
+        "fence.proxy.async;"}) {
+    RunKernel run(madeFromNothing(other));
+    run.input(counting<std::uint32_t>(128));
+    expectContains(run.finding(), "proxy-fence: this uses the tensor map at ");
+    expectContains(run.finding(),
+                   "missing: fence.proxy.tensormap::generic.acquire of the map "
+                   "before this");
+  }
+  // A map that is changed where it lies needs a release too.
+  const std::string change =
+      "add.u64 %x2, %out, 4096;"
+      "tensormap.replace.tile.global_dim.global.b1024.b32 [%x2], 0, 16;";
+  const std::string release = "fence.proxy.tensormap::generic.release.gpu;";
+  const std::string acquire =
+      "fence.proxy.tensormap::generic.acquire.gpu [%x2], 128;";
+  auto changed = [&](const std::string &fences) {
+    RunKernel run("setp.eq.u32 %p0, %t, 0;"
+                  "@%p0 mbarrier.init.shared.b64 [%bar], 1;"
+                  "bar.sync 0; @!%p0 bra done;" +
+                  change + fences +
+                  "mov.b32 %r2, 0;"
+                  "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 32;"
+                  "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::"
+                  "complete_tx::bytes [%s], [%x2, {%r2}], [%bar];"
+                  "wait: mbarrier.try_wait.parity.shared.b64 %p1, [%bar], 0;"
+                  "@!%p1 bra wait;"
+                  "done:");
+    TensorMap map;
+    map.type = Type::u32;
+    map.address = run.inputAddress();
+    map.dims = {12};
+    map.box = {8};
+    map.element_strides = {1};
+    auto image = encode(map);
+    std::vector<std::uint8_t> bytes(4096 + image.size());
+    std::memcpy(bytes.data() + 4096, image.data(), image.size());
+    run.input(counting<std::uint32_t>(128)).output(bytes);
+    return run.finding();
+  };
+  EXPECT_EQ(changed(release + acquire), "");
+  expectContains(changed(acquire),
+                 "missing: fence.proxy.tensormap::generic.release behind it");
+  expectContains(changed(release), "missing: fence.proxy.tensormap::generic."
+                                   "acquire of the map before this");
 }
 
 TEST(TensorMapReplace, FindsWhatIsWrong) {

@@ -15,10 +15,10 @@ namespace kiln {
 /// The ids that the sources of the simulator and of `kiln sim` report.
 static std::set<std::string> reported() {
   std::set<std::string> ids;
-  // A word of a finding stands first in fault, warn, error or .id, on this line
-  // or, where the call was broken, alone before the warp on the next.
+  // A word of a finding stands first in fault, warn, error, tell or .id, on
+  // this line or, where the call was broken, alone before the warp on the next.
   std::regex word(
-      R"re((?:fault\(|warn\(|error\(|\.id = |id = )\s*"([a-z]+(?:-[a-z]+)*)")re");
+      R"re((?:fault\(|warn\(|error\(|tell\(|tellLeft\(|\.id = |id = )\s*"([a-z]+(?:-[a-z]+)*)")re");
   for (const char *folder : {"/src/sim", "/tools"})
     for (const auto &entry : std::filesystem::directory_iterator(
              std::string(KILN_SOURCE_DIR) + folder)) {

@@ -60,6 +60,7 @@ ret;
   template <typename T> RunKernel &output(const std::vector<T> &values) {
     return fill(output_, values);
   }
+  std::uint64_t inputAddress() const { return input_.base; }
   std::uint64_t outputAddress() const { return output_.base; }
 
   LaunchResult run() {

@@ -1,0 +1,156 @@
+// Protocol: what mbarriers, tensor maps and swizzles must keep to.
+#include "sim/TensorMapImage.h"
+#include "unit/sim/RunKernel.h"
+
+namespace kiln::sim {
+
+/// Thread 0 alone, with an mbarrier for `count` arrivals.
+static std::string afterInit(int count, const std::string &instructions) {
+  RunKernel run(fmt::format("mbarrier.init.shared.b64 [%bar], {};\n{}", count,
+                            instructions));
+  run.config.block = {1, 1, 1};
+  return run.finding();
+}
+
+TEST(Mbarrier, IsNotInitialisedInTheMidstOfAPhase) {
+  RunKernel twice("mbarrier.init.shared.b64 [%bar], 2;"
+                  "mbarrier.init.shared.b64 [%bar], 2;");
+  twice.config.block = {1, 1, 1};
+  LaunchResult result = twice.run();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].id, "mbarrier-reinitialized");
+  EXPECT_EQ(result.findings[0].grade, Finding::Grade::warning);
+  expectContains(afterInit(2, "mbarrier.init.shared.b64 [%bar], 3;"),
+                 "mbarrier-reinitialized: the mbarrier at shared address 5120 "
+                 "(byte 0 of barrier) is live already; mbarrier.inval ends it. "
+                 "It waits for 2 of 2 arrivals and 0 bytes in phase 0, and is "
+                 "made one of 3");
+  expectContains(afterInit(2, "mbarrier.arrive.shared.b64 _, [%bar];"
+                              "mbarrier.init.shared.b64 [%bar], 2;"),
+                 "It waits for 1 of 2 arrivals");
+  EXPECT_EQ(afterInit(2, "mbarrier.inval.shared.b64 [%bar];"
+                         "mbarrier.init.shared.b64 [%bar], 3;"),
+            "");
+}
+
+TEST(Mbarrier, KeepsItsCounts) {
+  expectContains(afterInit(1, "mbarrier.arrive_drop.shared.b64 _, [%bar];"),
+                 "mbarrier-count: arrive_drop takes 1 of the 1 arrivals");
+  expectContains(
+      afterInit(1, "mbarrier.expect_tx.relaxed.cta.shared.b64 [%bar], "
+                   "1048575;"
+                   "mbarrier.expect_tx.relaxed.cta.shared.b64 [%bar], 16;"),
+      "mbarrier-bytes: the mbarrier at shared address 5120 counts 1048591 "
+      "bytes");
+}
+
+TEST(Mbarrier, PhasesMustBeObserved) {
+  const std::string arrive = "mbarrier.arrive.shared.b64 _, [%bar];";
+  const std::string wait = "mbarrier.test_wait.parity.shared.b64 %p1, [%bar], ";
+  expectContains(afterInit(1, arrive + arrive),
+                 "mbarrier-unobserved: this arrives in phase 1 of the mbarrier "
+                 "at shared address 5120 (byte 0 of barrier), and nobody has "
+                 "waited for phase 0");
+  // A wait that says no observes nothing.
+  expectContains(afterInit(1, arrive + wait + "1;" + arrive),
+                 "mbarrier-unobserved");
+  EXPECT_EQ(afterInit(1, arrive + wait + "0;" + arrive), "");
+}
+
+TEST(Mbarrier, IsWaitedForByItsOwnCta) {
+  for (const char *operation :
+       {"mbarrier.init.shared::cluster.b64 [%r1], 1;",
+        "mbarrier.try_wait.parity.shared::cluster.b64 %p1, [%r1], 0;",
+        "mbarrier.inval.shared::cluster.b64 [%r1];"}) {
+    RunKernel run("setp.ne.u32 %p0, %t, 0;"
+                  "@!%p0 mbarrier.init.shared.b64 [%bar], 1;"
+                  "@!%p0 fence.mbarrier_init.release.cluster;"
+                  "barrier.cluster.arrive; barrier.cluster.wait;"
+                  "mapa.shared::cluster.u32 %r1, %bar, 1;"
+                  "setp.eq.u32 %p2, %rank, 0;"
+                  "setp.eq.and.u32 %p3, %t, 0, %p2;"
+                  "@%p3 " +
+                  std::string(operation) +
+                  "barrier.cluster.arrive; barrier.cluster.wait;");
+    run.config.grid = run.config.cluster = {2, 1, 1};
+    expectContains(run.finding(),
+                   "mbarrier-address: the mbarrier at shared address 5120 "
+                   "belongs to CTA 1 of the cluster");
+  }
+}
+
+TEST(Mbarrier, ALapIsToldInTheLedger) {
+  // Warp 0 completes three phases and sees each; warp 1 saw the first one and
+  // comes back for the second when it is long over.
+  RunKernel run("setp.eq.u32 %p0, %t, 0;"
+                "@%p0 mbarrier.init.shared.b64 [%bar], 1;"
+                "bar.sync 0;"
+                "setp.ge.u32 %p1, %t, 32;"
+                "@%p0 mbarrier.arrive.shared.b64 _, [%bar];"
+                "first: mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 0;"
+                "@!%p2 bra first;"
+                "bar.sync 0;"
+                "@%p1 bra late;"
+                "@%p0 mbarrier.arrive.shared.b64 _, [%bar];"
+                "second: mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 1;"
+                "@!%p2 bra second;"
+                "@%p0 mbarrier.arrive.shared.b64 _, [%bar];"
+                "third: mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 0;"
+                "@!%p2 bra third;"
+                "late: bar.sync 0;"
+                "@!%p1 bra done;"
+                "again: mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 1;"
+                "@!%p2 bra again;"
+                "done:");
+  run.config.block = {64, 1, 1};
+  expectContains(run.finding(),
+                 "3 phases are complete. The warp has seen 1 of them: it may "
+                 "have come too late for phase 1, which looks like phase 3 "
+                 "now");
+}
+
+TEST(Wgmma, WarnsOfAnotherSwizzle) {
+  // TMA writes 8 x 64 f16 in a swizzle; a wgmma reads them in that of 128.
+  auto findings = [](Swizzle swizzle) {
+    RunKernel run(
+        "setp.ne.u32 %p0, %t, 0;"
+        "@!%p0 mbarrier.init.shared.b64 [%bar], 1;"
+        "bar.sync 0;"
+        "@%p0 bra wait;"
+        "mov.b32 %r4, 0;"
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 1024;"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
+        "complete_tx::bytes [%s], [%map, {%r4, %r4}], [%bar];"
+        "wait: mbarrier.try_wait.parity.shared.b64 %p1, [%bar], 0;"
+        "@!%p1 bra wait;"
+        "shr.u32 %r5, %s, 4; cvt.u64.u32 %x0, %r5;"
+        "or.b64 %x0, %x0, 0x4000004000000000;"
+        "mov.b32 %r6, 0;"
+        "wgmma.fence.sync.aligned;"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+        "{%f0, %f1, %f2, %f3}, {%r6, %r6, %r6, %r6}, %x0, 0, 1, 1, 0;"
+        "wgmma.commit_group.sync.aligned;"
+        "wgmma.wait_group.sync.aligned 0;");
+    run.config.block = {128, 1, 1};
+    run.input(counting<std::uint16_t>(1024));
+    TensorMap map;
+    map.type = Type::f16;
+    map.address = run.inputAddress();
+    map.dims = {64, 16};
+    map.strides_bytes = {128};
+    map.swizzle = swizzle;
+    // A box as wide as the swizzle, of 1024 bytes.
+    map.box = {swizzle == Swizzle::b128 ? 64u : 32u,
+               swizzle == Swizzle::b128 ? 8u : 16u};
+    map.element_strides = {1, 1};
+    auto image = encode(map);
+    std::memcpy(run.config.params.data() + 64, image.data(), image.size());
+    return run.finding();
+  };
+  EXPECT_EQ(findings(Swizzle::b128), "");
+  expectContains(findings(Swizzle::b64),
+                 "wgmma-swizzle: operand B is read in swizzle 128 and was "
+                 "written in swizzle 64 at PTX:");
+}
+
+} // namespace kiln::sim
