@@ -53,6 +53,12 @@ static constexpr Explanation kExplanations[] = {
      "call (r), %rd1, (a), prototype;  // %rd1 was never set",
      "Check the pointer, the index into the table of functions, and the "
      "prototype."},
+    {"cluster-barrier",
+     "A thread waits at the cluster barrier without having arrived, or arrives "
+     "twice without a wait between. The behaviour is undefined: the wait may "
+     "fall through, or the barrier opens for everybody too early.",
+     "barrier.cluster.wait.aligned;  // and no barrier.cluster.arrive",
+     "Let every thread arrive once, then wait once."},
     {"copy-not-awaited",
      "Bytes that an asynchronous copy writes were read or written before "
      "anybody waited for the copy, or by a thread that nothing orders "
@@ -149,6 +155,16 @@ static constexpr Explanation kExplanations[] = {
      "mbarrier.init ...;  // no bar.sync\nmbarrier.try_wait ...;",
      "Initialise by one thread, then synchronise the CTA (the cluster: "
      "fence.mbarrier_init and a cluster barrier)."},
+    {"memory-fence",
+     "A flag or a lock was read that another thread set after it wrote the "
+     "data, and then the data, all by volatile, relaxed or atomic accesses: no "
+     "data race, but without fences the old data may be read.",
+     "st.volatile.global.u32 [data], %r1;\natom.global.exch.b32 %r2, [flag], "
+     "1;  // no fence between",
+     "Put fence.acq_rel.gpu (__threadfence) between the data and the flag "
+     "where "
+     "they are written, and between the flag and the data where they are read; "
+     "or set the flag with .release and read it with .acquire."},
     {"misaligned",
      "An access at an address that is not a multiple of its size; hardware "
      "ends the launch with \"misaligned address\".",
@@ -267,6 +283,12 @@ static constexpr Explanation kExplanations[] = {
      "%r3, [%r1+4];  // the neighbour's",
      "Put bar.warp.sync (__syncwarp) between the accesses, or before the "
      "one lane that arrives."},
+    {"warp-mask",
+     "A lane executes shfl, vote, match, redux, elect or bar.warp.sync with a "
+     "mask that does not name it. The result is undefined.",
+     "shfl.sync.bfly.b32 %r1, %r2, 16, 31, 0x0000ffff;  // by all 32 lanes",
+     "Name every lane that executes the instruction: 0xffffffff for a whole "
+     "warp."},
     {"warpgroup",
      "A wgmma in a CTA that has no whole warpgroup of four warps there.",
      ".reqntid 96", "Use a multiple of 128 threads."},
