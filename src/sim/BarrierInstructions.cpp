@@ -122,6 +122,12 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
   if (op.flags & isAligned)
     checkAligned(warp, op, active);
   Cluster &cluster = warp.cta().cluster();
+  if (warp.clusterArrived & active)
+    warp.machine().fault("cluster-barrier", warp, op,
+                         warp.clusterArrived & active,
+                         "this arrives at the cluster barrier again, and no "
+                         "barrier.cluster.wait stands between");
+  warp.clusterArrived |= active;
   warp.clusterGeneration = cluster.barrierGeneration;
   cluster.barrierArrived += countLanes(active);
   if (HappensBefore *order = warp.order()) {
@@ -138,9 +144,15 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
   if (op.flags & isAligned)
     checkAligned(warp, op, active);
   Cluster &cluster = warp.cta().cluster();
+  if (active & ~warp.clusterArrived)
+    warp.machine().fault("cluster-barrier", warp, op,
+                         active & ~warp.clusterArrived,
+                         "this waits at the cluster barrier, and no "
+                         "barrier.cluster.arrive stands before it");
   settle(cluster);
   if (cluster.barrierGeneration != warp.clusterGeneration) {
     warp.group().wait = {};
+    warp.clusterArrived &= ~active;
     if (warp.clusterRound) {
       warp.group().strand.acquire(*warp.clusterRound, warp.clock, active);
       warp.clock.clusterBarriers = warp.clusterGeneration + 1;

@@ -176,9 +176,11 @@ bool Cluster::unblock() {
       hasChanged |= warp->breakMeeting();
   if (hasChanged)
     return true;
-  for (auto &cta : ctas_)
-    for (auto &warp : cta->warps())
-      warp->checkStrayLanes();
+  // Lanes that wait for another cluster may come yet.
+  if (!waitsForOthers())
+    for (auto &cta : ctas_)
+      for (auto &warp : cta->warps())
+        warp->checkStrayLanes();
   // Give every wait its time-out, once; if the state of the cluster is then
   // what it was, nobody will ever move.
   if (lastUnblock_ == activity())

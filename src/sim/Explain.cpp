@@ -62,6 +62,12 @@ static constexpr Explanation kExplanations[] = {
      "Stores: cp.async.bulk.wait_group.read 0 in the thread that issued them. "
      "Loads: wait for their mbarrier, or do not issue those that nobody needs, "
      "as a prologue does that loads past the last tile."},
+    {"cluster-barrier",
+     "A thread waits at the cluster barrier without having arrived, or arrives "
+     "twice without a wait between. The behaviour is undefined: the wait may "
+     "fall through, or the barrier opens for everybody too early.",
+     "barrier.cluster.wait.aligned;  // and no barrier.cluster.arrive",
+     "Let every thread arrive once, then wait once."},
     {"copy-not-awaited",
      "Bytes that an asynchronous copy writes were read or written before "
      "anybody waited for the copy, or by a thread that nothing orders "
@@ -78,11 +84,13 @@ static constexpr Explanation kExplanations[] = {
      "Wait with cp.async.bulk.wait_group.read in the thread that issued "
      "the copy; other threads pass a barrier after it."},
     {"cta-exit",
-     "A CTA of the cluster reaches into the shared memory of another one, which "
+     "A CTA of the cluster reaches into the shared memory of another one, "
+     "which "
      "has left the kernel, or which nothing keeps from leaving before.",
      "st.shared::cluster.b32 [%r1], %r2;  // of CTA 1\nret;  // no cluster "
      "barrier",
-     "End with barrier.cluster.arrive and barrier.cluster.wait in every thread, "
+     "End with barrier.cluster.arrive and barrier.cluster.wait in every "
+     "thread, "
      "or let the owner wait for an mbarrier that tells of the last access."},
     {"data-over-barrier",
      "Data was written over the bytes of a live mbarrier. The H200 keeps "
@@ -167,12 +175,23 @@ static constexpr Explanation kExplanations[] = {
      "fence.mbarrier_init and a cluster barrier)."},
     {"mbarrier-unobserved",
      "An arrival counts for the next phase of an mbarrier, and no test_wait or "
-     "try_wait has come true for the phase before. Phases are told apart by one "
+     "try_wait has come true for the phase before. Phases are told apart by "
+     "one "
      "bit: a thread that waits for the lost one hangs, or goes on too early.",
      "mbarrier.arrive.shared.b64 _, [empty];  // completes phase 0\n"
      "mbarrier.arrive.shared.b64 _, [empty];  // nobody waited for it",
      "Arrive once for each wait: often the arrival goes to the wrong slot of a "
      "ring, or is one too many behind the loop."},
+    {"memory-fence",
+     "A flag or a lock was read that another thread set after it wrote the "
+     "data, and then the data, all by volatile, relaxed or atomic accesses: no "
+     "data race, but without fences the old data may be read.",
+     "st.volatile.global.u32 [data], %r1;\natom.global.exch.b32 %r2, [flag], "
+     "1;  // no fence between",
+     "Put fence.acq_rel.gpu (__threadfence) between the data and the flag "
+     "where "
+     "they are written, and between the flag and the data where they are read; "
+     "or set the flag with .release and read it with .acquire."},
     {"misaligned",
      "An access at an address that is not a multiple of its size; hardware "
      "ends the launch with \"misaligned address\".",
@@ -291,6 +310,12 @@ static constexpr Explanation kExplanations[] = {
      "%r3, [%r1+4];  // the neighbour's",
      "Put bar.warp.sync (__syncwarp) between the accesses, or before the "
      "one lane that arrives."},
+    {"warp-mask",
+     "A lane executes shfl, vote, match, redux, elect or bar.warp.sync with a "
+     "mask that does not name it. The result is undefined.",
+     "shfl.sync.bfly.b32 %r1, %r2, 16, 31, 0x0000ffff;  // by all 32 lanes",
+     "Name every lane that executes the instruction: 0xffffffff for a whole "
+     "warp."},
     {"warpgroup",
      "A wgmma in a CTA that has no whole warpgroup of four warps there.",
      ".reqntid 96", "Use a multiple of 128 threads."},
@@ -329,7 +354,8 @@ static constexpr Explanation kExplanations[] = {
     {"wgmma-swizzle",
      "A wgmma reads an operand in another swizzle than the tensor map had that "
      "wrote it: rows and columns come out in another order.",
-     "// the map has CU_TENSOR_MAP_SWIZZLE_64B, the descriptor bits 63:62 say 1 "
+     "// the map has CU_TENSOR_MAP_SWIZZLE_64B, the descriptor bits 63:62 say "
+     "1 "
      "(128 bytes)",
      "Give the map and the descriptor one swizzle: 1 is 128 bytes, 2 is 64, 3 "
      "is 32, 0 none."},

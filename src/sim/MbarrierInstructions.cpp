@@ -245,8 +245,13 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
     }
   });
   Group &group = warp.group();
-  // A try_wait that would say no suspends until something has changed.
-  if (!complete && (op.flags & isBlocking) && !group.hasTimedOut) {
+  // A try_wait may say no whenever its time is up: it does so at once, that a
+  // kernel which asks only once is seen to go on. Asked again, it suspends
+  // until something has changed.
+  bool isRepeated =
+      std::exchange(group.refusedPc, complete ? -1 : group.pc) == group.pc;
+  if (!complete && (op.flags & isBlocking) && isRepeated &&
+      !group.hasTimedOut) {
     group.wait = {WaitReason::Kind::mbarrier, first, parity};
     return Step::blocked;
   }

@@ -213,6 +213,7 @@ void HappensBefore::touch(Access &access, ShadowedMemory &memory,
   Cell &cell = memory.cells.cell(index);
   const Record &later = access.record;
   bool isWrite = later.isWrite();
+  Record suspect{};
   if (isWrite && index < memory.barriers.size() && memory.barriers[index])
     reportOverBarrier(access, memory, index, bytes);
   memory.cells.forEach(cell, [&](Record &earlier) {
@@ -224,6 +225,10 @@ void HappensBefore::touch(Access &access, ShadowedMemory &memory,
       Verdict verdict = judge(access, earlier, overlap);
       if (verdict >= Verdict::practice)
         report(access, earlier, overlap, memory, index, verdict);
+      if (verdict == Verdict::strong && !isWrite) {
+        suspect = earlier;
+        suspect.bytes = overlap;
+      }
       isGone = isWrite && (isGone || verdict != Verdict::strong);
     }
     // What a strong access meets, another strong one may race with that is not
@@ -232,6 +237,8 @@ void HappensBefore::touch(Access &access, ShadowedMemory &memory,
     if (isGone && access.isRecorded)
       earlier.bytes &= static_cast<std::uint16_t>(~bytes);
   });
+  if (suspect.bytes)
+    reportAnnounced(access, suspect, memory, index);
   if (access.isRecorded)
     put(access, memory, cell, bytes);
 }

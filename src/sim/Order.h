@@ -79,6 +79,8 @@ struct MbarrierOrder {
 struct Location {
   SyncPoint everyone;
   std::map<std::uint32_t, SyncPoint> clusters, ctas; ///< by number
+  /// What they seem to say, by writer.
+  std::vector<Announcement> announced;
 };
 
 /// Memory that has a shadow: a CTA's shared memory, or all global memory.
@@ -197,7 +199,13 @@ public:
             const FindingObject &object);
 
 private:
-  enum class Verdict : std::uint8_t { ordered, strong, practice, unordered };
+  enum class Verdict : std::uint8_t {
+    ordered,
+    strong,
+    practice,
+    unordered,
+    announced, ///< strong ones that a flag seems to order and no fence does
+  };
   Verdict judge(const Access &access, const Record &earlier,
                 std::uint16_t overlap) const;
   bool isOrderedStrictly(const Access &access, const Record &earlier,
@@ -206,6 +214,11 @@ private:
                            std::uint16_t overlap, View view) const;
   bool isMutual(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);
+  /// A strong load of data that is ordered by nothing but the value of a flag.
+  Verdict judgeAnnounced(const Access &access, const Record &earlier,
+                         std::uint16_t overlap) const;
+  void reportAnnounced(Access &access, const Record &suspect,
+                       ShadowedMemory &memory, std::uint64_t cell);
   void put(Access &access, ShadowedMemory &memory, Cell &cell,
            std::uint16_t bytes);
 

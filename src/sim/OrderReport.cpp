@@ -74,6 +74,9 @@ std::string HappensBefore::missingEdge(std::string_view id,
   if (id == "acquire-fence")
     return "a fence after the atomic that was read and before this "
            "(fence.acq_rel.gpu, __threadfence)";
+  if (id == "memory-fence")
+    return "a fence (fence.acq_rel, __threadfence) between the data and the "
+           "flag, on the side of the writer and of the reader";
   if (id == "scope")
     return "a scope on both that takes in the other's thread";
   switch (other.kind) {
@@ -161,9 +164,11 @@ void HappensBefore::reportOverBarrier(const Access &access,
 void HappensBefore::report(const Access &access, const Record &earlier,
                            std::uint16_t overlap, const ShadowedMemory &memory,
                            std::uint64_t cell, Verdict verdict) {
-  bool isError = verdict == Verdict::unordered;
+  bool isError = verdict >= Verdict::unordered;
   const char *id = isError ? errorOf(access, earlier, overlap)
                            : ruleOf(access, earlier, overlap);
+  if (verdict == Verdict::announced)
+    id = "memory-fence";
   if (isTold(id, access, earlier))
     return;
   std::uint64_t first = cell * Shadow::kCellBytes +
@@ -184,7 +189,9 @@ void HappensBefore::report(const Access &access, const Record &earlier,
        fmt::format("this {} {}, which {} {}; {} orders the two; missing: {}",
                    access.record.isWrite() ? "writes" : "reads", place,
                    describe(earlier), earlier.isWrite() ? "writes" : "reads",
-                   isError ? "nothing" : "only practice, not the PTX text,",
+                   verdict == Verdict::announced ? "only the value of a flag"
+                   : isError ? "nothing"
+                             : "only practice, not the PTX text,",
                    missingEdge(id, access, earlier)),
        object);
 }

@@ -14,7 +14,8 @@ static Known upToNow(const WarpClock &warp, LaneMask lanes) {
 }
 
 bool Handed::isSame(const Handed &other) const {
-  if (!clock.isSame(other.clock) || fenced != other.fenced)
+  if (!clock.isSame(other.clock) || fenced != other.fenced ||
+      !apparent.isSame(other.apparent))
     return false;
   for (std::size_t scope = 0; scope < kScopes; ++scope)
     if (!seen[scope].isSame(other.seen[scope]))
@@ -24,6 +25,7 @@ bool Handed::isSame(const Handed &other) const {
 
 void Handed::join(const Handed &other) {
   clock.join(other.clock);
+  apparent.join(other.apparent);
   for (std::size_t scope = 0; scope < kScopes; ++scope) {
     seen[scope].join(other.seen[scope]);
     if (!other.fenced[scope] || fenced[scope] == other.fenced[scope])
@@ -219,6 +221,19 @@ void Strand::fence(Scope scope, WarpClock &warp, LaneMask lanes) {
     knowledge.fence(scope, warp, some);
   });
   warp.lastEdge = warp.now;
+}
+
+Announcement Strand::announce(const WarpClock &warp) const {
+  Announcement said{practice_.clock, warp.lanes, upToNow(warp, lanes_)};
+  said.clock.join(practice_.apparent);
+  said.own.join(practice_.own[kCompleted]);
+  return said;
+}
+
+void Strand::hear(const Announcement &announcement) {
+  practice_.apparent.join(announcement.clock);
+  practice_.apparent.learn(View::completed, announcement.writer,
+                           announcement.own);
 }
 
 } // namespace kiln::sim

@@ -23,6 +23,9 @@ struct Handed {
   std::array<std::shared_ptr<const Clock>, kScopes> fenced;
   /// What strong reads have seen, until a fence makes it known, by scope.
   std::array<Clock, kScopes> seen;
+  /// What would be known if every strong write were a release and every strong
+  /// read an acquire; kept in practice only.
+  Clock apparent;
 
   bool isEmpty() const { return clock.isEmpty(); }
   bool isSame(const Handed &other) const;
@@ -43,6 +46,14 @@ struct SyncPoint {
   }
 };
 
+/// What a strong write seems to say of those before it: the writer's clock as
+/// it stood, and how far its own warp was.
+struct Announcement {
+  Clock clock;
+  Component writer = 0;
+  Known own;
+};
+
 /// A warp as the order sees it.
 struct WarpClock {
   Component lanes = 0;                ///< what its lanes do themselves
@@ -54,6 +65,7 @@ struct WarpClock {
   std::uint32_t lastEdge = 0;         ///< when something was last handed over
   std::uint32_t cta = 0, cluster = 0; ///< numbers in the launch
   std::uint32_t clusterBarriers = 0;  ///< waited for so far
+  bool hasStrongStores = false;       ///< stores that are no atomics
   /// Time of each commit that no wait has covered, per lane.
   std::array<std::vector<std::uint32_t>, kLanes> copyCommits, bulkCommits;
 };
@@ -133,6 +145,9 @@ public:
   void complete(Component component, const Known &known, LaneMask lanes);
   void fenceProxy(View to, WarpClock &warp, LaneMask lanes);
   void fence(Scope scope, WarpClock &warp, LaneMask lanes);
+  /// What a strong write of these lanes seems to say, fence or not.
+  Announcement announce(const WarpClock &warp) const;
+  void hear(const Announcement &announcement);
 
 private:
   struct Part {

@@ -2,6 +2,7 @@
 #include "sim/Machine.h"
 #include "sim/Order.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln::sim {
@@ -39,6 +40,26 @@ static void see(Warp &warp, const MemoryOrder &order, LaneMask lanes,
   });
 }
 
+/// A strong write says something of the strong stores before it to whoever
+/// reads it, though without a release nothing follows from that.
+static void announce(Warp &warp, const MemoryOrder &order,
+                     ShadowedMemory &memory, std::uint64_t address) {
+  // So many flags have a kernel's threads; more would take memory for nothing.
+  constexpr std::size_t kAddresses = 1 << 16, kWriters = 64;
+  warp.clock.hasStrongStores |= !order.isAtomic;
+  if (!warp.clock.hasStrongStores || memory.locations.size() >= kAddresses)
+    return;
+  auto &announced = memory.locations[address].announced;
+  Announcement said = warp.group().strand.announce(warp.clock);
+  auto mine = std::find_if(
+      announced.begin(), announced.end(),
+      [&](const Announcement &known) { return known.writer == said.writer; });
+  if (mine != announced.end())
+    *mine = std::move(said);
+  else if (announced.size() < kWriters)
+    announced.push_back(std::move(said));
+}
+
 void HappensBefore::synchronise(Warp &warp, const MemoryOrder &order,
                                 LaneMask lanes, ShadowedMemory &memory,
                                 std::uint64_t address, bool isWrite) {
@@ -57,6 +78,8 @@ void HappensBefore::synchronise(Warp &warp, const MemoryOrder &order,
       seeIn(location.clusters, clock.cluster, Scope::cluster);
     if (order.scope >= Scope::gpu)
       see(warp, order, lanes, location.everyone, Scope::gpu, isWrite);
+    for (const Announcement &announcement : location.announced)
+      warp.group().strand.hear(announcement);
   }
   if (!isWrite)
     return;
@@ -64,6 +87,7 @@ void HappensBefore::synchronise(Warp &warp, const MemoryOrder &order,
   // carries it on.
   if (!order.isAtomic && found != memory.locations.end())
     memory.locations.erase(found);
+  announce(warp, order, memory, address);
   for (Scope reach : {Scope::cta, Scope::cluster, Scope::gpu}) {
     if (reach > order.scope)
       return;
@@ -208,8 +232,17 @@ void HappensBefore::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
   };
   std::erase_if(barrier.copies, isObserved);
   std::erase_if(barrier.remoteArrivals, isObserved);
-  strand.complete(barrier.component, {.all = barrier.phases}, lanes);
   const MbarrierOrder::Phase &phase = barrier.completed;
+  if (op.order.isAcquire) {
+    strand.complete(barrier.component, {.all = barrier.phases}, lanes);
+  } else {
+    // The copies are over, and a fence must make it known.
+    SyncPoint copies;
+    for (Handed *handed : {&copies.strict, &copies.practice})
+      for (View view : {View::generic, View::completed})
+        handed->clock.learn(view, barrier.component, {.all = barrier.phases});
+    see(warp, op.order, lanes, copies, Scope::cta, false);
+  }
   see(warp, op.order, lanes, phase.near, Scope::cta, false);
   if (op.order.scope >= Scope::cluster)
     see(warp, op.order, lanes, phase.far, Scope::cluster, false);

@@ -117,6 +117,7 @@ struct Group {
   bool isParked = false;            ///< arrived at its meeting
   std::uint64_t blockedEpoch = 0;   ///< nothing has changed since it blocked
   bool hasTimedOut = false;         ///< its try_wait may say no now
+  int refusedPc = -1;               ///< the try_wait that said no last
   Strand strand;                    ///< what its lanes know of the order
   std::shared_ptr<SyncPoint> round; ///< of the barrier it waits at
   std::uint64_t parkedAt = 0;       ///< Warp::instructions when it was parked
@@ -236,6 +237,7 @@ public:
   /// State that units keep per warp or per lane (committed groups and the
   /// like).
   std::uint32_t clusterGeneration = 0; ///< of the cluster barrier, at arrival
+  LaneMask clusterArrived = 0;         ///< lanes that have not waited since
   std::shared_ptr<SyncPoint> clusterRound; ///< likewise
   WarpClock clock;
   WgmmaQueue wgmma;

@@ -4,6 +4,7 @@
 // A .sync instruction names the lanes that take part. It waits until all of
 // them that still run are here; lanes of one group that name different sets are
 // served set by set.
+#include "sim/Access.h"
 #include "sim/Execute.h"
 
 #include <algorithm>
@@ -14,11 +15,21 @@ using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
 /// Whether every live lane that an active lane names is active; if not, the
-/// group is marked as waiting for the others.
-static bool hasAllMembers(Warp &warp, Reg members, LaneMask active) {
-  LaneMask named = 0;
+/// group is marked as waiting for the others. A lane must name itself.
+static bool hasAllMembers(Warp &warp, const Op &op, Reg members,
+                          LaneMask active) {
+  LaneMask named = 0, strangers = 0;
   const U32 *masks = warp.lanes<U32>(members);
-  forEachLane(active, [&](int lane) { named |= masks[lane]; });
+  forEachLane(active, [&](int lane) {
+    named |= masks[lane];
+    strangers |= ~masks[lane] & LaneMask(1) << lane;
+  });
+  if (strangers && warp.machine().config().hasChecks)
+    warp.machine().error(
+        "warp-mask", warp, op, strangers,
+        fmt::format("lane {} executes this and is not among the lanes that its "
+                    "mask {:#x} names",
+                    firstLane(strangers), masks[firstLane(strangers)]));
   LaneMask missing = named & warp.live() & ~active;
   if (missing) {
     warp.group().wait = {WaitReason::Kind::lanes, missing, named};
@@ -65,7 +76,7 @@ enum class Shuffle { up, down, bfly, idx };
 
 template <Shuffle mode>
 static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
-  if (!hasAllMembers(warp, op.src[3], active))
+  if (!hasAllMembers(warp, op, op.src[3], active))
     return Step::blocked;
   const U32 *a = warp.lanes<U32>(op.src[0]), *b = warp.lanes<U32>(op.src[1]);
   const U32 *c = warp.lanes<U32>(op.src[2]);
@@ -125,7 +136,7 @@ enum class Vote { all, any, uni, ballot };
 
 template <Vote vote>
 static Step executeVote(Warp &warp, const Op &op, LaneMask active) {
-  if (!hasAllMembers(warp, op.src[0], active))
+  if (!hasAllMembers(warp, op, op.src[0], active))
     return Step::blocked;
   LaneMask votes = warp.pred(op.psrc);
   LaneMask unknown = warp.predPoison(op.psrc);
@@ -164,7 +175,7 @@ static void decodeVote(Decoder &decoder, const ptx::Instruction &instruction,
 
 template <typename T, bool isAll>
 static Step executeMatch(Warp &warp, const Op &op, LaneMask active) {
-  if (!hasAllMembers(warp, op.src[1], active))
+  if (!hasAllMembers(warp, op, op.src[1], active))
     return Step::blocked;
   T values[kLanes];
   std::memcpy(values, warp.lanes<T>(op.src[0]), sizeof(values));
@@ -212,7 +223,7 @@ static void decodeMatch(Decoder &decoder, const ptx::Instruction &instruction,
 /// redux: `F` folded over the lanes of a set.
 template <typename T, typename F>
 static Step executeRedux(Warp &warp, const Op &op, LaneMask active) {
-  if (!hasAllMembers(warp, op.src[1], active))
+  if (!hasAllMembers(warp, op, op.src[1], active))
     return Step::blocked;
   U32 values[kLanes];
   std::memcpy(values, warp.lanes<U32>(op.src[0]), sizeof(values));
@@ -261,7 +272,7 @@ static void decodeRedux(Decoder &decoder, const ptx::Instruction &instruction,
 
 /// elect: the lowest of the named lanes that are here.
 static Step executeElect(Warp &warp, const Op &op, LaneMask active) {
-  if (!hasAllMembers(warp, op.src[0], active))
+  if (!hasAllMembers(warp, op, op.src[0], active))
     return Step::blocked;
   forEachSet(warp, op.src[0], active, [&](LaneMask set, U32) {
     int leader = firstLane(set);
@@ -297,7 +308,7 @@ static void decodeActiveMask(Decoder &decoder,
 }
 
 static Step executeWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
-  if (!hasAllMembers(warp, op.src[0], active))
+  if (!hasAllMembers(warp, op, op.src[0], active))
     return Step::blocked;
   if (warp.order())
     forEachSet(warp, op.src[0], active, [&](LaneMask set, U32) {

@@ -48,9 +48,11 @@ TEST(Waiting, ALockIsHandedFromLaneToLane) {
     atom.global.cas.b32 %r0, [%out+4], 0, 1;
     setp.ne.u32 %p0, %r0, 0;
     @%p0 bra again;
+    membar.gl;
     ld.volatile.global.u32 %r1, [%out];
     add.u32 %r1, %r1, 1;
     st.volatile.global.u32 [%out], %r1;
+    membar.gl;
     atom.global.exch.b32 %r2, [%out+4], 0;
     bar.sync 0;
   )",
