@@ -151,14 +151,14 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
   std::vector<OperandView> views = viewsOf(product, descriptorA, descriptorB);
   for (const OperandView &view : views)
     checkBounds(first, op, view);
-  std::vector<float> matrixB(std::size_t(product.shape.k) * product.shape.n);
+  alignas(64) std::array<float, kMaxColumns * 32> matrixB;
   std::bitset<kMaxColumns> columns; // that were never wholly written
   if (!loadOperand(cta.shared, cta.sharedValid, views[0], product.shape, 0,
                    product.shape.n, matrixB.data()))
     for (int n = 0; n < product.shape.n; ++n)
       columns[n] = isRowUnwritten(cta, views[0], n);
   for (int w = 0; w < kWarpsPerGroup; ++w) {
-    std::array<float, kWarpRows * 32> matrixA;
+    alignas(64) std::array<float, kWarpRows * 32> matrixA;
     Warp &warp = *group[w];
     std::bitset<kWarpRows> rows =
         loadRows(warp, product, views.size() > 1 ? &views[1] : nullptr,
