@@ -19,6 +19,7 @@
 #include "sim/Shadow.h"
 
 #include <map>
+#include <span>
 
 namespace kiln::sim {
 
@@ -124,6 +125,11 @@ public:
   /// Some bytes of one cell.
   void touch(Access &access, ShadowedMemory &memory, std::uint64_t cell,
              std::uint16_t bytes);
+  /// All bytes of some cells, where everything that an asynchronous access
+  /// meets there is ordered and can be told of whole cells. Else false, and
+  /// nothing is done: touch them one by one.
+  bool touchAlike(Access &access, ShadowedMemory &memory,
+                  std::span<const PageCells> places);
 
   // Edges.
   /// Hand over what lanes know, as a release or what a fence made ready.
@@ -167,6 +173,8 @@ private:
                            std::uint16_t overlap, View view) const;
   bool isMutual(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);
+  void touchRun(Access &access, ShadowedMemory &memory, std::uint64_t begin,
+                std::size_t bytes);
   void put(Access &access, ShadowedMemory &memory, Cell &cell,
            std::uint16_t bytes);
 

@@ -173,12 +173,50 @@ static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
   }
 }
 
+/// Call `body(offset)` for every 16 bytes of operands that lie in shared
+/// memory.
+template <typename Body>
+static void forEachChunk(const Cta &cta, const std::vector<OperandView> &views,
+                         Body &&body) {
+  for (const OperandView &view : views) {
+    int perChunk = 16 / view.elementBytes;
+    int rowStep = view.isKMajor ? 1 : perChunk;
+    int columnStep = view.isKMajor ? perChunk : 1;
+    for (int row = 0; row < view.rows; row += rowStep)
+      for (int k = 0; k < view.k; k += columnStep) {
+        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
+        if (offset < cta.shared.size())
+          body(offset);
+      }
+  }
+}
+
+/// The cells of operands, each page once.
+static std::vector<PageCells> cellsOf(const Cta &cta,
+                                      const std::vector<OperandView> &views) {
+  std::vector<PageCells> places;
+  std::size_t last = 0; // rows follow each other
+  forEachChunk(cta, views, [&](std::uint32_t offset) {
+    std::uint32_t cell = offset / Shadow::kCellBytes;
+    std::uint64_t page = cell / Shadow::kPageCells;
+    if (last == places.size() || places[last].page != page) {
+      last = 0;
+      while (last < places.size() && places[last].page != page)
+        ++last;
+      if (last == places.size())
+        places.push_back({page, 0});
+    }
+    places[last].cells |= CellSet(1) << cell % Shadow::kPageCells;
+  });
+  return places;
+}
+
 /// Tell the order which shared memory a product reads: each warp must be
 /// ordered after what was written there, and the last one leaves the reads
 /// behind.
-static void noteReads(Warp &warp, const Op &op,
-                      const std::vector<OperandView> &views,
-                      std::uint64_t number, bool isLast) {
+static void noteReads(Warp &warp, const Op &op, const Product &product,
+                      TensorCoreQueue::Waiting &entry, std::uint64_t number,
+                      bool isLast) {
   HappensBefore &order = *warp.order();
   Cta &cta = warp.cta();
   Component component =
@@ -189,17 +227,16 @@ static void noteReads(Warp &warp, const Op &op,
   read.record.lanes = kAllLanes;
   read.view = View::asyncShared;
   read.isRecorded = isLast;
-  for (const OperandView &view : views) {
-    int perChunk = 16 / view.elementBytes;
-    int rowStep = view.isKMajor ? 1 : perChunk;
-    int columnStep = view.isKMajor ? perChunk : 1;
-    for (int row = 0; row < view.rows; row += rowStep)
-      for (int k = 0; k < view.k; k += columnStep) {
-        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
-        if (offset < cta.shared.size())
-          order.touch(read, cta.shadow, offset / Shadow::kCellBytes, 0xffff);
-      }
-  }
+  if (entry.cells.empty())
+    entry.cells =
+        cellsOf(cta, viewsOf(product, entry.descriptorA, entry.descriptorB));
+  if (order.touchAlike(read, cta.shadow, entry.cells))
+    return;
+  forEachChunk(cta, viewsOf(product, entry.descriptorA, entry.descriptorB),
+               [&](std::uint32_t offset) {
+                 order.touch(read, cta.shadow, offset / Shadow::kCellBytes,
+                             0xffff);
+               });
 }
 
 /// Registers that were touched need a wgmma.fence before a product uses them,
@@ -266,7 +303,7 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
   }
   TensorCoreQueue &queue = cta.tensorCores[groupBase(warp) / kWarpsPerGroup];
   if (number == queue.formed + queue.waiting.size())
-    queue.waiting.push_back({&op, descriptorA, descriptorB, isAdded, 0});
+    queue.waiting.push_back({&op, descriptorA, descriptorB, isAdded, 0, {}});
   auto &entry = queue.waiting[number - queue.formed];
   if (entry.op != &op || entry.descriptorA != descriptorA ||
       entry.descriptorB != descriptorB || entry.isAdded != isAdded)
@@ -275,8 +312,7 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
                          "multiplications");
   bool isLast = ++entry.warps == kWarpsPerGroup;
   if (warp.order())
-    noteReads(warp, op, viewsOf(product, descriptorA, descriptorB), number,
-              isLast);
+    noteReads(warp, op, product, entry, number, isLast);
   if (!isLast)
     return Step::next;
   ++queue.formed;
