@@ -311,10 +311,13 @@ bool HappensBefore::touchAlike(Access &access, ShadowedMemory &memory,
         std::find_if(layers.begin(), layers.end(), [&](const Layer &layer) {
           return layer.record.isSameAccess(later);
         });
-    if (same == layers.end())
-      layers.push_back({later, cells});
-    else
+    if (same != layers.end()) {
       same->cells |= cells;
+      continue;
+    }
+    if (layers.empty())
+      layers.reserve(8);
+    layers.push_back({later, cells});
   }
   return true;
 }

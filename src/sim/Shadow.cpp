@@ -10,10 +10,16 @@ LaneMask Record::lanesOf(std::uint16_t overlap) const {
     return lanes;
   int base = flags >> kBaseShift & 15, size = flags >> kSizeShift & 7;
   int first = firstLane(lanes);
+  auto laneOf = [&](int byte) { return first + ((byte - base) >> size); };
   LaneMask touched = 0;
-  for (unsigned left = overlap; left; left &= left - 1)
+  for (unsigned left = overlap; left;) {
+    // A run of bytes is a run of lanes.
+    int begin = std::countr_zero(left);
+    int end = begin + std::countr_one(left >> begin);
     touched |=
-        LaneMask(1) << (first + ((std::countr_zero(left) - base) >> size));
+        (LaneMask(2) << laneOf(end - 1)) - (LaneMask(1) << laneOf(begin));
+    left &= ~0u << end;
+  }
   return touched;
 }
 
