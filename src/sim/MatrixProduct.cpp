@@ -140,79 +140,122 @@ multiplyTile(int n, int k, const float *__restrict a, const float *__restrict b,
   }
 }
 
-/// Quarter `Index` of sixteen floats, four times.
-template <int Index>
-[[gnu::always_inline]] static inline void repeat(const Wide &from, Wide &to) {
-  constexpr int q = 4 * Index;
-  to = __builtin_shufflevector(from, from, q, q + 1, q + 2, q + 3, q, q + 1,
-                               q + 2, q + 3, q, q + 1, q + 2, q + 3, q, q + 1,
-                               q + 2, q + 3);
+/// Lanes that are added up together: a few rows of four columns.
+template <int Lanes> struct Sums {
+  typedef float Vector __attribute__((vector_size(4 * Lanes)));
+  /// Vectors of rows that are kept in registers while k runs, each with the
+  /// even columns of a block and with the odd ones.
+  static constexpr int kRows = 4;
+  /// Steps of k whose eight columns of a block fill a vector.
+  static constexpr int kSteps = Lanes == 16 ? 2 : 1;
+};
+
+/// Four columns for every row of a vector: the even and the odd ones of steps.
+template <int Lanes>
+[[gnu::always_inline]] static inline void
+loadColumns(const float *from,
+            typename Sums<Lanes>::Vector (&to)[Sums<Lanes>::kSteps][2]) {
+  typename Sums<Lanes>::Vector right;
+  std::memcpy(&right, from, sizeof(right));
+  if constexpr (Lanes == 16) {
+    to[0][0] = __builtin_shufflevector(right, right, 0, 1, 2, 3, 0, 1, 2, 3, 0,
+                                       1, 2, 3, 0, 1, 2, 3);
+    to[0][1] = __builtin_shufflevector(right, right, 4, 5, 6, 7, 4, 5, 6, 7, 4,
+                                       5, 6, 7, 4, 5, 6, 7);
+    to[1][0] = __builtin_shufflevector(right, right, 8, 9, 10, 11, 8, 9, 10, 11,
+                                       8, 9, 10, 11, 8, 9, 10, 11);
+    to[1][1] = __builtin_shufflevector(right, right, 12, 13, 14, 15, 12, 13, 14,
+                                       15, 12, 13, 14, 15, 12, 13, 14, 15);
+  } else if constexpr (Lanes == 8) {
+    to[0][0] = __builtin_shufflevector(right, right, 0, 1, 2, 3, 0, 1, 2, 3);
+    to[0][1] = __builtin_shufflevector(right, right, 4, 5, 6, 7, 4, 5, 6, 7);
+  } else {
+    to[0][0] = right;
+    std::memcpy(&to[0][1], from + 4, sizeof(right));
+  }
 }
 
-/// Lanes of a register that are added up together: four rows of four columns.
-static constexpr int kWideLanes = 16;
-/// Wide sums of a block of eight columns: four times four rows, even columns
-/// and odd ones.
-static constexpr int kBlockSums = 8;
-
-/// Sums of `Blocks` blocks of columns. `a` has each row of A four times.
-template <int Blocks>
+/// Sums of `Blocks` blocks of eight columns, from row `first` on. `a` has each
+/// row of A four times. A lane's element i is row lane / 4 (+ 8 for i & 2),
+/// column 8 * (i / 4) + 2 * (lane % 4) + (i & 1).
+template <int Lanes, int Blocks>
 [[gnu::always_inline]] static inline void
-addBlocks(int k, const float *__restrict a, const float *__restrict b,
-          std::uint32_t *const *registers, bool isAdded) {
-  Wide sum[Blocks][kBlockSums];
-  // The place of sum i: rows 4 * (i / 2), even or odd columns.
-  auto lanesOf = [&](int block, int i) {
-    return registers[block * 4 + i / 4 * 2 + i % 2] + i / 2 % 2 * kWideLanes;
+addBlocks(int k, int first, const float *__restrict a,
+          const float *__restrict b, std::uint32_t *const *registers,
+          bool isAdded) {
+  using S = Sums<Lanes>;
+  typename S::Vector sum[Blocks][S::kRows][2];
+  auto lanesOf = [&](int block, int i, int parity) {
+    int row = first + i * Lanes / 4;
+    return registers[block * 4 + row / 8 * 2 + parity] + row % 8 * 4;
   };
   for (int block = 0; block < Blocks; ++block)
-    for (int i = 0; i < kBlockSums; ++i)
-      if (isAdded)
-        std::memcpy(&sum[block][i], lanesOf(block, i), sizeof(Wide));
-      else
-        sum[block][i] = Wide{};
-  constexpr int kRowSums = kBlockSums / 2;
-  // Two steps of k at a time: their columns of a block fill one vector.
-  for (int inner = 0; inner < k; inner += 2) {
-    Wide left[2][kRowSums];
-    std::memcpy(left, a + inner * 4 * kWarpRows, sizeof(left));
+    for (int i = 0; i < S::kRows; ++i)
+      for (int parity = 0; parity < 2; ++parity)
+        if (isAdded)
+          std::memcpy(&sum[block][i][parity], lanesOf(block, i, parity),
+                      sizeof(sum[0][0][0]));
+        else
+          sum[block][i][parity] = typename S::Vector{};
+  for (int inner = 0; inner < k; inner += S::kSteps) {
+    typename S::Vector left[S::kSteps][S::kRows];
+    for (int step = 0; step < S::kSteps; ++step)
+      std::memcpy(left[step], a + ((inner + step) * kWarpRows + first) * 4,
+                  sizeof(left[step]));
     for (int block = 0; block < Blocks; ++block) {
-      Wide right, columns[4];
-      std::memcpy(&right, b + (block * k + inner) * 8, sizeof(right));
-      repeat<0>(right, columns[0]);
-      repeat<1>(right, columns[1]);
-      repeat<2>(right, columns[2]);
-      repeat<3>(right, columns[3]);
-      for (int step = 0; step < 2; ++step)
-        for (int i = 0; i < kRowSums; ++i) {
-          sum[block][2 * i] += left[step][i] * columns[2 * step];
-          sum[block][2 * i + 1] += left[step][i] * columns[2 * step + 1];
-        }
+      typename S::Vector columns[S::kSteps][2];
+      loadColumns<Lanes>(b + (block * k + inner) * 8, columns);
+      for (int step = 0; step < S::kSteps; ++step)
+        for (int i = 0; i < S::kRows; ++i)
+          for (int parity = 0; parity < 2; ++parity)
+            sum[block][i][parity] += left[step][i] * columns[step][parity];
     }
   }
   for (int block = 0; block < Blocks; ++block)
-    for (int i = 0; i < kBlockSums; ++i)
-      std::memcpy(lanesOf(block, i), &sum[block][i], sizeof(Wide));
+    for (int i = 0; i < S::kRows; ++i)
+      for (int parity = 0; parity < 2; ++parity)
+        std::memcpy(lanesOf(block, i, parity), &sum[block][i][parity],
+                    sizeof(sum[0][0][0]));
 }
 
-/// The product for float sums. A lane's element i is row lane / 4 (+ 8 for
-/// i & 2), column 8 * (i / 4) + 2 * (lane % 4) + (i & 1).
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
-                             "default"))) static void
-multiplyInRegisters(int n, int k, const float *__restrict a,
-                    const float *__restrict b, std::uint32_t *const *registers,
-                    bool isAdded) {
+/// The product for float sums, with vectors of so many lanes.
+template <int Lanes>
+[[gnu::always_inline]] static inline void
+multiplyLanes(int n, int k, const float *__restrict a,
+              const float *__restrict b, std::uint32_t *const *registers,
+              bool isAdded) {
   alignas(64) float fourfold[16 * 4 * kWarpRows];
   for (int i = 0; i < k * kWarpRows; ++i)
     for (int j = 0; j < 4; ++j)
       fourfold[4 * i + j] = a[i];
+  // The widest vectors come with twice as many registers.
+  constexpr int kBlocks = Lanes == 16 ? 2 : 1;
   int block = 0;
-  for (; block + 2 <= n / 8; block += 2)
-    addBlocks<2>(k, fourfold, b + block * k * 8, registers + block * 4,
-                 isAdded);
-  if (block < n / 8)
-    addBlocks<1>(k, fourfold, b + block * k * 8, registers + block * 4,
-                 isAdded);
+  for (; block + kBlocks <= n / 8; block += kBlocks)
+    for (int row = 0; row < kWarpRows; row += Lanes)
+      addBlocks<Lanes, kBlocks>(k, row, fourfold, b + block * k * 8,
+                                registers + block * 4, isAdded);
+  for (; block < n / 8; ++block)
+    for (int row = 0; row < kWarpRows; row += Lanes)
+      addBlocks<Lanes, 1>(k, row, fourfold, b + block * k * 8,
+                          registers + block * 4, isAdded);
+}
+
+// One body for each width: chosen at load time, as with target_clones.
+__attribute__((target("default"))) static void
+multiplyInRegisters(int n, int k, const float *a, const float *b,
+                    std::uint32_t *const *registers, bool isAdded) {
+  multiplyLanes<4>(n, k, a, b, registers, isAdded);
+}
+__attribute__((target("arch=x86-64-v3"))) static void
+multiplyInRegisters(int n, int k, const float *a, const float *b,
+                    std::uint32_t *const *registers, bool isAdded) {
+  multiplyLanes<8>(n, k, a, b, registers, isAdded);
+}
+__attribute__((target("arch=x86-64-v4"))) static void
+multiplyInRegisters(int n, int k, const float *a, const float *b,
+                    std::uint32_t *const *registers, bool isAdded) {
+  multiplyLanes<16>(n, k, a, b, registers, isAdded);
 }
 
 /// The power of two of an eight-bit float; a subnormal one has that of the
