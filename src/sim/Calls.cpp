@@ -160,7 +160,7 @@ void Warp::enter(int function, const Op &op) {
     isNested = outer->function == function;
   if (isNested) {
     for (const Reg &reg : callee.registers) {
-      const std::uint8_t *lanesOf = &file_[reg.offset];
+      const auto *lanesOf = this->lanes<std::uint8_t>(reg);
       frame->file.insert(frame->file.end(), lanesOf,
                          lanesOf + std::size_t(reg.width) * kLanes);
       auto &poison = frame->poison.emplace_back();
@@ -197,7 +197,7 @@ void Warp::leave() {
     const Reg &reg = callee.registers[i];
     forEachLane(lanes, [&](int lane) {
       std::size_t at = std::size_t(reg.width) * lane;
-      std::memcpy(&file_[reg.offset + at], saved + at, reg.width);
+      std::memcpy(this->lanes<std::uint8_t>(reg) + at, saved + at, reg.width);
       setPoisonBits(reg, lane, frame->poison[i][lane]);
     });
     saved += std::size_t(reg.width) * kLanes;

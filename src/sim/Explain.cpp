@@ -53,6 +53,12 @@ static constexpr Explanation kExplanations[] = {
      "call (r), %rd1, (a), prototype;  // %rd1 was never set",
      "Check the pointer, the index into the table of functions, and the "
      "prototype."},
+    {"cluster-barrier",
+     "A thread waits at the cluster barrier without having arrived, or arrives "
+     "twice without a wait between. The behaviour is undefined: the wait may "
+     "fall through, or the barrier opens for everybody too early.",
+     "barrier.cluster.wait.aligned;  // and no barrier.cluster.arrive",
+     "Let every thread arrive once, then wait once."},
     {"copy-at-exit",
      "A thread or a CTA leaves the kernel while a copy that it began, or that "
      "fills its shared memory, has not been waited for. The memory goes to the "
@@ -62,12 +68,6 @@ static constexpr Explanation kExplanations[] = {
      "Stores: cp.async.bulk.wait_group.read 0 in the thread that issued them. "
      "Loads: wait for their mbarrier, or do not issue those that nobody needs, "
      "as a prologue does that loads past the last tile."},
-    {"cluster-barrier",
-     "A thread waits at the cluster barrier without having arrived, or arrives "
-     "twice without a wait between. The behaviour is undefined: the wait may "
-     "fall through, or the barrier opens for everybody too early.",
-     "barrier.cluster.wait.aligned;  // and no barrier.cluster.arrive",
-     "Let every thread arrive once, then wait once."},
     {"copy-not-awaited",
      "Bytes that an asynchronous copy writes were read or written before "
      "anybody waited for the copy, or by a thread that nothing orders "

@@ -95,6 +95,7 @@ struct TensorCoreQueue {
     std::uint64_t descriptorA, descriptorB;
     bool isAdded;
     int warps;
+    std::vector<PageCells> cells; ///< of its operands in shared memory
   };
   /// Issued by all, not done.
   struct Formed {

@@ -1,8 +1,7 @@
-// MatrixProduct: descriptors, conversions and the product.
+// MatrixProduct: shapes and the product itself.
 #include "sim/MatrixProduct.h"
 #include "sim/Half.h"
 #include "sim/Lanes.h"
-#include "sim/Swizzled.h"
 
 #include <algorithm>
 #include <array>
@@ -33,9 +32,7 @@ static const TypeWord *findType(const std::string &word) {
   return nullptr;
 }
 
-static int bytesOf(OperandType type) {
-  return kTypes[static_cast<int>(type)].bytes;
-}
+int bytesOf(OperandType type) { return kTypes[static_cast<int>(type)].bytes; }
 
 /// Whether wgmma has the types together: both of 8 bits may differ.
 static bool areTypesKnown(const ProductShape &shape) {
@@ -108,176 +105,6 @@ bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
   return true;
 }
 
-OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
-                   bool isA) {
-  static constexpr int kSwizzles[] = {0, 128, 64, 32};
-  OperandView view;
-  view.start = static_cast<std::uint32_t>(descriptor & 0x3fff) << 4;
-  view.leading = static_cast<std::uint32_t>(descriptor >> 16 & 0x3fff) << 4;
-  view.stride = static_cast<std::uint32_t>(descriptor >> 32 & 0x3fff) << 4;
-  view.swizzleBytes = kSwizzles[descriptor >> 62];
-  view.baseOffset = static_cast<std::uint32_t>(descriptor >> 49 & 7);
-  view.isA = isA;
-  view.isKMajor = !(isA ? shape.isATransposed : shape.isBTransposed);
-  view.elementBytes = bytesOf(isA ? shape.typeA : shape.typeB);
-  view.rows = isA ? 64 : shape.n;
-  view.k = shape.k;
-  return view;
-}
-
-std::uint32_t OperandView::address(int row, int column) const {
-  std::uint32_t offset;
-  if (isKMajor) {
-    std::uint32_t byte = static_cast<std::uint32_t>(column * elementBytes);
-    if (swizzleBytes == 0)
-      offset =
-          row % 8 * 16 + row / 8 * stride + byte % 16 + byte / 16 * leading;
-    else
-      offset = row % 8 * swizzleBytes + row / 8 * stride + byte;
-  } else {
-    std::uint32_t perChunk = 16 / elementBytes;
-    if (swizzleBytes == 0) {
-      offset = row % perChunk * elementBytes + row / perChunk * stride +
-               column % 8 * 16 + column / 8 * leading;
-    } else {
-      std::uint32_t perRow = swizzleBytes / elementBytes;
-      offset = row % perRow * elementBytes + row / perRow * leading +
-               column % 8 * swizzleBytes + column / 8 * stride;
-    }
-  }
-  // The pattern is counted from where the descriptor says it starts.
-  std::uint32_t base = baseOffset << 7;
-  return swizzled(start + offset - base,
-                  static_cast<std::uint32_t>(swizzleBytes)) +
-         base;
-}
-
-std::uint32_t OperandView::lastByte() const {
-  std::uint32_t last = 0;
-  for (int row : {0, rows - 1})
-    for (int column : {0, k - 1})
-      last = std::max(last, address(row, column));
-  // The swizzle moves bytes within their row of the pattern only.
-  std::uint32_t pattern = std::max(swizzleBytes, 16);
-  return (last / pattern + 1) * pattern;
-}
-
-/// Eight bits with `exponentBits` of exponent as float.
-static float fromEight(std::uint8_t bits, int exponentBits) {
-  int fractionBits = 7 - exponentBits, bias = (1 << (exponentBits - 1)) - 1;
-  int exponent = bits >> fractionBits & ((1 << exponentBits) - 1);
-  int fraction = bits & ((1 << fractionBits) - 1);
-  float sign = bits & 0x80 ? -1.0f : 1.0f;
-  bool isTop = exponent == (1 << exponentBits) - 1;
-  if (exponentBits == 4 && isTop && fraction == 7)
-    return NAN;
-  if (exponentBits == 5 && isTop)
-    return fraction ? NAN : sign * INFINITY;
-  if (exponent == 0)
-    return sign *
-           std::ldexp(static_cast<float>(fraction), 1 - bias - fractionBits);
-  return sign * std::ldexp(static_cast<float>((1 << fractionBits) + fraction),
-                           exponent - bias - fractionBits);
-}
-
-/// Every eight-bit float, converted once.
-static const std::array<float, 256> &eightTable(OperandType type) {
-  static const auto make = [](int exponentBits) {
-    std::array<float, 256> values;
-    for (int i = 0; i < 256; ++i)
-      values[i] = fromEight(static_cast<std::uint8_t>(i), exponentBits);
-    return values;
-  };
-  static const std::array<float, 256> e4m3 = make(4), e5m2 = make(5);
-  return type == OperandType::e4m3 ? e4m3 : e5m2;
-}
-
-/// The element at `bytes` as float.
-static float toFloat(const std::uint8_t *bytes, OperandType type) {
-  switch (type) {
-  case OperandType::f16: {
-    std::uint16_t bits;
-    std::memcpy(&bits, bytes, 2);
-    return halfToFloat(bits);
-  }
-  case OperandType::bf16: {
-    std::uint16_t bits;
-    std::memcpy(&bits, bytes, 2);
-    return std::bit_cast<float>(std::uint32_t(bits) << 16);
-  }
-  case OperandType::tf32: {
-    std::uint32_t bits;
-    std::memcpy(&bits, bytes, 4);
-    return std::bit_cast<float>(bits & 0xffffe000u);
-  }
-  case OperandType::s8:
-    return static_cast<std::int8_t>(*bytes);
-  case OperandType::u8:
-    return *bytes;
-  default:
-    return eightTable(type)[*bytes];
-  }
-}
-
-/// Eight halves as floats, by the processor's own conversion where it has one.
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
-                             "default"))) static void
-halvesToFloats(const std::uint8_t *__restrict from, float *__restrict to) {
-  _Float16 halves[8];
-  std::memcpy(halves, from, sizeof(halves));
-  for (int i = 0; i < 8; ++i)
-    to[i] = static_cast<float>(halves[i]);
-}
-
-bool loadOperand(const std::vector<std::uint8_t> &shared,
-                 const ValidBits &valid, const OperandView &view,
-                 const ProductShape &shape, int first, int count, float *out) {
-  bool isA = view.isA;
-  OperandType type = isA ? shape.typeA : shape.typeB;
-  float scale = static_cast<float>(isA ? shape.scaleA : shape.scaleB);
-  bool isWritten = true;
-  // Sixteen bytes lie together whatever the swizzle: they are one chunk.
-  int perChunk = 16 / view.elementBytes;
-  int rowStep = view.isKMajor ? 1 : perChunk;
-  int columnStep = view.isKMajor ? perChunk : 1;
-  for (int row = 0; row < count; row += rowStep)
-    for (int column = 0; column < view.k; column += columnStep) {
-      std::uint32_t at =
-          view.address(first + row, column) - kFirstSharedAddress;
-      isWritten &= valid.all(at, 16);
-      float values[16];
-      if (type == OperandType::f16)
-        halvesToFloats(shared.data() + at, values);
-      else
-        for (int i = 0; i < perChunk; ++i)
-          values[i] = toFloat(shared.data() + at + i * view.elementBytes, type);
-      int inside = view.isKMajor ? view.k - column : count - row;
-      int step = view.isKMajor == isA ? 1 : isA ? view.k : count;
-      float *to = out + (isA ? row * view.k + column : column * count + row);
-      for (int i = 0; i < std::min(perChunk, inside); ++i)
-        to[i * step] = scale * values[i];
-    }
-  return isWritten;
-}
-
-void loadFragment(const std::uint32_t *const *registers,
-                  const ProductShape &shape, float *out) {
-  int elementBytes = bytesOf(shape.typeA), perWord = 4 / elementBytes;
-  // Register i of a lane: four bytes of row lane / 4 (+ 8 for i & 1), bytes
-  // 4 * (lane % 4) + 16 * (i / 2) of the row's 32.
-  for (int i = 0; i < kFragmentRegisters; ++i)
-    for (int lane = 0; lane < kLanes; ++lane) {
-      std::uint8_t bytes[4];
-      std::memcpy(bytes, &registers[i][lane], 4);
-      int row = lane / 4 + 8 * (i & 1);
-      int column = (lane % 4 + 4 * (i >> 1)) * perWord;
-      for (int j = 0; j < perWord; ++j)
-        out[row * shape.k + column + j] =
-            static_cast<float>(shape.scaleA) *
-            toFloat(bytes + j * elementBytes, shape.typeA);
-    }
-}
-
 /// Sixteen floats; narrower processors use several registers for them.
 typedef float Wide __attribute__((vector_size(64)));
 /// Rows of a tile that are kept in registers while k runs, and their columns.
@@ -311,6 +138,124 @@ multiplyTile(int n, int k, const float *__restrict a, const float *__restrict b,
         for (int column = wide; column < n; ++column)
           c[r * n + column] += a[r * k + inner] * b[inner * n + column];
   }
+}
+
+/// Lanes that are added up together: a few rows of four columns.
+template <int Lanes> struct Sums {
+  typedef float Vector __attribute__((vector_size(4 * Lanes)));
+  /// Vectors of rows that are kept in registers while k runs, each with the
+  /// even columns of a block and with the odd ones.
+  static constexpr int kRows = 4;
+  /// Steps of k whose eight columns of a block fill a vector.
+  static constexpr int kSteps = Lanes == 16 ? 2 : 1;
+};
+
+/// Four columns for every row of a vector: the even and the odd ones of steps.
+template <int Lanes>
+[[gnu::always_inline]] static inline void
+loadColumns(const float *from,
+            typename Sums<Lanes>::Vector (&to)[Sums<Lanes>::kSteps][2]) {
+  typename Sums<Lanes>::Vector right;
+  std::memcpy(&right, from, sizeof(right));
+  if constexpr (Lanes == 16) {
+    to[0][0] = __builtin_shufflevector(right, right, 0, 1, 2, 3, 0, 1, 2, 3, 0,
+                                       1, 2, 3, 0, 1, 2, 3);
+    to[0][1] = __builtin_shufflevector(right, right, 4, 5, 6, 7, 4, 5, 6, 7, 4,
+                                       5, 6, 7, 4, 5, 6, 7);
+    to[1][0] = __builtin_shufflevector(right, right, 8, 9, 10, 11, 8, 9, 10, 11,
+                                       8, 9, 10, 11, 8, 9, 10, 11);
+    to[1][1] = __builtin_shufflevector(right, right, 12, 13, 14, 15, 12, 13, 14,
+                                       15, 12, 13, 14, 15, 12, 13, 14, 15);
+  } else if constexpr (Lanes == 8) {
+    to[0][0] = __builtin_shufflevector(right, right, 0, 1, 2, 3, 0, 1, 2, 3);
+    to[0][1] = __builtin_shufflevector(right, right, 4, 5, 6, 7, 4, 5, 6, 7);
+  } else {
+    to[0][0] = right;
+    std::memcpy(&to[0][1], from + 4, sizeof(right));
+  }
+}
+
+/// Sums of `Blocks` blocks of eight columns, from row `first` on. `a` has each
+/// row of A four times. A lane's element i is row lane / 4 (+ 8 for i & 2),
+/// column 8 * (i / 4) + 2 * (lane % 4) + (i & 1).
+template <int Lanes, int Blocks>
+[[gnu::always_inline]] static inline void
+addBlocks(int k, int first, const float *__restrict a,
+          const float *__restrict b, std::uint32_t *const *registers,
+          bool isAdded) {
+  using S = Sums<Lanes>;
+  typename S::Vector sum[Blocks][S::kRows][2];
+  auto lanesOf = [&](int block, int i, int parity) {
+    int row = first + i * Lanes / 4;
+    return registers[block * 4 + row / 8 * 2 + parity] + row % 8 * 4;
+  };
+  for (int block = 0; block < Blocks; ++block)
+    for (int i = 0; i < S::kRows; ++i)
+      for (int parity = 0; parity < 2; ++parity)
+        if (isAdded)
+          std::memcpy(&sum[block][i][parity], lanesOf(block, i, parity),
+                      sizeof(sum[0][0][0]));
+        else
+          sum[block][i][parity] = typename S::Vector{};
+  for (int inner = 0; inner < k; inner += S::kSteps) {
+    typename S::Vector left[S::kSteps][S::kRows];
+    for (int step = 0; step < S::kSteps; ++step)
+      std::memcpy(left[step], a + ((inner + step) * kWarpRows + first) * 4,
+                  sizeof(left[step]));
+    for (int block = 0; block < Blocks; ++block) {
+      typename S::Vector columns[S::kSteps][2];
+      loadColumns<Lanes>(b + (block * k + inner) * 8, columns);
+      for (int step = 0; step < S::kSteps; ++step)
+        for (int i = 0; i < S::kRows; ++i)
+          for (int parity = 0; parity < 2; ++parity)
+            sum[block][i][parity] += left[step][i] * columns[step][parity];
+    }
+  }
+  for (int block = 0; block < Blocks; ++block)
+    for (int i = 0; i < S::kRows; ++i)
+      for (int parity = 0; parity < 2; ++parity)
+        std::memcpy(lanesOf(block, i, parity), &sum[block][i][parity],
+                    sizeof(sum[0][0][0]));
+}
+
+/// The product for float sums, with vectors of so many lanes.
+template <int Lanes>
+[[gnu::always_inline]] static inline void
+multiplyLanes(int n, int k, const float *__restrict a,
+              const float *__restrict b, std::uint32_t *const *registers,
+              bool isAdded) {
+  alignas(64) float fourfold[16 * 4 * kWarpRows];
+  for (int i = 0; i < k * kWarpRows; ++i)
+    for (int j = 0; j < 4; ++j)
+      fourfold[4 * i + j] = a[i];
+  // The widest vectors come with twice as many registers.
+  constexpr int kBlocks = Lanes == 16 ? 2 : 1;
+  int block = 0;
+  for (; block + kBlocks <= n / 8; block += kBlocks)
+    for (int row = 0; row < kWarpRows; row += Lanes)
+      addBlocks<Lanes, kBlocks>(k, row, fourfold, b + block * k * 8,
+                                registers + block * 4, isAdded);
+  for (; block < n / 8; ++block)
+    for (int row = 0; row < kWarpRows; row += Lanes)
+      addBlocks<Lanes, 1>(k, row, fourfold, b + block * k * 8,
+                          registers + block * 4, isAdded);
+}
+
+// One body for each width: chosen at load time, as with target_clones.
+__attribute__((target("default"))) static void
+multiplyInRegisters(int n, int k, const float *a, const float *b,
+                    std::uint32_t *const *registers, bool isAdded) {
+  multiplyLanes<4>(n, k, a, b, registers, isAdded);
+}
+__attribute__((target("arch=x86-64-v3"))) static void
+multiplyInRegisters(int n, int k, const float *a, const float *b,
+                    std::uint32_t *const *registers, bool isAdded) {
+  multiplyLanes<8>(n, k, a, b, registers, isAdded);
+}
+__attribute__((target("arch=x86-64-v4"))) static void
+multiplyInRegisters(int n, int k, const float *a, const float *b,
+                    std::uint32_t *const *registers, bool isAdded) {
+  multiplyLanes<16>(n, k, a, b, registers, isAdded);
 }
 
 /// The power of two of an eight-bit float; a subnormal one has that of the
@@ -425,6 +370,8 @@ static void addIntegers(const ProductShape &shape, const float *tile,
 
 void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
                   std::uint32_t *const *registers, bool isAdded) {
+  if (shape.hasFloatSums())
+    return multiplyInRegisters(shape.n, shape.k, a, b, registers, isAdded);
   std::array<float, kWarpRows * 256> tile;
   int n = shape.n;
   if (!isAdded || shape.hasIntegers())

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/Memory.h"
+#include "sim/Swizzled.h"
 
 #include <cstdint>
 #include <string>
@@ -27,6 +28,11 @@ struct ProductShape {
   /// f16 and bf16, the types that may be MN-major.
   bool hasHalves() const { return typeA <= OperandType::bf16; }
   bool hasIntegers() const { return typeA >= OperandType::s8; }
+  /// f32 sums of products that are exact as floats: they are added up where
+  /// they lie, in the registers.
+  bool hasFloatSums() const {
+    return typeD == AccumulatorType::f32 && typeA <= OperandType::tf32;
+  }
   /// Registers of the accumulator.
   int registersD() const {
     return typeD == AccumulatorType::f16 ? n / 4 : n / 2;
@@ -37,6 +43,8 @@ struct ProductShape {
 inline constexpr int kFragmentRegisters = 4;
 /// Rows of A and of the accumulator that a warp holds.
 inline constexpr int kWarpRows = 16;
+
+int bytesOf(OperandType type);
 
 /// Read ".m64n128k16.f32.f16.f16"; false with the reason where it is not
 /// supported.
@@ -59,11 +67,40 @@ struct OperandView {
   /// One past the largest address of the operand.
   std::uint32_t lastByte() const;
 };
+inline std::uint32_t OperandView::address(int row, int column) const {
+  std::uint32_t offset;
+  if (isKMajor) {
+    std::uint32_t byte = static_cast<std::uint32_t>(column * elementBytes);
+    if (swizzleBytes == 0)
+      offset =
+          row % 8 * 16 + row / 8 * stride + byte % 16 + byte / 16 * leading;
+    else
+      offset = row % 8 * swizzleBytes + row / 8 * stride + byte;
+  } else {
+    std::uint32_t perChunk = 16 / elementBytes;
+    if (swizzleBytes == 0) {
+      offset = row % perChunk * elementBytes + row / perChunk * stride +
+               column % 8 * 16 + column / 8 * leading;
+    } else {
+      std::uint32_t perRow = swizzleBytes / elementBytes;
+      offset = row % perRow * elementBytes + row / perRow * leading +
+               column % 8 * swizzleBytes + column / 8 * stride;
+    }
+  }
+  // The pattern is counted from where the descriptor says it starts.
+  std::uint32_t base = baseOffset << 7;
+  return swizzled(start + offset - base,
+                  static_cast<std::uint32_t>(swizzleBytes)) +
+         base;
+}
+
 OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
                    bool isA);
 
 /// Rows [first, first + count) of an operand as floats: A as [row][k], B as
-/// [k][row]. False where some byte was never written.
+/// [k][row]; for float sums A as [k][row], and B by blocks of eight rows, each
+/// [k][8] with the even rows before the odd ones, as lanes hold them. False
+/// where some byte was never written.
 bool loadOperand(const std::vector<std::uint8_t> &shared,
                  const ValidBits &valid, const OperandView &view,
                  const ProductShape &shape, int first, int count, float *out);
@@ -73,7 +110,7 @@ void loadFragment(const std::uint32_t *const *registers,
                   const ProductShape &shape, float *out);
 
 /// One warp's 16 rows: registers (registersD() of them, 32 lanes each) = a * b
-/// (+ registers). `a` is [16][k], `b` is [k][n].
+/// (+ registers), of operands as they were loaded.
 void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
                   std::uint32_t *const *registers, bool isAdded);
 

@@ -23,7 +23,7 @@ static bool forEachWord(std::size_t offset, std::size_t bytes, Body &&body) {
   return true;
 }
 
-void ValidBits::set(std::size_t offset, std::size_t bytes) {
+void ValidBits::setSlowly(std::size_t offset, std::size_t bytes) {
   forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
     std::atomic_ref<std::uint64_t> target(words_[word]);
     if ((target.load(std::memory_order_relaxed) & mask) != mask)
@@ -32,7 +32,7 @@ void ValidBits::set(std::size_t offset, std::size_t bytes) {
   });
 }
 
-bool ValidBits::all(std::size_t offset, std::size_t bytes) const {
+bool ValidBits::allSlowly(std::size_t offset, std::size_t bytes) const {
   return forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
     return (words_[word] & mask) == mask;
   });

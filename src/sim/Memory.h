@@ -40,8 +40,16 @@ public:
   explicit ValidBits(std::size_t bytes = 0) : words_((bytes + 63) / 64, 0) {}
 
   /// Mark bytes as written; safe from many threads.
-  void set(std::size_t offset, std::size_t bytes);
-  bool all(std::size_t offset, std::size_t bytes) const;
+  void set(std::size_t offset, std::size_t bytes) {
+    if (!isInOneWord(offset, bytes) || !all(offset, bytes))
+      setSlowly(offset, bytes);
+  }
+  bool all(std::size_t offset, std::size_t bytes) const {
+    if (!isInOneWord(offset, bytes))
+      return allSlowly(offset, bytes);
+    std::uint64_t mask = ((std::uint64_t(1) << bytes) - 1) << offset % 64;
+    return (words_[offset / 64] & mask) == mask;
+  }
   /// Which of up to 8 bytes are not: all ones in each.
   std::uint64_t unwritten(std::size_t offset, std::size_t bytes) const;
   /// Mark up to 8 bytes, those of `unwritten` (ones in each) as not written.
@@ -49,6 +57,13 @@ public:
   void clear(std::size_t offset, std::size_t bytes);
 
 private:
+  /// Most ranges are: what a lane or a chunk of a copy touches.
+  static bool isInOneWord(std::size_t offset, std::size_t bytes) {
+    return bytes - 1 < 63 && offset % 64 + bytes <= 64;
+  }
+  void setSlowly(std::size_t offset, std::size_t bytes);
+  bool allSlowly(std::size_t offset, std::size_t bytes) const;
+
   std::vector<std::uint64_t> words_;
 };
 

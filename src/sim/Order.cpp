@@ -2,6 +2,9 @@
 #include "sim/Order.h"
 #include "sim/Machine.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace kiln::sim {
 
 Component HappensBefore::add(std::uint32_t cluster, const Agent &agent) {
@@ -88,18 +91,41 @@ void HappensBefore::touchShared(Access &access, Cta &owner,
                                 std::uint64_t offset, std::size_t bytes) {
   if (access.record.isAsync())
     access.view = View::asyncShared;
-  forEachCell(offset, bytes, [&](std::uint64_t cell, std::uint16_t mask) {
-    touch(access, owner.shadow, cell, mask);
-  });
+  touchRun(access, owner.shadow, offset, bytes);
 }
 
 void HappensBefore::touchGlobal(Access &access, std::uint64_t address,
                                 std::size_t bytes) {
   if (access.record.isAsync())
     access.view = View::asyncGlobal;
-  forEachCell(address, bytes, [&](std::uint64_t cell, std::uint16_t mask) {
-    touch(access, global_, cell, mask);
-  });
+  touchRun(access, global_, address, bytes);
+}
+
+void HappensBefore::touchRun(Access &access, ShadowedMemory &memory,
+                             std::uint64_t begin, std::size_t bytes) {
+  constexpr std::uint64_t kPage = Shadow::kPageCells * Shadow::kCellBytes;
+  // Shorter runs are threads' own: they leave a page in pieces.
+  constexpr std::uint64_t kShortest = 4 * Shadow::kCellBytes;
+  for (std::uint64_t end = begin + bytes; begin < end;) {
+    std::uint64_t page = begin / kPage;
+    std::uint64_t last = std::min(end, (page + 1) * kPage);
+    std::uint64_t first = std::exchange(begin, last);
+    bool isWhole = (first | last) % Shadow::kCellBytes == 0;
+    if (isWhole && last - first >= kShortest) {
+      CellSet cells = ~CellSet(0) >> (Shadow::kPageCells -
+                                      (last - first) / Shadow::kCellBytes);
+      cells <<= first % kPage / Shadow::kCellBytes;
+      PageCells place{page, cells};
+      if (touchAlike(access, memory, {&place, 1}))
+        continue;
+    }
+    forEachCell(first, last - first,
+                [&](std::uint64_t cell, std::uint16_t mask) {
+                  touch(access, memory, cell, mask);
+                });
+    if (last - first == kPage && access.record.isWrite())
+      Shadow::merge(memory.cells.page(page), access.record);
+  }
 }
 
 /// Whether two accesses of one warp's lanes are in program order: no byte was
@@ -241,6 +267,66 @@ void HappensBefore::touch(Access &access, ShadowedMemory &memory,
     reportAnnounced(access, suspect, memory, index);
   if (access.isRecorded)
     put(access, memory, cell, bytes);
+}
+
+bool HappensBefore::touchAlike(Access &access, ShadowedMemory &memory,
+                               std::span<const PageCells> places) {
+  const Record &later = access.record;
+  bool isWrite = later.isWrite();
+  // What is put into a cell that is full depends on what is not asynchronous.
+  if (!later.isAsync())
+    return false;
+  auto isOther = [&](const Layer &layer, CellSet cells) {
+    return (layer.cells & cells) && !isSameInstruction(access, layer.record);
+  };
+  const Record *judged = nullptr; // the last one, which was ordered
+  for (const auto &[number, cells] : places) {
+    Shadow::Page &page = memory.cells.page(number);
+    if (page.isSplit || page.layers.size() >= Shadow::kMaxLayers)
+      return false;
+    for (const Layer &layer : page.layers) {
+      const Record &earlier = layer.record;
+      if (!isOther(layer, cells) || !(isWrite || earlier.isWrite()) ||
+          (judged && judged->isSameAccess(earlier)))
+        continue;
+      if (judge(access, earlier, 0xffff) != Verdict::ordered)
+        return false;
+      judged = &earlier;
+    }
+    std::uint64_t first = number * Shadow::kPageCells;
+    for (CellSet left = isWrite ? cells : 0; left; left &= left - 1) {
+      auto cell = first + static_cast<unsigned>(std::countr_zero(left));
+      if (cell < memory.barriers.size() && memory.barriers[cell])
+        return false;
+    }
+  }
+  if (!access.isRecorded)
+    return true;
+  for (const auto &[number, cells] : places) {
+    auto &layers = memory.cells.page(number).layers;
+    for (Layer &layer : layers) {
+      if (!isOther(layer, cells))
+        continue;
+      bool isGone = isWrite || (!layer.record.isWrite() &&
+                                isReplaced(access, layer.record));
+      isGone &= !later.isStrong() || layer.record.isStrong();
+      if (isGone)
+        layer.cells &= ~cells;
+    }
+    std::erase_if(layers, [](const Layer &layer) { return !layer.cells; });
+    auto same =
+        std::find_if(layers.begin(), layers.end(), [&](const Layer &layer) {
+          return layer.record.isSameAccess(later);
+        });
+    if (same != layers.end()) {
+      same->cells |= cells;
+      continue;
+    }
+    if (layers.empty())
+      layers.reserve(8);
+    layers.push_back({later, cells});
+  }
+  return true;
 }
 
 void HappensBefore::put(Access &access, ShadowedMemory &memory, Cell &cell,

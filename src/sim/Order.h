@@ -20,6 +20,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 
 namespace kiln::sim {
 
@@ -144,6 +145,11 @@ public:
   /// Some bytes of one cell.
   void touch(Access &access, ShadowedMemory &memory, std::uint64_t cell,
              std::uint16_t bytes);
+  /// All bytes of some cells, where everything that an asynchronous access
+  /// meets there is ordered and can be told of whole cells. Else false, and
+  /// nothing is done: touch them one by one.
+  bool touchAlike(Access &access, ShadowedMemory &memory,
+                  std::span<const PageCells> places);
 
   // Edges.
   /// Hand over what lanes know, as a release or what a fence made ready.
@@ -219,6 +225,8 @@ private:
                          std::uint16_t overlap) const;
   void reportAnnounced(Access &access, const Record &suspect,
                        ShadowedMemory &memory, std::uint64_t cell);
+  void touchRun(Access &access, ShadowedMemory &memory, std::uint64_t begin,
+                std::size_t bytes);
   void put(Access &access, ShadowedMemory &memory, Cell &cell,
            std::uint16_t bytes);
 

@@ -91,9 +91,9 @@ void HappensBefore::end(Cluster &cluster) {
                  sharedObject(address));
       }
     };
-    for (auto [first, cells] : cta.shadow.cells.pages())
+    for (auto [first, page] : cta.shadow.cells.pages())
       for (std::size_t i = 0; i < Shadow::kPageCells; ++i)
-        cta.shadow.cells.forEach(cells[i], [&](const Record &record) {
+        cta.shadow.cells.peek(first + i, [&](const Record &record) {
           const Agent &who = agent(record.component);
           if (who.kind == Agent::Kind::lanes && who.ctaNumber != cta.number() &&
               !isKnown(record))

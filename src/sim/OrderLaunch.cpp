@@ -18,46 +18,78 @@ void OrderLaunch::take(HappensBefore &order) {
   for (const OrderFinding &found : order.findings())
     if (!isTold(found.finding.id, found.places, found.count))
       findings_.push_back(found);
-  Shadow &shadow = order.global().cells;
-  for (auto [first, cells] : shadow.pages()) {
-    auto &page = pages_[first / Shadow::kPageCells];
-    page.resize(Shadow::kPageCells);
+  for (auto [first, page] : order.global().cells.pages())
+    takePage(order, first, *page);
+}
+
+void OrderLaunch::takePage(HappensBefore &order, std::uint64_t first,
+                           Shadow::Page &page) {
+  PageTouches &touched = pages_[first / Shadow::kPageCells];
+  if (page.isSplit) {
+    Shadow &shadow = order.global().cells;
     for (std::size_t i = 0; i < Shadow::kPageCells; ++i) {
-      Touches &touches = page[i];
-      if (touches.write.cta || touches.read.cta)
-        shadow.forEach(cells[i], [&](const Record &record) {
-          compare(order, first + i, record, touches);
-        });
-      shadow.forEach(cells[i], [&](const Record &record) {
-        Touch &touch = record.isWrite() ? touches.write : touches.read;
-        const Agent &who = order.agent(record.component);
-        touch.cta = who.ctaNumber + 1;
-        touch.op = record.op;
-        touch.thread = who.kind == Agent::Kind::mbarrier
-                           ? 0
-                           : who.number * kLanes + firstLane(record.lanes);
-        touch.bytes |= record.bytes;
-        touch.isStrong |= record.isStrong();
+      shadow.forEach(page.cells[i], [&](const Record &record) {
+        compare(order, first + i, record, record.bytes, touched.cells[i]);
+      });
+      shadow.forEach(page.cells[i], [&](const Record &record) {
+        add(order, record, record.bytes, CellSet(1) << i, touched);
       });
     }
+    return;
+  }
+  CellSet shared = 0; // cells that may collide
+  for (const Layer &layer : page.layers)
+    shared |= layer.cells &
+              (touched.written | (layer.record.isWrite() ? touched.read : 0));
+  for (; shared; shared &= shared - 1) {
+    auto i = static_cast<std::size_t>(std::countr_zero(shared));
+    for (const Layer &layer : page.layers)
+      if (layer.cells >> i & 1)
+        compare(order, first + i, layer.record, 0xffff, touched.cells[i]);
+  }
+  for (const Layer &layer : page.layers)
+    add(order, layer.record, 0xffff, layer.cells, touched);
+}
+
+void OrderLaunch::add(const HappensBefore &order, const Record &record,
+                      std::uint32_t bytes, CellSet cells, PageTouches &page) {
+  const Agent &who = order.agent(record.component);
+  std::uint32_t thread =
+      who.kind == Agent::Kind::mbarrier
+          ? 0
+          : who.number * kLanes +
+                static_cast<std::uint32_t>(firstLane(record.lanes));
+  (record.isWrite() ? page.written : page.read) |= cells;
+  for (; cells; cells &= cells - 1) {
+    Touches &touches =
+        page.cells[static_cast<std::size_t>(std::countr_zero(cells))];
+    Touch &touch = record.isWrite() ? touches.write : touches.read;
+    touch.cta = who.ctaNumber + 1;
+    touch.op = record.op;
+    touch.thread = thread;
+    touch.bytes |= bytes;
+    touch.isStrong |= record.isStrong();
   }
 }
 
 void OrderLaunch::compare(const HappensBefore &order, std::uint64_t cell,
-                          const Record &record, const Touches &touches) {
+                          const Record &record, std::uint32_t bytes,
+                          const Touches &touches) {
   auto collides = [&](const Touch &touch) {
-    return touch.cta && (touch.bytes & record.bytes) &&
+    return touch.cta && (touch.bytes & bytes) &&
            !(touch.isStrong && record.isStrong());
   };
   if (collides(touches.write))
-    report(order, cell, record, touches.write, true);
+    report(order, cell, record, touches.write.bytes & bytes, touches.write,
+           true);
   if (record.isWrite() && collides(touches.read))
-    report(order, cell, record, touches.read, false);
+    report(order, cell, record, touches.read.bytes & bytes, touches.read,
+           false);
 }
 
 void OrderLaunch::report(const HappensBefore &order, std::uint64_t cell,
-                         const Record &record, const Touch &earlier,
-                         bool isEarlierWrite) {
+                         const Record &record, std::uint32_t overlap,
+                         const Touch &earlier, bool isEarlierWrite) {
   const char *id = "race";
   PlacePair places = placesOf(machine_, record.op, earlier.op);
   if (machine_.isAllowed(id) || isTold(id, places, 1))
@@ -68,9 +100,8 @@ void OrderLaunch::report(const HappensBefore &order, std::uint64_t cell,
       machine_.sourceLine(*machine_.code().ops[earlier.op].origin);
   const auto &grid = machine_.config().grid;
   std::uint32_t number = earlier.cta - 1;
-  std::uint64_t address =
-      cell * Shadow::kCellBytes +
-      static_cast<unsigned>(std::countr_zero(earlier.bytes & record.bytes));
+  std::uint64_t address = cell * Shadow::kCellBytes +
+                          static_cast<unsigned>(std::countr_zero(overlap));
   std::string message = fmt::format(
       "this {} global address {:#x} ({}), which thread {} of CTA ({}, {}, {}) "
       "at {}:{} {}; nothing orders the two; missing: release and acquire at "

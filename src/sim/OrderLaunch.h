@@ -19,9 +19,7 @@ public:
   /// Everything that was found, in order.
   std::vector<Finding> findings() const;
   /// Memory that this takes.
-  std::uint64_t bytes() const {
-    return pages_.size() * Shadow::kPageCells * sizeof(Touches);
-  }
+  std::uint64_t bytes() const { return pages_.size() * sizeof(PageTouches); }
 
 private:
   struct Touch {
@@ -33,15 +31,25 @@ private:
   struct Touches {
     Touch write, read;
   };
+  struct PageTouches {
+    CellSet written = 0, read = 0; ///< cells that were
+    std::array<Touches, Shadow::kPageCells> cells{};
+  };
+  void takePage(HappensBefore &order, std::uint64_t first, Shadow::Page &page);
+  /// Add an access to cells of a page.
+  static void add(const HappensBefore &order, const Record &record,
+                  std::uint32_t bytes, CellSet cells, PageTouches &page);
   void compare(const HappensBefore &order, std::uint64_t cell,
-               const Record &record, const Touches &touches);
+               const Record &record, std::uint32_t bytes,
+               const Touches &touches);
   void report(const HappensBefore &order, std::uint64_t cell,
-              const Record &record, const Touch &earlier, bool isEarlierWrite);
+              const Record &record, std::uint32_t overlap, const Touch &earlier,
+              bool isEarlierWrite);
   /// Whether that pair is known; it counts as `count` more.
   bool isTold(const std::string &id, PlacePair places, std::uint64_t count);
 
   Machine &machine_;
-  std::unordered_map<std::uint64_t, std::vector<Touches>> pages_;
+  std::unordered_map<std::uint64_t, PageTouches> pages_;
   std::vector<OrderFinding> findings_;
   std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
 };

@@ -17,11 +17,10 @@ void HappensBefore::forEachMapWrite(std::uint64_t address, Body &&body) {
     return;
   for (std::uint64_t at = address; at < address + kTensorMapBytes;
        at += Shadow::kCellBytes)
-    global_.cells.forEach(global_.cells.cell(at / Shadow::kCellBytes),
-                          [&](const Record &record) {
-                            if (record.isWrite())
-                              body(record);
-                          });
+    global_.cells.peek(at / Shadow::kCellBytes, [&](const Record &record) {
+      if (record.isWrite())
+        body(record);
+    });
 }
 
 void HappensBefore::releaseTensorMaps(Warp &warp) {

@@ -10,18 +10,54 @@ LaneMask Record::lanesOf(std::uint16_t overlap) const {
     return lanes;
   int base = flags >> kBaseShift & 15, size = flags >> kSizeShift & 7;
   int first = firstLane(lanes);
+  auto laneOf = [&](int byte) { return first + ((byte - base) >> size); };
   LaneMask touched = 0;
-  for (unsigned left = overlap; left; left &= left - 1)
+  for (unsigned left = overlap; left;) {
+    // A run of bytes is a run of lanes.
+    int begin = std::countr_zero(left);
+    int end = begin + std::countr_one(left >> begin);
     touched |=
-        LaneMask(1) << (first + ((std::countr_zero(left) - base) >> size));
+        (LaneMask(2) << laneOf(end - 1)) - (LaneMask(1) << laneOf(begin));
+    left &= ~0u << end;
+  }
   return touched;
 }
 
-Cell *Shadow::find(std::uint64_t page) {
-  auto &cells = pages_[page];
-  if (!cells)
-    cells = std::make_unique<Cell[]>(kPageCells);
-  return cells.get();
+Shadow::Page *Shadow::find(std::uint64_t number) {
+  if (number >= kNearPages)
+    return &far_[number];
+  near_.resize(kNearPages);
+  return &near_[number];
+}
+
+void Shadow::split(Page &page) {
+  page.isSplit = true;
+  if (page.cells)
+    std::fill_n(page.cells.get(), kPageCells, Cell{});
+  else
+    page.cells = std::make_unique<Cell[]>(kPageCells);
+  for (Layer &layer : page.layers) {
+    layer.record.bytes = 0xffff;
+    for (CellSet left = layer.cells; left; left &= left - 1)
+      add(page.cells[static_cast<std::size_t>(std::countr_zero(left))],
+          layer.record);
+  }
+  page.layers = {};
+}
+
+void Shadow::merge(Page &page, const Record &record) {
+  for (std::size_t i = 0; i < kPageCells; ++i) {
+    const Cell &cell = page.cells[i];
+    int used = 0, same = 0;
+    for (const Record &slot : cell.records) {
+      used += slot.bytes != 0;
+      same += slot.bytes == 0xffff && slot.isSameAccess(record);
+    }
+    if (cell.more || used != 1 || same != 1)
+      return;
+  }
+  page.isSplit = false;
+  page.layers.push_back({record, ~CellSet(0)});
 }
 
 void Shadow::add(Cell &cell, const Record &record) {
@@ -43,16 +79,30 @@ void Shadow::add(Cell &cell, const Record &record) {
     *free = record;
 }
 
-std::vector<std::pair<std::uint64_t, Cell *>> Shadow::pages() {
-  std::vector<std::pair<std::uint64_t, Cell *>> result;
-  for (auto &[page, cells] : pages_)
-    result.emplace_back(page * kPageCells, cells.get());
+std::vector<std::pair<std::uint64_t, Shadow::Page *>> Shadow::pages() {
+  std::vector<std::pair<std::uint64_t, Page *>> result;
+  for (std::size_t number = 0; number < near_.size(); ++number)
+    result.emplace_back(number * kPageCells, &near_[number]);
+  for (auto &[number, page] : far_)
+    result.emplace_back(number * kPageCells, &page);
+  std::erase_if(result, [](const auto &entry) {
+    return !entry.second->isSplit && entry.second->layers.empty();
+  });
   std::sort(result.begin(), result.end());
   return result;
 }
 
 std::size_t Shadow::bytes() const {
-  std::size_t total = pages_.size() * kPageCells * sizeof(Cell);
+  std::size_t total = 0;
+  auto count = [&](const Page &page) {
+    total += page.layers.capacity() * sizeof(Layer);
+    if (page.cells)
+      total += kPageCells * sizeof(Cell);
+  };
+  for (const Page &page : near_)
+    count(page);
+  for (const auto &[number, page] : far_)
+    count(page);
   for (const auto &list : lists_)
     total += list.capacity() * sizeof(Record);
   return total;

@@ -5,6 +5,11 @@
 // 16 bytes it touched, so that threads that share a cell and no byte do not
 // meet. Cells are made a page at a time, where memory is touched at all; a cell
 // with more than three accesses keeps the others in a list of its own.
+//
+// Copies and products touch many whole cells alike. A page that nothing else
+// has touched is kept as a few layers, each one access and the set of its
+// cells, so that a tile costs as much as a page. What cannot be said of whole
+// cells splits the page into cells.
 #pragma once
 
 #include "sim/OrderStrand.h"
@@ -30,6 +35,12 @@ struct Record {
   bool isAsync() const { return flags & kAsync; } ///< through the async proxy
   bool isStrong() const { return flags & kStrong; }
   Scope scope() const { return static_cast<Scope>(flags >> kScopeShift & 3); }
+  /// Whether they are of one access, whatever bytes of it.
+  bool isSameAccess(const Record &other) const {
+    return time == other.time && lanes == other.lanes &&
+           component == other.component && op == other.op &&
+           flags == other.flags;
+  }
   /// Lanes that touched some of `overlap`: all of them, unless the lanes took
   /// the bytes in turn, 2^size each from the base on.
   LaneMask lanesOf(std::uint16_t overlap) const;
@@ -42,18 +53,47 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 64, "four bytes of shadow per byte of memory");
 
+/// Cells of a page, one bit each.
+using CellSet = std::uint64_t;
+
+/// Some cells of one page.
+struct PageCells {
+  std::uint64_t page;
+  CellSet cells;
+};
+
+/// One access to all bytes of some cells.
+struct Layer {
+  Record record;
+  CellSet cells;
+};
+
 /// The cells of one memory.
 class Shadow {
 public:
-  static constexpr std::size_t kCellBytes = 16, kPageCells = 256;
+  static constexpr std::size_t kCellBytes = 16, kPageCells = 64;
+  /// A page with more layers is cheaper as cells.
+  static constexpr std::size_t kMaxLayers = 32;
 
-  Cell &cell(std::uint64_t index) {
-    std::uint64_t page = index / kPageCells;
-    if (page != lastPage_) {
-      last_ = find(page);
-      lastPage_ = page;
+  struct Page {
+    std::vector<Layer> layers; ///< oldest first; while it is not split
+    std::unique_ptr<Cell[]> cells;
+    bool isSplit = false;
+  };
+
+  Page &page(std::uint64_t number) {
+    if (number != lastNumber_) {
+      last_ = find(number);
+      lastNumber_ = number;
     }
-    return last_[index % kPageCells];
+    return *last_;
+  }
+  /// A cell by its index; its page is split.
+  Cell &cell(std::uint64_t index) {
+    Page &its = page(index / kPageCells);
+    if (!its.isSplit)
+      split(its);
+    return its.cells[index % kPageCells];
   }
 
   /// Call `body(record)` for every record of a cell.
@@ -66,20 +106,38 @@ public:
         if (record.bytes)
           body(record);
   }
+  /// The same by its index, which leaves the page as it is.
+  template <typename Body> void peek(std::uint64_t index, Body &&body) {
+    Page &its = page(index / kPageCells);
+    if (its.isSplit)
+      return forEach(its.cells[index % kPageCells], body);
+    for (const Layer &layer : its.layers)
+      if (layer.cells >> index % kPageCells & 1)
+        body(layer.record);
+  }
   void add(Cell &cell, const Record &record);
+  /// Make one layer of a split page all cells of which hold `record` and
+  /// nothing else.
+  static void merge(Page &page, const Record &record);
 
-  /// Pages in order of their addresses: the first cell and its index.
-  std::vector<std::pair<std::uint64_t, Cell *>> pages();
-  /// Bytes of all cells and lists.
+  /// Pages in order of their addresses: the index of the first cell, and the
+  /// page.
+  std::vector<std::pair<std::uint64_t, Page *>> pages();
+  /// Bytes of all cells, lists and layers.
   std::size_t bytes() const;
 
 private:
-  Cell *find(std::uint64_t page);
+  /// Pages below have their place in a table: those of shared memory.
+  static constexpr std::uint64_t kNearPages = 256;
 
-  std::unordered_map<std::uint64_t, std::unique_ptr<Cell[]>> pages_;
+  Page *find(std::uint64_t number);
+  void split(Page &page);
+
+  std::vector<Page> near_;
+  std::unordered_map<std::uint64_t, Page> far_;
   std::vector<std::vector<Record>> lists_;
-  std::uint64_t lastPage_ = ~std::uint64_t(0);
-  Cell *last_ = nullptr;
+  std::uint64_t lastNumber_ = ~std::uint64_t(0);
+  Page *last_ = nullptr;
 };
 
 } // namespace kiln::sim

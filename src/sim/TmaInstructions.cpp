@@ -3,7 +3,7 @@
 // A copy is work of its own (Cluster::enqueue): it reads and writes when the
 // order says, and then signals its mbarrier or its group.
 #include "sim/Bulk.h"
-#include "sim/Swizzled.h"
+#include "sim/TensorBox.h"
 #include "sim/TensorMapImage.h"
 #include "support/Error.h"
 
@@ -21,181 +21,7 @@ struct TensorCopy {
   std::optional<ReductionKind> reduction;
   std::vector<Reg> coordinates;
 };
-
-/// One box, with everything known.
-struct Box {
-  TensorMap map;
-  std::array<std::int64_t, 5> start{};
-  int elementBytes = 1;
-  std::uint32_t bytes = 0; ///< copied, and counted by the mbarrier
-  /// From row to row of the tile: a row as wide as the swizzle, however narrow
-  /// the box.
-  std::uint32_t pitch = 0;
-  std::uint32_t tileBytes = 0; ///< from the first byte of the tile to its last
-  std::optional<Reduction> reduction;
-
-  std::uint32_t rowBytes() const { return map.box[0] * elementBytes; }
-};
 } // namespace
-
-/// Call `row(tile offset, coordinates of its first element)` for each innermost
-/// row of a box.
-template <typename Row> static void forEachRow(const Box &box, Row &&row) {
-  std::size_t rank = box.map.box.size();
-  std::array<std::uint32_t, 5> index{};
-  std::uint32_t offset = 0;
-  for (;;) {
-    std::array<std::int64_t, 5> at = box.start;
-    for (std::size_t i = 1; i < rank; ++i)
-      at[i] += std::int64_t(index[i]) * box.map.element_strides[i];
-    row(offset, at);
-    offset += box.pitch;
-    std::size_t axis = 1;
-    for (; axis < rank; ++axis) {
-      if (++index[axis] < box.map.box[axis])
-        break;
-      index[axis] = 0;
-    }
-    if (axis >= rank)
-      return;
-  }
-}
-
-/// Whether the outer coordinates of a row lie in the tensor, and its address.
-static bool isRowInside(const Box &box, const std::array<std::int64_t, 5> &at,
-                        std::uint64_t &address) {
-  address = box.map.address;
-  for (std::size_t i = 1; i < box.map.dims.size(); ++i) {
-    if (at[i] < 0 || at[i] >= static_cast<std::int64_t>(box.map.dims[i]))
-      return false;
-    address += static_cast<std::uint64_t>(at[i]) * box.map.strides_bytes[i - 1];
-  }
-  return true;
-}
-
-/// What an element outside the tensor reads as.
-static void fillOutside(const Box &box, std::uint8_t *row, std::size_t bytes) {
-  if (box.map.oob == OobFill::zeros) {
-    std::memset(row, 0, bytes);
-    return;
-  }
-  // The driver's "NaN, request zero FMA" pattern, per 16 bits.
-  for (std::size_t i = 0; i + 1 < bytes; i += 2) {
-    row[i] = 0xf7;
-    row[i + 1] = 0x7f;
-  }
-}
-
-/// Read one row of a box; `written` holds what was never written too.
-static void gatherRow(Machine &machine, const Box &box,
-                      const std::array<std::int64_t, 5> &at,
-                      std::vector<std::uint8_t> &row, ValidBits &written) {
-  std::uint64_t address;
-  fillOutside(box, row.data(), row.size());
-  written.set(0, row.size());
-  if (!isRowInside(box, at, address))
-    return;
-  auto width = static_cast<std::int64_t>(box.map.box[0]);
-  auto limit = static_cast<std::int64_t>(box.map.dims[0]);
-  std::int64_t first = std::max<std::int64_t>(0, -at[0]);
-  std::int64_t last = std::min(width, limit - at[0]);
-  if (first >= last)
-    return;
-  int size = box.elementBytes;
-  Region *region = machine.memory().find(address);
-  std::uint64_t begin = address + (at[0] + first) * size;
-  auto offset = static_cast<std::size_t>(first * size);
-  copyBytes({row.data() + offset, &written, offset},
-            {region->at(begin), &region->valid, begin - region->base},
-            static_cast<std::size_t>((last - first) * size));
-}
-
-/// Write one row of a box to the tensor, leaving out what lies outside, or
-/// reduce it into the tensor. False where some of it was never written.
-static bool scatterRow(Machine &machine, const Box &box,
-                       const std::array<std::int64_t, 5> &at,
-                       const Place &row) {
-  std::uint64_t address;
-  if (!isRowInside(box, at, address))
-    return true;
-  bool isWritten = true;
-  Region *region = machine.memory().find(address);
-  for (std::uint32_t i = 0; i < box.map.box[0]; ++i) {
-    std::int64_t x = at[0] + std::int64_t(i);
-    if (x < 0 || x >= static_cast<std::int64_t>(box.map.dims[0]))
-      continue;
-    std::uint64_t begin = address + x * box.elementBytes;
-    Place element = row.behind(i * box.elementBytes);
-    Place to{region->at(begin), &region->valid, begin - region->base};
-    isWritten &= element.isWritten(box.elementBytes);
-    if (box.reduction)
-      reduceGlobal(*box.reduction, to, element.data, box.elementBytes);
-    else
-      copyBytes(to, element, box.elementBytes);
-  }
-  return isWritten;
-}
-
-/// Copy a row to or from shared memory, 16 bytes at a time.
-template <typename Chunk>
-static void forEachChunk(std::uint32_t address, std::size_t bytes,
-                         Swizzle swizzle, Chunk &&chunk) {
-  for (std::size_t i = 0; i < bytes; i += 16)
-    chunk(swizzled(address + static_cast<std::uint32_t>(i),
-                   static_cast<std::uint32_t>(swizzle)) -
-              kFirstSharedAddress,
-          i, std::min<std::size_t>(16, bytes - i));
-}
-
-static void loadBox(Machine &machine, const Box &box, Cta &cta,
-                    std::uint32_t destination) {
-  std::vector<std::uint8_t> row(box.rowBytes());
-  ValidBits written(row.size());
-  forEachRow(box, [&](std::uint32_t offset,
-                      const std::array<std::int64_t, 5> &at) {
-    gatherRow(machine, box, at, row, written);
-    forEachChunk(destination + offset, row.size(), box.map.swizzle,
-                 [&](std::uint32_t to, std::size_t from, std::size_t bytes) {
-                   copyBytes({cta.shared.data() + to, &cta.sharedValid, to},
-                             {row.data() + from, &written, from}, bytes);
-                 });
-  });
-}
-
-namespace {
-/// A box on its way, without the swizzle.
-struct Tile {
-  std::vector<std::uint8_t> data;
-  ValidBits written;
-
-  explicit Tile(std::size_t bytes) : data(bytes), written(bytes) {}
-  Place at(std::size_t offset) {
-    return {data.data() + offset, &written, offset};
-  }
-};
-} // namespace
-
-static void readTile(const Box &box, Cta &cta, std::uint32_t source,
-                     Tile &tile) {
-  for (std::size_t offset = 0; offset < tile.data.size(); offset += box.pitch)
-    forEachChunk(source + static_cast<std::uint32_t>(offset), box.rowBytes(),
-                 box.map.swizzle,
-                 [&](std::uint32_t from, std::size_t to, std::size_t bytes) {
-                   copyBytes(tile.at(offset + to),
-                             {cta.shared.data() + from, &cta.sharedValid, from},
-                             bytes);
-                 });
-}
-
-/// False where bytes that nobody wrote have reached the tensor.
-static bool storeBox(Machine &machine, const Box &box, Tile &tile) {
-  bool isWritten = true;
-  forEachRow(box,
-             [&](std::uint32_t offset, const std::array<std::int64_t, 5> &at) {
-               isWritten &= scatterRow(machine, box, at, tile.at(offset));
-             });
-  return isWritten;
-}
 
 /// What a reduction does to the elements of a map.
 static Reduction reductionOf(Warp &warp, const Op &op, ReductionKind kind,
@@ -268,8 +94,12 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   for (std::size_t i = 1; i < map->dims.size(); ++i)
     last += (map->dims[i] - 1) * map->strides_bytes[i - 1];
   accessor.locateGlobal(map->address, 1, 16, lane, copy.isStore);
-  accessor.locateGlobal(last, map->dims[0] * box.elementBytes, 1, lane,
-                        copy.isStore);
+  std::uint64_t rowBytes = map->dims[0] * box.elementBytes;
+  accessor.locateGlobal(last, rowBytes, 1, lane, copy.isStore);
+  // Two buffers are not one, even where the tensor begins and ends in some.
+  if (machine.memory().find(map->address) != machine.memory().find(last))
+    accessor.locateGlobal(map->address, last - map->address + rowBytes, 16,
+                          lane, copy.isStore);
   return box;
 }
 
@@ -278,7 +108,7 @@ static void touchTensor(HappensBefore &order, Access &access, const Box &box) {
   auto limit = static_cast<std::int64_t>(box.map.dims[0]);
   std::int64_t stride = box.map.element_strides[0];
   std::int64_t width = box.map.box[0];
-  forEachRow(box, [&](std::uint32_t, const std::array<std::int64_t, 5> &at) {
+  forEachRow(box, [&](std::uint32_t, const BoxIndex &at) {
     std::uint64_t address;
     if (!isRowInside(box, at, address))
       return;

@@ -11,7 +11,8 @@
 namespace kiln::sim {
 
 Warp::Warp(Cta &cta, int index, const Code &code)
-    : cta_(cta), index_(index), code_(code), file_(code.registerBytes, 0),
+    : cta_(cta), index_(index), code_(code),
+      file_((code.registerBytes + 63) / 64),
       // Without checks everything counts as written.
       poison_(code.registerCount, cta.machine().config().hasChecks),
       predicates_(code.predicateCount, 0), predPoison_(code.predicateCount, 0) {
@@ -250,10 +251,11 @@ Progress Warp::run(int limit) {
     }
     if (observer)
       observer->before(*this, op, active);
-    if (hasChecks && !wgmma.held.empty())
-      checkHeld(op, active);
-    if (hasChecks && op.touchesAccumulator)
+    if (hasChecks && op.touchesAccumulator) {
+      if (!wgmma.held.empty())
+        checkHeld(op, active);
       noteTouched(op);
+    }
     if (hasChecks && op.poisonRule > PoisonRule::own)
       joinPoison(op, active);
     if (observer)
@@ -290,28 +292,31 @@ Progress Warp::run(int limit) {
   return isSpinning ? Progress::spun : Progress::moved;
 }
 
-void WgmmaQueue::hold(Held product) {
+void WgmmaQueue::hold(const Held &product) {
   for (const auto *list : {&product.registers, &product.fragment})
-    for (std::uint32_t reg : *list) {
-      if (reg >= holders.size())
-        holders.resize(reg + 1);
-      ++holders[reg];
+    for (const Reg &reg : *list) {
+      if (reg.index >= holders.size())
+        holders.resize(reg.index + 1);
+      ++holders[reg.index];
     }
-  held.push_back(std::move(product));
+  held.push_back(product);
 }
 
 void WgmmaQueue::release(std::uint64_t number) {
   for (; !held.empty() && held.front().number < number; held.pop_front())
     for (const auto *list : {&held.front().registers, &held.front().fragment})
-      for (std::uint32_t reg : *list)
-        --holders[reg];
+      for (const Reg &reg : *list)
+        --holders[reg.index];
 }
 
 void Warp::noteTouched(const Op &op) {
   wgmma.touched.resize(code_.registerCount);
   auto note = [&](const Reg &reg) {
-    if (reg.isValid())
-      wgmma.touched[reg.index] = {&op, wgmma.fences};
+    if (!reg.isValid())
+      return;
+    WgmmaQueue::Touch &touch = wgmma.touched[reg.index];
+    wgmma.touchedCount += !touch.op;
+    touch = {&op, wgmma.fences};
   };
   note(op.dst);
   note(op.dst2);
@@ -322,8 +327,10 @@ void Warp::noteTouched(const Op &op) {
 }
 
 void Warp::checkHeld(const Op &op, LaneMask active) {
-  auto isAmong = [](const std::vector<std::uint32_t> &list, const Reg &reg) {
-    return std::find(list.begin(), list.end(), reg.index) != list.end();
+  auto isAmong = [](const std::vector<Reg> &list, const Reg &reg) {
+    return std::any_of(list.begin(), list.end(), [&](const Reg &held) {
+      return held.index == reg.index;
+    });
   };
   auto check = [&](const Reg &reg, bool isWritten) {
     if (!reg.isValid() || !wgmma.isHeld(reg))

@@ -53,8 +53,8 @@ struct WgmmaQueue {
   struct Held {
     std::uint64_t number;
     const Op *op;
-    std::vector<std::uint32_t> registers; ///< Reg::index
-    std::vector<std::uint32_t> fragment;  ///< of A: may be read meanwhile
+    const std::vector<Reg> &registers;
+    const std::vector<Reg> &fragment; ///< of A: may be read meanwhile
   };
   std::deque<Held> held;
   /// By Reg::index: the last instruction that touched it, and how many
@@ -64,12 +64,13 @@ struct WgmmaQueue {
     std::uint32_t fences = 0;
   };
   std::vector<Touch> touched;
+  std::uint32_t touchedCount = 0; ///< registers with such an instruction
   std::uint32_t fences = 0;
   bool isFenced = false; ///< since the last wait
   /// How many of them hold a register, by Reg::index.
   std::vector<std::uint32_t> holders;
 
-  void hold(Held product);
+  void hold(const Held &product);
   /// Those before `number` have been waited for.
   void release(std::uint64_t number);
   bool isHeld(Reg reg) const {
@@ -143,10 +144,10 @@ public:
 
   // Registers. Handlers see lanes as arrays of their type.
   template <typename T> T *lanes(Reg reg) {
-    return reinterpret_cast<T *>(file_.data() + reg.offset);
+    return reinterpret_cast<T *>(file_.data()->bytes + reg.offset);
   }
   template <typename T> const T *lanes(Reg reg) const {
-    return reinterpret_cast<const T *>(file_.data() + reg.offset);
+    return reinterpret_cast<const T *>(file_.data()->bytes + reg.offset);
   }
   /// One lane's value, zero-extended.
   std::uint64_t read(Reg reg, int lane) const {
@@ -266,7 +267,11 @@ private:
   Cta &cta_;
   int index_;
   const Code &code_;
-  std::vector<std::uint8_t> file_;
+  /// Sixteen lanes of four bytes lie in one line of the host's cache.
+  struct alignas(64) FileLine {
+    std::uint8_t bytes[64];
+  };
+  std::vector<FileLine> file_;
   RegisterPoison poison_;
   std::vector<LaneMask> predicates_, predPoison_;
   std::vector<Group> groups_;

@@ -6,27 +6,10 @@
 // at the latest the wait that covers them.
 #include "sim/Access.h"
 #include "sim/Execute.h"
-#include "sim/MatrixProduct.h"
+#include "sim/WgmmaProduct.h"
 #include "support/Error.h"
 
-#include <bitset>
-
 namespace kiln::sim {
-
-static constexpr int kWarpsPerGroup = 4;
-static constexpr int kMaxColumns = 256; ///< of an accumulator
-
-namespace {
-/// What a wgmma.mma_async says.
-struct Product {
-  ProductShape shape;
-  Reg descriptorA, descriptorB;
-  std::vector<Reg> fragment; ///< A; empty: it is in shared memory
-  std::vector<Reg> accumulator;
-  Pred scaleD; ///< not valid: a constant
-  bool isScaleDOne = true;
-};
-} // namespace
 
 /// The first warp of a warp's warpgroup.
 static int groupBase(const Warp &warp) {
@@ -55,153 +38,76 @@ static std::uint64_t uniformValue(Warp &warp, const Op &op, const Reg &reg,
   return warp.read(reg, firstLane(active));
 }
 
-/// The operands that lie in shared memory.
-static std::vector<OperandView> viewsOf(const Product &product,
-                                        std::uint64_t descriptorA,
-                                        std::uint64_t descriptorB) {
-  std::vector<OperandView> views = {
-      viewOf(descriptorB, product.shape, /*isA=*/false)};
-  if (product.fragment.empty())
-    views.push_back(viewOf(descriptorA, product.shape, /*isA=*/true));
-  return views;
-}
-
-/// End the launch where an operand is not in the CTA's shared memory.
-static void checkBounds(Warp &warp, const Op &op, const OperandView &view) {
-  std::size_t bytes = warp.cta().shared.size();
-  if (view.lastByte() <= bytes + kFirstSharedAddress &&
-      view.start >= kFirstSharedAddress)
-    return;
-  warp.machine().fault(
-      "out-of-bounds", warp, op, warp.live(),
-      fmt::format("operand {} reaches from shared address {} to {}; the CTA "
-                  "has {} bytes from address {} on",
-                  view.isA ? "A" : "B", view.start, view.lastByte(), bytes,
-                  kFirstSharedAddress));
-}
-
-/// Whether some byte of an operand's row was never written.
-static bool isRowUnwritten(const Cta &cta, const OperandView &view, int row) {
-  for (int k = 0; k < view.k; ++k)
-    if (!cta.sharedValid.all(view.address(row, k) - kFirstSharedAddress,
-                             static_cast<std::size_t>(view.elementBytes)))
-      return true;
-  return false;
-}
-
-/// One warp's rows of A, and those with bytes that were never written.
-static std::bitset<kWarpRows> loadRows(Warp &warp, const Product &product,
-                                       const OperandView *view, int firstRow,
-                                       float *out) {
-  std::bitset<kWarpRows> unwritten;
-  if (view) {
-    const Cta &cta = warp.cta();
-    if (!loadOperand(cta.shared, cta.sharedValid, *view, product.shape,
-                     firstRow, kWarpRows, out))
-      for (int row = 0; row < kWarpRows; ++row)
-        unwritten[row] = isRowUnwritten(cta, *view, firstRow + row);
-    return unwritten;
+/// Call `body(offset)` for every 16 bytes of operands that lie in shared
+/// memory.
+template <typename Body>
+static void forEachChunk(const Cta &cta, const std::vector<OperandView> &views,
+                         Body &&body) {
+  for (const OperandView &view : views) {
+    int perChunk = 16 / view.elementBytes;
+    int rowStep = view.isKMajor ? 1 : perChunk;
+    int columnStep = view.isKMajor ? perChunk : 1;
+    for (int row = 0; row < view.rows; row += rowStep)
+      for (int k = 0; k < view.k; k += columnStep) {
+        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
+        if (offset < cta.shared.size())
+          body(offset);
+      }
   }
-  std::array<const std::uint32_t *, kFragmentRegisters> registers;
-  for (int i = 0; i < kFragmentRegisters; ++i) {
-    registers[i] = warp.lanes<std::uint32_t>(product.fragment[i]);
-    forEachLane(warp.poison(product.fragment[i]),
-                [&](int lane) { unwritten[lane / 4 + 8 * (i % 2)] = true; });
-  }
-  loadFragment(registers.data(), product.shape, out);
-  return unwritten;
 }
 
-/// Unwritten rows of A and columns of B (rows of its view) spoil those of the
-/// accumulator.
-static void poisonAccumulator(Warp &warp, const Product &product,
-                              const std::bitset<kWarpRows> &rows,
-                              const std::bitset<kMaxColumns> &columns,
-                              bool isAdded) {
-  bool isPacked = product.shape.typeD == AccumulatorType::f16;
-  for (std::size_t i = 0; i < product.accumulator.size(); ++i) {
-    const Reg &reg = product.accumulator[i];
-    if (!isAdded)
-      warp.setPoison(reg, kAllLanes, 0);
-    if (rows.none() && columns.none())
-      continue;
-    // One element of 32 bits in a register, or two neighbours of a row.
-    std::size_t element = isPacked ? 2 * i : i;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      std::size_t row = lane / 4 + 8 * (element >> 1 & 1);
-      std::size_t column = 8 * (element >> 2) + 2 * (lane % 4) + (element & 1);
-      std::uint64_t bits = 0;
-      if (rows[row] || columns[column])
-        bits |= isPacked ? 0xffff : ~std::uint64_t(0);
-      if (isPacked && (rows[row] || columns[column + 1]))
-        bits |= 0xffff0000;
-      int number = static_cast<int>(lane);
-      warp.setPoisonBits(reg, number, bits | warp.poisonBits(reg, number));
+/// The cells of operands, each page once.
+static std::vector<PageCells> cellsOf(const Cta &cta,
+                                      const std::vector<OperandView> &views) {
+  std::vector<PageCells> places;
+  std::size_t last = 0; // rows follow each other
+  forEachChunk(cta, views, [&](std::uint32_t offset) {
+    std::uint32_t cell = offset / Shadow::kCellBytes;
+    std::uint64_t page = cell / Shadow::kPageCells;
+    if (last == places.size() || places[last].page != page) {
+      last = 0;
+      while (last < places.size() && places[last].page != page)
+        ++last;
+      if (last == places.size())
+        places.push_back({page, 0});
     }
-  }
-}
-
-/// Do one multiplication: all four warps have issued it.
-static void multiply(const std::array<Warp *, kWarpsPerGroup> &group,
-                     const Op &op, std::uint64_t descriptorA,
-                     std::uint64_t descriptorB, bool isAdded) {
-  const auto &product = *static_cast<const Product *>(op.extra.get());
-  Warp &first = *group[0];
-  Cta &cta = first.cta();
-  std::vector<OperandView> views = viewsOf(product, descriptorA, descriptorB);
-  for (const OperandView &view : views)
-    checkBounds(first, op, view);
-  std::vector<float> matrixB(std::size_t(product.shape.k) * product.shape.n);
-  std::bitset<kMaxColumns> columns; // that were never wholly written
-  if (!loadOperand(cta.shared, cta.sharedValid, views[0], product.shape, 0,
-                   product.shape.n, matrixB.data()))
-    for (int n = 0; n < product.shape.n; ++n)
-      columns[n] = isRowUnwritten(cta, views[0], n);
-  for (int w = 0; w < kWarpsPerGroup; ++w) {
-    std::array<float, kWarpRows * 32> matrixA;
-    Warp &warp = *group[w];
-    std::bitset<kWarpRows> rows =
-        loadRows(warp, product, views.size() > 1 ? &views[1] : nullptr,
-                 kWarpRows * w, matrixA.data());
-    std::vector<std::uint32_t *> registers;
-    for (const Reg &reg : product.accumulator)
-      registers.push_back(warp.lanes<std::uint32_t>(reg));
-    if (warp.machine().config().hasChecks)
-      poisonAccumulator(warp, product, rows, columns, isAdded);
-    multiplyWarp(product.shape, matrixA.data(), matrixB.data(),
-                 registers.data(), isAdded);
-  }
+    places[last].cells |= CellSet(1) << cell % Shadow::kPageCells;
+  });
+  return places;
 }
 
 /// Warn where TMA wrote an operand in another swizzle than it is read in. Its
 /// first bytes tell.
-static void checkSwizzle(Warp &warp, const Op &op, const OperandView &view) {
+static void checkSwizzle(Warp &warp, const Op &op,
+                         const std::vector<OperandView> &views) {
   Cta &cta = warp.cta();
-  std::uint32_t offset = view.address(0, 0) - kFirstSharedAddress;
-  if (offset >= cta.shared.size())
-    return;
-  Cell &cell = cta.shadow.cells.cell(offset / Shadow::kCellBytes);
-  cta.shadow.cells.forEach(cell, [&](const Record &record) {
-    auto written = cta.shadow.swizzles.find(record.op);
-    if (!record.isWrite() || written == cta.shadow.swizzles.end() ||
-        written->second == view.swizzleBytes)
-      return;
-    warp.machine().warn(
-        "wgmma-swizzle", warp, op, warp.live(),
-        fmt::format("operand {} is read in swizzle {} and was written in "
-                    "swizzle {} at {}",
-                    view.isA ? "A" : "B", view.swizzleBytes, written->second,
-                    warp.machine().placeOf(warp.code().ops[record.op])),
-        {"shared", view.start});
-  });
+  for (const OperandView &view : views) {
+    std::uint32_t offset = view.address(0, 0) - kFirstSharedAddress;
+    if (offset >= cta.shared.size() || cta.shadow.swizzles.empty())
+      continue;
+    auto check = [&](const Record &record) {
+      auto written = cta.shadow.swizzles.find(record.op);
+      if (!record.isWrite() || written == cta.shadow.swizzles.end() ||
+          written->second == view.swizzleBytes)
+        return;
+      warp.machine().warn(
+          "wgmma-swizzle", warp, op, warp.live(),
+          fmt::format("operand {} is read in swizzle {} and was written in "
+                      "swizzle {} at {}",
+                      view.isA ? "A" : "B", view.swizzleBytes, written->second,
+                      warp.machine().placeOf(warp.code().ops[record.op])),
+          {"shared", view.start});
+    };
+    cta.shadow.cells.peek(offset / Shadow::kCellBytes, check);
+  }
 }
 
 /// Tell the order which shared memory a product reads: each warp must be
 /// ordered after what was written there, and the last one leaves the reads
 /// behind.
-static void noteReads(Warp &warp, const Op &op,
-                      const std::vector<OperandView> &views,
-                      std::uint64_t number, bool isLast) {
+static void noteReads(Warp &warp, const Op &op, const Product &product,
+                      TensorCoreQueue::Waiting &entry, std::uint64_t number,
+                      bool isLast) {
   HappensBefore &order = *warp.order();
   Cta &cta = warp.cta();
   Component component =
@@ -212,17 +118,16 @@ static void noteReads(Warp &warp, const Op &op,
   read.record.lanes = kAllLanes;
   read.view = View::asyncShared;
   read.isRecorded = isLast;
-  for (const OperandView &view : views) {
-    int perChunk = 16 / view.elementBytes;
-    int rowStep = view.isKMajor ? 1 : perChunk;
-    int columnStep = view.isKMajor ? perChunk : 1;
-    for (int row = 0; row < view.rows; row += rowStep)
-      for (int k = 0; k < view.k; k += columnStep) {
-        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
-        if (offset < cta.shared.size())
-          order.touch(read, cta.shadow, offset / Shadow::kCellBytes, 0xffff);
-      }
-  }
+  if (entry.cells.empty())
+    entry.cells =
+        cellsOf(cta, viewsOf(product, entry.descriptorA, entry.descriptorB));
+  if (order.touchAlike(read, cta.shadow, entry.cells))
+    return;
+  forEachChunk(cta, viewsOf(product, entry.descriptorA, entry.descriptorB),
+               [&](std::uint32_t offset) {
+                 order.touch(read, cta.shadow, offset / Shadow::kCellBytes,
+                             0xffff);
+               });
 }
 
 /// Registers that were touched need a wgmma.fence before a product uses them,
@@ -232,11 +137,12 @@ static void checkFence(Warp &warp, const Op &op, const Product &product,
   const Op *touching = nullptr;
   for (const auto *list : {&product.accumulator, &product.fragment})
     for (const Reg &reg : *list) {
-      if (reg.index >= warp.wgmma.touched.size())
-        continue;
+      if (!warp.wgmma.touchedCount || reg.index >= warp.wgmma.touched.size())
+        break;
       WgmmaQueue::Touch &touch = warp.wgmma.touched[reg.index];
       if (touch.op && touch.fences == warp.wgmma.fences)
         touching = touch.op;
+      warp.wgmma.touchedCount -= touch.op != nullptr;
       touch = {};
     }
   bool isFirst = warp.wgmma.issued == 0;
@@ -279,17 +185,11 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
                      ? (warp.pred(product.scaleD) & active) != 0
                      : product.isScaleDOne;
   bool hasChecks = warp.machine().config().hasChecks;
-  if (hasChecks) {
-    WgmmaQueue::Held held{number, &op, {}, {}};
-    for (const Reg &reg : product.accumulator)
-      held.registers.push_back(reg.index);
-    for (const Reg &reg : product.fragment)
-      held.fragment.push_back(reg.index);
-    warp.wgmma.hold(std::move(held));
-  }
+  if (hasChecks)
+    warp.wgmma.hold({number, &op, product.accumulator, product.fragment});
   TensorCoreQueue &queue = cta.tensorCores[groupBase(warp) / kWarpsPerGroup];
   if (number == queue.formed + queue.waiting.size())
-    queue.waiting.push_back({&op, descriptorA, descriptorB, isAdded, 0});
+    queue.waiting.push_back({&op, descriptorA, descriptorB, isAdded, 0, {}});
   auto &entry = queue.waiting[number - queue.formed];
   if (entry.op != &op || entry.descriptorA != descriptorA ||
       entry.descriptorB != descriptorB || entry.isAdded != isAdded)
@@ -298,11 +198,9 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
                          "multiplications");
   bool isLast = ++entry.warps == kWarpsPerGroup;
   if (warp.order()) {
-    auto views = viewsOf(product, descriptorA, descriptorB);
-    noteReads(warp, op, views, number, isLast);
-    for (const OperandView &view : views)
-      if (isLast)
-        checkSwizzle(warp, op, view);
+    noteReads(warp, op, product, entry, number, isLast);
+    if (isLast)
+      checkSwizzle(warp, op, viewsOf(product, descriptorA, descriptorB));
   }
   if (!isLast)
     return Step::next;

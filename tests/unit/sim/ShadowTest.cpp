@@ -67,4 +67,37 @@ TEST(Shadow, CostsFourBytesPerByteAndOnlyWhereTouched) {
   EXPECT_EQ(pages[1].first, std::uint64_t(1) << 40);
 }
 
+TEST(Shadow, SplitsLayersIntoCellsAndMergesThemAgain) {
+  Shadow shadow;
+  Shadow::Page &page = shadow.page(3);
+  page.layers = {{record(1), ~CellSet(0)}, {record(2), CellSet(0b110)}};
+  EXPECT_LT(shadow.bytes(), Shadow::kPageCells * Shadow::kCellBytes);
+  auto timesOf = [&](std::uint64_t index) {
+    std::vector<std::uint32_t> times;
+    shadow.forEach(shadow.cell(3 * Shadow::kPageCells + index),
+                   [&](Record &one) {
+                     EXPECT_EQ(one.bytes, 0xffff);
+                     times.push_back(one.time);
+                   });
+    return times;
+  };
+  EXPECT_EQ(timesOf(0), (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(timesOf(2), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_TRUE(page.isSplit);
+  EXPECT_TRUE(page.layers.empty());
+  // Cells that differ stay cells.
+  Shadow::merge(page, record(1));
+  EXPECT_TRUE(page.isSplit);
+  for (std::uint64_t i = 0; i < Shadow::kPageCells; ++i) {
+    Cell &cell = shadow.cell(3 * Shadow::kPageCells + i);
+    cell = {};
+    shadow.add(cell, record(9));
+  }
+  Shadow::merge(page, record(9));
+  EXPECT_FALSE(page.isSplit);
+  ASSERT_EQ(page.layers.size(), 1u);
+  // What was in the cells before does not come back.
+  EXPECT_EQ(timesOf(2), (std::vector<std::uint32_t>{9}));
+}
+
 } // namespace kiln::sim
