@@ -327,7 +327,11 @@ void Machine::reportDeadlock(const std::vector<Cluster *> &clusters,
   std::vector<Line> lines = linesOf(clusters, [&](Warp &warp, Group &group) {
     return waitOf(*this, warp, group);
   });
-  const Line &first = lines.front();
+  // Barriers of threads wait for those who wait for something else.
+  auto named = std::find_if(lines.begin(), lines.end(), [](const Line &line) {
+    return *line.wait.object.space != 0;
+  });
+  const Line &first = named == lines.end() ? lines.front() : *named;
   Finding finding{.id = "deadlock",
                   .message =
                       "everyone who is left waits:" + showAll(*this, lines),

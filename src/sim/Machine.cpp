@@ -93,6 +93,12 @@ bool Machine::isAllowed(const std::string &id) const {
 void Machine::warn(const char *id, const Warp &warp, const Op &op,
                    LaneMask lanes, const std::string &message,
                    const FindingObject &object) {
+  keep(id, Finding::Grade::warning, warp, op, lanes, message, object);
+}
+
+void Machine::keep(const char *id, Finding::Grade grade, const Warp &warp,
+                   const Op &op, LaneMask lanes, const std::string &message,
+                   const FindingObject &object) {
   if (isAllowed(id))
     return;
   std::vector<Finding> &findings = warp.cta().cluster().findings;
@@ -101,9 +107,9 @@ void Machine::warn(const char *id, const Warp &warp, const Op &op,
         return known.id == id && known.ptx_line == op.origin->line;
       });
   if (!isKnown)
-    findings.push_back(makeFinding(
-        id, Finding::Grade::warning, warp.cta().index(),
-        warp.thread(lanes ? firstLane(lanes) : 0), lanes, op, message, object));
+    findings.push_back(makeFinding(id, grade, warp.cta().index(),
+                                   warp.thread(lanes ? firstLane(lanes) : 0),
+                                   lanes, op, message, object));
 }
 
 void Machine::end(Finding finding) const {
@@ -129,9 +135,12 @@ void Machine::error(const char *id, const Warp &warp, const Op &op,
                     const FindingObject &object) {
   if (isAllowed(id))
     return;
-  if (!contains(config_.warn, id))
+  // A value that goes to memory does not change how the kernel runs: going on
+  // shows the race that it mostly comes from.
+  bool isEnd = std::string_view(id) != "uninitialized-store";
+  if (isEnd && !contains(config_.warn, id))
     fault(id, warp, op, lanes, message, object);
-  warn(id, warp, op, lanes, message, object);
+  keep(id, Finding::Grade::error, warp, op, lanes, message, object);
 }
 
 void Machine::noteWriter(const Warp &warp, const Op &op, const void *data,

@@ -233,7 +233,7 @@ public:
                           LaneMask lanes, const std::string &message,
                           const FindingObject &object = {});
   /// The same where the launch could go on: it does if the caller allows the
-  /// id, or takes it for a warning.
+  /// id, or takes it for a warning, and with an uninitialized-store always.
   void error(const char *id, const Warp &warp, const Op &op, LaneMask lanes,
              const std::string &message, const FindingObject &object = {});
   /// Whether findings of that id are wanted at all.
@@ -274,6 +274,10 @@ public:
   std::atomic<std::uint64_t> lastWanted{~std::uint64_t(0)};
 
 private:
+  /// A finding that does not end the launch; told once per instruction.
+  void keep(const char *id, Finding::Grade grade, const Warp &warp,
+            const Op &op, LaneMask lanes, const std::string &message,
+            const FindingObject &object);
   /// End the launch with that finding, graded as the caller wants it.
   [[noreturn]] void end(Finding finding) const;
 

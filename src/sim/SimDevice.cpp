@@ -1,6 +1,7 @@
 // SimDevice: the simulator behind the device interface.
 #include "kiln/assemble.h"
 #include "kiln/sim.h"
+#include "ptx/Diagnostics.h"
 #include "sim/Residency.h"
 #include "sim/SymbolLayout.h"
 #include "sim/TensorMapImage.h"
@@ -200,6 +201,10 @@ static int registersByPtxas(const LaunchDescription &description,
                             const ptx::Function &entry) {
   AssembleOptions options;
   options.target = module.target;
+  // Slow code has registers too; not so where ptxas ignores setmaxnreg.
+  for (const KnownDiagnostic &diagnostic : knownDiagnostics())
+    if (std::string_view(diagnostic.instruction) != "setmaxnreg")
+      options.allow.push_back(diagnostic.id);
   try {
     if (find_ptxas(options))
       return assemble(description.ptx, entry.name, options).resources.registers;

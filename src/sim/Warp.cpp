@@ -157,6 +157,14 @@ void Warp::wake() {
 }
 
 void Warp::checkStrayLanes() {
+  // Where the others are held up by a wait of their own, that is what is wrong.
+  bool isHeldUp =
+      std::any_of(groups_.begin(), groups_.end(), [](const Group &group) {
+        return group.isSpinning ||
+               group.wait.kind == WaitReason::Kind::mbarrier;
+      });
+  if (isHeldUp)
+    return;
   for (const Group &group : groups_) {
     const Op &op = code_.ops[group.pc];
     if (!group.isParked && op.isAligned &&

@@ -254,6 +254,34 @@ TEST(Waiting, ReportsWhoIsMissingAtABarrier) {
   expectContains(finding, "warp 1 is at PTX:");
 }
 
+/// The other lanes wait for it at a barrier for whole warps; they have not gone
+/// astray.
+TEST(Waiting, ALaneThatWaitsInVainIsWhatIsWrong) {
+  const char *waits[] = {R"(
+  again:
+    ld.volatile.global.u32 %r0, [%in];
+    setp.eq.u32 %p1, %r0, 0;
+    @%p1 bra again;
+  )",
+                         R"(
+    mbarrier.init.shared::cta.b64 [barrier], 1;
+  again:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [barrier], 0;
+    @!%p1 bra again;
+  )"};
+  for (const char *wait : waits) {
+    RunKernel run(std::string("setp.ne.u32 %p0, %t, 0;\n@%p0 bra ready;\n") +
+                  wait + "ready:\nbar.sync 0;\n");
+    run.input<std::uint32_t>({0});
+    run.config.block = {64, 1, 1};
+    LaunchResult result = run.run();
+    ASSERT_EQ(result.findings.size(), 1u);
+    EXPECT_EQ(result.findings[0].id, "deadlock");
+    EXPECT_EQ(result.findings[0].thread, 0);
+    EXPECT_NE(result.findings[0].buffer, "");
+  }
+}
+
 TEST(Waiting, FindingsNameThreadCtaAndAddress) {
   RunKernel run("mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 1;"
                 "@!%p0 ret; setp.eq.u32 %p1, %t, 3;"
@@ -279,6 +307,8 @@ TEST(Waiting, ErrorsCanBeAllowedOrTakenForWarnings) {
   const char *body = "ld.global.u32 %r0, [%in]; st.global.u32 [%out], %r0;";
   RunKernel run(body);
   expectContains(run.finding(), "uninitialized-store");
+  EXPECT_FALSE(run.run().ok());
+  EXPECT_TRUE(run.run().is_finished);
   run.config.warn = {"uninitialized-store"};
   LaunchResult result = run.run();
   EXPECT_TRUE(result.ok());
