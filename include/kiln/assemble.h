@@ -22,6 +22,7 @@ struct AssembleOptions {
   std::string target = "sm_90a";
   std::vector<std::string> allow; ///< diagnostic ids not to fail on: "C7508"
   bool use_cache = true;
+  bool allow_slow = false; ///< fail on no message about slow code
 };
 
 /// What a kernel takes of the machine, as ptxas counts it.

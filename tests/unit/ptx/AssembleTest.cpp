@@ -238,6 +238,9 @@ TEST_F(Assemble, readsARememberedAnswerAnew) {
   say(std::string(kIgnored) + kCounts);
   messageFrom<UserError>();
   EXPECT_THAT(messageFrom<UserError>(), HasSubstr("C7508"));
+  options.allow_slow = true;
+  EXPECT_EQ(assembleGemm().resources.registers, 168);
+  options.allow_slow = false;
   options.allow = {"C7508"};
   EXPECT_THAT(assembleGemm().diagnostics, SizeIs(1));
   EXPECT_EQ(timesRun(), 1);
