@@ -413,4 +413,52 @@ TEST(BulkCopy, RefusesByReason) {
   });
 }
 
+/// Every lane of a warp stores one box of 32 words, waits and reads its word.
+static RunKernel &storeByAWarp(RunKernel &run) {
+  TensorMap map = mapOf(run, Type::u32);
+  map.dims = {32};
+  map.strides_bytes = {};
+  map.box = {32};
+  map.element_strides = {1};
+  setMap(run, map);
+  return run.input(counting<std::uint32_t>(64));
+}
+static std::string byAWarp(const std::string &opcode) {
+  return R"(
+  shl.b32 %r1, %t, 2;
+  add.u32 %r2, %s, %r1;
+  st.shared.b32 [%r2], %t;
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  mov.u32 %r4, 0;
+  )" + opcode +
+         R"( [%map, {%r4}], [%s];
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group.read 0;
+  bar.sync 0;
+  st.shared.b32 [%r2], 7;
+)";
+}
+
+TEST(BulkCopy, AWholeWarpMayIssueOneStore) {
+  for (Order order : kOrders) {
+    RunKernel run(byAWarp("cp.async.bulk.tensor.1d.global.shared::cta.tile."
+                          "bulk_group"));
+    storeByAWarp(run).runCleanly(order);
+    for (std::uint32_t i = 0; i < 32; ++i)
+      EXPECT_EQ(run.result<std::uint32_t>(i), i);
+  }
+}
+
+TEST(BulkCopy, AReductionByAWholeWarpCountsForEachLane) {
+  for (Order order : kOrders) {
+    RunKernel run(byAWarp("cp.reduce.async.bulk.tensor.1d.global.shared::cta."
+                          "add.tile.bulk_group"));
+    storeByAWarp(run).output(std::vector<std::uint32_t>(64, 1));
+    run.runCleanly(order);
+    for (std::uint32_t i = 0; i < 32; ++i)
+      EXPECT_EQ(run.result<std::uint32_t>(i), 1 + 32 * i);
+  }
+}
+
 } // namespace kiln::sim
