@@ -238,6 +238,13 @@ static constexpr Explanation kExplanations[] = {
      "The PTX, the launch or an instruction was refused before anything ran.",
      "ld.global.b128 %rq1, [%rd1];  // not supported",
      "The message names the line or the key, and what would be accepted."},
+    {"same-value",
+     "Two threads store the same value to the same bytes, and nothing orders "
+     "them. Compilers that spread a small tensor over many warps do it; "
+     "hardware leaves that value, whoever comes last. To the PTX text it is a "
+     "race.",
+     "st.shared.b32 [%r1], 0;  // by a thread of every warp",
+     "Let one thread store, or put a barrier between the stores."},
     {"scope",
      "Two strong operations meet in the same bytes, and the scope of one "
      "does not take in the thread of the other: they are not atomic to "
