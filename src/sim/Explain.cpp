@@ -336,11 +336,12 @@ static constexpr Explanation kExplanations[] = {
      "registers and before the first wgmma."},
     {"wgmma-fence-order",
      "Registers were written between wgmma.fence and the first wgmma that "
-     "uses them. Released compilers do it and ptxas moves the fence "
-     "(C7519); the PTX text wants the fence last.",
+     "uses them, or accumulators were read and used again without a fence. "
+     "Released compilers do both and ptxas puts a fence there (C7519); the PTX "
+     "text wants the fence last.",
      "wgmma.fence.sync.aligned;\nmov.f32 %f1, "
      "0f00000000;\nwgmma.mma_async... {%f1, ...};",
-     "Write the registers before the fence."},
+     "Access the registers before the fence, and have one."},
     {"wgmma-mismatch",
      "The four warps of a warpgroup issue different multiplications; on "
      "hardware the result is undefined.",

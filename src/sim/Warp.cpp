@@ -309,16 +309,21 @@ void WgmmaQueue::release(std::uint64_t number) {
 
 void Warp::noteTouched(const Op &op) {
   wgmma.touched.resize(code_.registerCount);
-  auto note = [&](const Reg &reg) {
-    if (reg.isValid())
-      wgmma.touched[reg.index] = {&op, wgmma.fences};
+  auto note = [&](const Reg &reg, bool isWritten) {
+    if (!reg.isValid())
+      return;
+    WgmmaQueue::Touch &touch = wgmma.touched[reg.index];
+    bool wasWritten = touch.isWritten && touch.fences == wgmma.fences;
+    if (isWritten || !wasWritten)
+      touch = {&op, wgmma.fences, isWritten};
   };
-  note(op.dst);
-  note(op.dst2);
+  note(op.dst, true);
+  note(op.dst2, true);
   for (const Reg &reg : op.src)
-    note(reg);
+    note(reg, false);
+  // Of a load or of a store; the worse is assumed.
   for (const Reg &reg : op.list)
-    note(reg);
+    note(reg, true);
 }
 
 void Warp::checkHeld(const Op &op, LaneMask active) {
