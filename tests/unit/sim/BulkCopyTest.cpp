@@ -413,6 +413,33 @@ TEST(BulkCopy, RefusesByReason) {
   });
 }
 
+TEST(BulkCopy, TheFirstHalfOfAMapIsTheMap) {
+  // Kernels that change maps copy 64 bytes.
+  TensorMap map;
+  map.type = Type::bf16;
+  map.address = 0x7000'1234'5670;
+  map.dims = {1, 77, std::uint64_t(1) << 32, 5, 6};
+  map.strides_bytes = {16, 0xff'ffff'fff0, 48, 64};
+  map.box = {256, 1, 2, 3, 4};
+  map.element_strides = {1, 8, 2, 3, 7};
+  map.swizzle = Swizzle::b64;
+  map.l2 = L2Promotion::b256;
+  map.oob = OobFill::nan;
+  auto image = encode(map);
+  std::fill(image.begin() + 64, image.end(), 0);
+  auto back = decode(image.data());
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->dims, map.dims);
+  EXPECT_EQ(back->strides_bytes, map.strides_bytes);
+  EXPECT_EQ(back->box, map.box);
+  EXPECT_EQ(back->element_strides, map.element_strides);
+  EXPECT_EQ(back->address, map.address);
+  EXPECT_EQ(back->type, map.type);
+  EXPECT_EQ(back->swizzle, map.swizzle);
+  EXPECT_EQ(back->l2, map.l2);
+  EXPECT_EQ(back->oob, map.oob);
+}
+
 /// Every lane of a warp stores one box of 32 words, waits and reads its word.
 static RunKernel &storeByAWarp(RunKernel &run) {
   TensorMap map = mapOf(run, Type::u32);
