@@ -135,6 +135,7 @@ void Accessor::flush() {
              std::countr_zero(run_.bytes) << Record::kSizeShift;
   access.record.flags = static_cast<std::uint16_t>(flags);
   access.record.lanes = access.issuers = run_.lanes;
+  access.isSame = run_.isSame;
   warp_.order()->touch(
       access, *run_.memory, run_.cell,
       static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first)));
@@ -175,8 +176,8 @@ void Accessor::note(const Place &place, std::uint64_t address,
       continue;
     }
     flush();
-    run_ = {&memory, cell, first, last,   last - first,
-            lane,    bit,  false, isWrite};
+    run_ = {&memory, cell, first, last,    last - first,
+            lane,    bit,  false, isWrite, false};
   }
   if (!op_.order.isStrong)
     return;

@@ -53,6 +53,10 @@ public:
   /// with a finding where they are not there.
   Place locate(Space space, std::uint64_t address, std::size_t bytes,
                std::size_t alignment, int lane, bool isWrite);
+  /// What the lane that was located last writes stands there already, or not.
+  void noteValue(bool isSame) {
+    run_.isSame = isSame && (run_.isSame || countLanes(run_.lanes) == 1);
+  }
   /// Shared memory, without a word to the order; also gives the CTA it belongs
   /// to.
   Place locateShared(std::uint64_t address, std::size_t bytes,
@@ -84,6 +88,7 @@ private:
     LaneMask lanes = 0;
     bool isSplit = false; ///< the lanes took the bytes in turn
     bool isWrite = false;
+    bool isSame = false; ///< all of them write what stands there
   };
   Run run_;
   Access reads_, writes_; ///< made when first needed

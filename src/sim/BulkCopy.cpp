@@ -130,6 +130,7 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const BulkCopy *>(op.extra.get());
   Cluster &cluster = warp.cta().cluster();
   Accessor accessor(warp, op, "a bulk copy");
+  std::uint32_t time = ++warp.clock.now;
   forEachLane(active, [&](int lane) {
     std::uint32_t bytes = bytesOf(warp, op, copy, lane);
     SharedRange source =
@@ -138,7 +139,6 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     Place to = accessor.locateGlobal(copy.destination.read(warp, op, lane),
                                      bytes, kBulkUnit, lane, true);
     if (HappensBefore *order = warp.order()) {
-      std::uint32_t time = ++warp.clock.now;
       Access read =
           order->issued(warp, op, lane, false, warp.clock.bulkReads, time);
       order->touchShared(read, *source.owner,

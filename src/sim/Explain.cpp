@@ -238,6 +238,13 @@ static constexpr Explanation kExplanations[] = {
      "The PTX, the launch or an instruction was refused before anything ran.",
      "ld.global.b128 %rq1, [%rd1];  // not supported",
      "The message names the line or the key, and what would be accepted."},
+    {"same-value",
+     "Two threads store the same value to the same bytes, and nothing orders "
+     "them. Compilers that spread a small tensor over many warps do it; "
+     "hardware leaves that value, whoever comes last. To the PTX text it is a "
+     "race.",
+     "st.shared.b32 [%r1], 0;  // by a thread of every warp",
+     "Let one thread store, or put a barrier between the stores."},
     {"scope",
      "Two strong operations meet in the same bytes, and the scope of one "
      "does not take in the thread of the other: they are not atomic to "
@@ -329,11 +336,12 @@ static constexpr Explanation kExplanations[] = {
      "registers and before the first wgmma."},
     {"wgmma-fence-order",
      "Registers were written between wgmma.fence and the first wgmma that "
-     "uses them. Released compilers do it and ptxas moves the fence "
-     "(C7519); the PTX text wants the fence last.",
+     "uses them, or accumulators were read and used again without a fence. "
+     "Released compilers do both and ptxas puts a fence there (C7519); the PTX "
+     "text wants the fence last.",
      "wgmma.fence.sync.aligned;\nmov.f32 %f1, "
      "0f00000000;\nwgmma.mma_async... {%f1, ...};",
-     "Write the registers before the fence."},
+     "Access the registers before the fence, and have one."},
     {"wgmma-mismatch",
      "The four warps of a warpgroup issue different multiplications; on "
      "hardware the result is undefined.",

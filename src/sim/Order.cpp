@@ -196,6 +196,12 @@ bool HappensBefore::isMutual(const Access &access,
   return access.record.scope() >= needed && earlier.scope() >= needed;
 }
 
+bool HappensBefore::isSameValue(const Access &access,
+                                const Record &earlier) const {
+  return access.isSame && earlier.isWrite() &&
+         agent(earlier.component).kind == Agent::Kind::lanes;
+}
+
 HappensBefore::Verdict HappensBefore::judge(const Access &access,
                                             const Record &earlier,
                                             std::uint16_t overlap) const {
@@ -209,7 +215,8 @@ HappensBefore::Verdict HappensBefore::judge(const Access &access,
   // proxy fence is missed.
   View view =
       earlier.isAsync() || !earlier.isWrite() ? View::completed : access.view;
-  return isOrderedInPractice(access, earlier, overlap, view)
+  return isOrderedInPractice(access, earlier, overlap, view) ||
+                 isSameValue(access, earlier)
              ? Verdict::practice
              : Verdict::unordered;
 }

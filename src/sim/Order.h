@@ -103,6 +103,7 @@ struct Access {
   Record record{};           ///< what is left behind; `bytes` is set per cell
   View view = View::generic; ///< whose knowledge counts: generic or async
   bool isRecorded = true;    ///< else it is looked up only
+  bool isSame = false;       ///< a write of what stands there already
 };
 
 /// Places in the source of two accesses: findings are told once per pair.
@@ -219,6 +220,8 @@ private:
   bool isOrderedInPractice(const Access &access, const Record &earlier,
                            std::uint16_t overlap, View view) const;
   bool isMutual(const Access &access, const Record &earlier) const;
+  /// Whether two stores of threads leave the same bytes, whoever comes last.
+  bool isSameValue(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);
   /// A strong load of data that is ordered by nothing but the value of a flag.
   Verdict judgeAnnounced(const Access &access, const Record &earlier,

@@ -14,8 +14,8 @@ const char *HappensBefore::ruleOf(const Access &access, const Record &earlier,
       access.warp->cta().cluster().size() > 1)
     id = "mbarrier-remote-scope";
   // Where another lane of either warp is ordered, the rest is convergence.
-  bool isKnownToSome = earlier.component == access.warp->clock.lanes;
   View view = earlier.isAsync() ? View::completed : access.view;
+  bool isKnownToSome = earlier.component == access.warp->clock.lanes;
   const Strand &strand = access.warp->group().strand;
   strand.forEachPart(kAllLanes, [&](LaneMask, const Knowledge &knowledge) {
     const Known *known = knowledge.clock.find(view, earlier.component);
@@ -29,6 +29,9 @@ const char *HappensBefore::ruleOf(const Access &access, const Record &earlier,
       isOrderedStrictly(access, earlier, overlap, View::generic);
   if (isReadBeforeAsyncWrite)
     id = "proxy-fence-after-read";
+  if (isSameValue(access, earlier) &&
+      !isOrderedInPractice(access, earlier, overlap, view))
+    id = "same-value";
   return id;
 }
 
@@ -77,6 +80,8 @@ std::string HappensBefore::missingEdge(std::string_view id,
   if (id == "memory-fence")
     return "a fence (fence.acq_rel, __threadfence) between the data and the "
            "flag, on the side of the writer and of the reader";
+  if (id == "same-value")
+    return "a barrier between them, or one thread that writes for all";
   if (id == "scope")
     return "a scope on both that takes in the other's thread";
   switch (other.kind) {
@@ -185,14 +190,18 @@ void HappensBefore::report(const Access &access, const Record &earlier,
   if (memory.owner && memory.owner != &access.warp->cta())
     place +=
         fmt::format(" of CTA {} of the cluster", memory.owner->rankInCluster());
+  const char *who = "only practice, not the PTX text, orders the two";
+  if (verdict == Verdict::announced)
+    who = "only the value of a flag orders the two";
+  else if (isError)
+    who = "nothing orders the two";
+  else if (std::string_view(id) == "same-value")
+    who = "nothing orders the two, which write the same value";
   tell(id, isError, access, earlier,
-       fmt::format("this {} {}, which {} {}; {} orders the two; missing: {}",
+       fmt::format("this {} {}, which {} {}; {}; missing: {}",
                    access.record.isWrite() ? "writes" : "reads", place,
                    describe(earlier), earlier.isWrite() ? "writes" : "reads",
-                   verdict == Verdict::announced ? "only the value of a flag"
-                   : isError ? "nothing"
-                             : "only practice, not the PTX text,",
-                   missingEdge(id, access, earlier)),
+                   who, missingEdge(id, access, earlier)),
        object);
 }
 

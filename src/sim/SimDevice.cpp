@@ -214,6 +214,15 @@ static int registersByPtxas(const LaunchDescription &description,
   return 0;
 }
 
+/// The largest number that a setmaxnreg of the entry names; 0: it has none.
+static int mostAskedFor(const ptx::Function &entry) {
+  std::uint64_t most = 0;
+  for (const ptx::Instruction &instruction : entry.body)
+    if (instruction.opcode == "setmaxnreg" && !instruction.operands.empty())
+      most = std::max(most, instruction.operands[0].bits);
+  return static_cast<int>(std::min<std::uint64_t>(most, 256));
+}
+
 /// Registers per thread that setmaxnreg starts from; none where ptxas would
 /// ignore it.
 static EntryRegisters registersAtEntry(const LaunchDescription &description,
@@ -248,6 +257,9 @@ static EntryRegisters registersAtEntry(const LaunchDescription &description,
     threads *= axis;
   int ctas = std::max(find("minnctapersm"), 1);
   int registers = options.device.registers_per_sm / ctas / threads / 8 * 8;
+  // ptxas gives no thread more than the kernel itself will ask for.
+  if (int most = mostAskedFor(entry))
+    registers = std::min(registers, most);
   bool isRequired = std::string_view(threadsFrom) == "reqntid";
   return {std::min(registers, options.device.max_registers_per_thread / 8 * 8),
           isRequired ? ".reqntid and .minnctapersm"

@@ -7,22 +7,65 @@
 namespace kiln::sim {
 
 namespace {
-/// The packed form; plain data, so that it is its own bytes.
+/// The packed form; plain data, so that it is its own bytes. Like the
+/// hardware's it fills the first half of a map: kernels that change maps copy
+/// that half alone. Sizes and element strides are counted from zero.
 struct Image {
-  std::uint32_t magic;
+  std::uint16_t magic;
+  std::uint16_t elementStrides; ///< three bits each
   std::uint8_t type, rank, swizzle, interleave;
-  std::uint16_t l2;
-  std::uint8_t oob, unused;
   std::uint64_t address;
-  std::uint64_t strides[4];
-  std::uint64_t dims[5];
-  std::uint16_t box[5];
-  std::uint8_t elementStrides[5];
+  std::uint32_t dims[5];
+  std::uint8_t strides[4][5]; ///< of 40 bits
+  std::uint8_t box[5];
+  std::uint8_t l2; ///< in units of 32 bytes
+  std::uint8_t oob;
 };
 } // namespace
-static_assert(sizeof(Image) <= kTensorMapBytes);
+static_assert(sizeof(Image) <= kTensorMapBytes / 2);
 
-static constexpr std::uint32_t kMagic = 0x4b544d31; // "KTM1"
+static constexpr std::uint16_t kMagic = 0x4d54; // "TM"
+static constexpr int kStrideBits = 3;
+static constexpr unsigned kL2Unit = 32;
+
+static bool putDim(Image &image, std::uint64_t index, std::uint64_t value) {
+  if (index >= std::size(image.dims))
+    return false;
+  image.dims[index] = static_cast<std::uint32_t>(value - 1);
+  return true;
+}
+
+static bool putBox(Image &image, std::uint64_t index, std::uint64_t value) {
+  if (index >= std::size(image.box))
+    return false;
+  image.box[index] = static_cast<std::uint8_t>(value - 1);
+  return value <= 256;
+}
+
+static bool putStride(Image &image, std::uint64_t index, std::uint64_t value) {
+  if (index >= std::size(image.strides))
+    return false;
+  std::memcpy(image.strides[index], &value, sizeof(image.strides[index]));
+  return value >> (8 * sizeof(image.strides[index])) == 0;
+}
+
+static std::uint64_t strideOf(const Image &image, int index) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, image.strides[index], sizeof(image.strides[index]));
+  return value;
+}
+
+static bool putElementStride(Image &image, std::uint64_t index,
+                             std::uint64_t value) {
+  if (index >= std::size(image.dims))
+    return false;
+  unsigned shift = static_cast<unsigned>(index) * kStrideBits;
+  unsigned mask = (1u << kStrideBits) - 1;
+  auto bits = static_cast<unsigned>(value ? value - 1 : 0) & mask;
+  image.elementStrides = static_cast<std::uint16_t>(
+      (image.elementStrides & ~(mask << shift)) | bits << shift);
+  return value <= mask + 1;
+}
 
 std::array<std::uint8_t, kTensorMapBytes> encode(const TensorMap &map) {
   Image image{};
@@ -31,15 +74,15 @@ std::array<std::uint8_t, kTensorMapBytes> encode(const TensorMap &map) {
   image.rank = static_cast<std::uint8_t>(map.dims.size());
   image.swizzle = static_cast<std::uint8_t>(map.swizzle);
   image.interleave = static_cast<std::uint8_t>(map.interleave);
-  image.l2 = static_cast<std::uint16_t>(map.l2);
+  image.l2 = static_cast<std::uint8_t>(static_cast<unsigned>(map.l2) / kL2Unit);
   image.oob = static_cast<std::uint8_t>(map.oob);
   image.address = map.address;
   for (std::size_t i = 0; i < map.dims.size(); ++i) {
-    image.dims[i] = map.dims[i];
-    image.box[i] = static_cast<std::uint16_t>(map.box[i]);
-    image.elementStrides[i] = static_cast<std::uint8_t>(map.element_strides[i]);
+    putDim(image, i, map.dims[i]);
+    putBox(image, i, map.box[i]);
+    putElementStride(image, i, map.element_strides[i]);
     if (i + 1 < map.dims.size())
-      image.strides[i] = map.strides_bytes[i];
+      putStride(image, i, map.strides_bytes[i]);
   }
   std::array<std::uint8_t, kTensorMapBytes> bytes{};
   std::memcpy(bytes.data(), &image, sizeof(image));
@@ -56,14 +99,15 @@ std::optional<TensorMap> decode(const std::uint8_t *bytes) {
   map.address = image.address;
   map.swizzle = static_cast<Swizzle>(image.swizzle);
   map.interleave = static_cast<Interleave>(image.interleave);
-  map.l2 = static_cast<L2Promotion>(image.l2);
+  map.l2 = static_cast<L2Promotion>(image.l2 * kL2Unit);
   map.oob = static_cast<OobFill>(image.oob);
   for (int i = 0; i < image.rank; ++i) {
-    map.dims.push_back(image.dims[i]);
-    map.box.push_back(image.box[i]);
-    map.element_strides.push_back(image.elementStrides[i]);
+    map.dims.push_back(std::uint64_t(image.dims[i]) + 1);
+    map.box.push_back(image.box[i] + 1u);
+    unsigned stride = image.elementStrides >> (i * kStrideBits);
+    map.element_strides.push_back((stride & ((1u << kStrideBits) - 1)) + 1);
     if (i + 1 < image.rank)
-      map.strides_bytes.push_back(image.strides[i]);
+      map.strides_bytes.push_back(strideOf(image, i));
   }
   return map;
 }
@@ -89,15 +133,6 @@ static bool putCode(std::uint8_t &field, const std::uint8_t (&codes)[N],
   return true;
 }
 
-template <typename T, std::size_t N>
-static bool putElement(T (&fields)[N], std::uint64_t index,
-                       std::uint64_t value) {
-  if (index >= N)
-    return false;
-  fields[index] = static_cast<T>(value);
-  return fields[index] == value;
-}
-
 static bool put(Image &image, TensorMapField field, std::uint64_t index,
                 std::uint64_t value) {
   switch (field) {
@@ -108,13 +143,13 @@ static bool put(Image &image, TensorMapField field, std::uint64_t index,
     image.rank = static_cast<std::uint8_t>(value + 1);
     return value < 5;
   case TensorMapField::boxDim:
-    return putElement(image.box, index, value);
+    return putBox(image, index, value);
   case TensorMapField::globalDim:
-    return putElement(image.dims, index, value);
+    return putDim(image, index, value);
   case TensorMapField::globalStride:
-    return putElement(image.strides, index, value);
+    return putStride(image, index, value);
   case TensorMapField::elementStride:
-    return putElement(image.elementStrides, index, value);
+    return putElementStride(image, index, value);
   case TensorMapField::elemtype:
     if (auto type = elementType(value))
       image.type = static_cast<std::uint8_t>(*type);

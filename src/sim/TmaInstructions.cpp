@@ -7,6 +7,7 @@
 #include "sim/TensorMapImage.h"
 #include "support/Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kiln::sim {
@@ -164,27 +165,52 @@ static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
+/// Those of `lanes` that store the same tile to the same place as `lane`.
+static LaneMask alikeStores(Warp &warp, const Op &op, const TensorCopy &copy,
+                            LaneMask lanes, int lane) {
+  LaneMask alike = 0;
+  forEachLane(lanes, [&](int other) {
+    auto isSame = [&](Reg reg) {
+      return warp.read(reg, other) == warp.read(reg, lane);
+    };
+    if (copy.map.read(warp, op, other) == copy.map.read(warp, op, lane) &&
+        copy.source.read(warp, op, other) == copy.source.read(warp, op, lane) &&
+        std::all_of(copy.coordinates.begin(),
+                    copy.coordinates.begin() + copy.rank, isSame))
+      alike |= LaneMask(1) << other;
+  });
+  return alike;
+}
+
 static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
-  forEachLane(active, [&](int lane) {
+  std::uint32_t time = ++warp.clock.now;
+  for (LaneMask left = active; left;) {
+    int lane = firstLane(left);
     Box box = readBox(warp, op, copy, lane);
+    // Compilers let a whole warp issue a store with one set of operands; it is
+    // made once, and each lane has it in its group. A reduction would count.
+    LaneMask alike = copy.reduction ? LaneMask(1) << lane
+                                    : alikeStores(warp, op, copy, left, lane);
+    left &= ~alike;
     SharedRange source =
         sharedRange(warp, op, copy.source, box.tileBytes, 128, lane);
     if (HappensBefore *order = warp.order()) {
-      std::uint32_t time = ++warp.clock.now;
       Access read =
           order->issued(warp, op, lane, false, warp.clock.bulkReads, time);
+      read.issuers = read.record.lanes = alike;
       order->touchShared(read, *source.owner,
                          source.address - kFirstSharedAddress, box.tileBytes);
       Access write =
           order->issued(warp, op, lane, true, warp.clock.bulkWrites, time);
+      write.issuers = write.record.lanes = alike;
       if (box.reduction)
         write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
                                                     << Record::kScopeShift;
       touchTensor(*order, write, box);
     }
     auto tile = std::make_shared<Tile>(box.tileBytes);
-    warp.bulk[lane].open.push_back(enqueueStore(
+    auto work = enqueueStore(
         warp.cta().cluster(), op,
         [box, source, tile] {
           readTile(box, *source.owner, source.address, *tile);
@@ -193,8 +219,10 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
           if (!storeBox(warp.machine(), box, *tile) &&
               warp.machine().config().hasChecks)
             reportUnwritten(warp, op, lane);
-        }));
-  });
+        });
+    forEachLane(alike,
+                [&](int other) { warp.bulk[other].open.push_back(work); });
+  }
   return Step::next;
 }
 

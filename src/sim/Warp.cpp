@@ -319,19 +319,21 @@ void WgmmaQueue::release(std::uint64_t number) {
 
 void Warp::noteTouched(const Op &op) {
   wgmma.touched.resize(code_.registerCount);
-  auto note = [&](const Reg &reg) {
+  auto note = [&](const Reg &reg, bool isWritten) {
     if (!reg.isValid())
       return;
     WgmmaQueue::Touch &touch = wgmma.touched[reg.index];
     wgmma.touchedCount += !touch.op;
-    touch = {&op, wgmma.fences};
+    bool wasWritten = touch.isWritten && touch.fences == wgmma.fences;
+    if (isWritten || !wasWritten)
+      touch = {&op, wgmma.fences, isWritten};
   };
-  note(op.dst);
-  note(op.dst2);
+  note(op.dst, true);
+  note(op.dst2, true);
   for (const Reg &reg : op.src)
-    note(reg);
+    note(reg, false);
   for (const Reg &reg : op.list)
-    note(reg);
+    note(reg, op.isListWritten);
 }
 
 void Warp::checkHeld(const Op &op, LaneMask active) {

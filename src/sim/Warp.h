@@ -62,6 +62,7 @@ struct WgmmaQueue {
   struct Touch {
     const Op *op = nullptr;
     std::uint32_t fences = 0;
+    bool isWritten = false; ///< by it or by one before it since the fence
   };
   std::vector<Touch> touched;
   std::uint32_t touchedCount = 0; ///< registers with such an instruction

@@ -135,29 +135,38 @@ static void noteReads(Warp &warp, const Op &op, const Product &product,
 static void checkFence(Warp &warp, const Op &op, const Product &product,
                        LaneMask active) {
   const Op *touching = nullptr;
+  bool isWritten = false;
   for (const auto *list : {&product.accumulator, &product.fragment})
     for (const Reg &reg : *list) {
       if (!warp.wgmma.touchedCount || reg.index >= warp.wgmma.touched.size())
         break;
       WgmmaQueue::Touch &touch = warp.wgmma.touched[reg.index];
-      if (touch.op && touch.fences == warp.wgmma.fences)
+      if (touch.op && touch.fences == warp.wgmma.fences &&
+          (!touching || touch.isWritten >= isWritten)) {
         touching = touch.op;
+        isWritten = touch.isWritten;
+      }
       warp.wgmma.touchedCount -= touch.op != nullptr;
       touch = {};
     }
   bool isFirst = warp.wgmma.issued == 0;
   if (!touching && (!isFirst || warp.wgmma.isFenced))
     return;
-  bool isError = !warp.wgmma.isFenced;
+  // Of registers that were read alone ptxas only wants to know that the reads
+  // are over, and sees to it (C7519); released kernels rely on it.
+  bool isError = !warp.wgmma.isFenced && (isFirst || isWritten);
   const char *id = "wgmma-fence";
   std::string why = "no wgmma.fence stands before the kernel's first wgmma";
   if (touching)
-    why = fmt::format("a register of this wgmma is touched at {}, and no "
+    why = fmt::format("a register of this wgmma is {} at {}, and no "
                       "wgmma.fence stands between",
+                      isWritten ? "touched" : "read",
                       warp.machine().placeOf(*touching));
   if (!isError) {
     id = "wgmma-fence-order";
-    why += "; the one before it does not count by the PTX text";
+    why += warp.wgmma.isFenced
+               ? "; the one before it does not count by the PTX text"
+               : "; ptxas puts one in";
   }
   Access access{.warp = &warp, .op = &op, .issuers = active};
   Record earlier{};

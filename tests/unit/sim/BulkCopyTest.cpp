@@ -413,4 +413,79 @@ TEST(BulkCopy, RefusesByReason) {
   });
 }
 
+TEST(BulkCopy, TheFirstHalfOfAMapIsTheMap) {
+  // Kernels that change maps copy 64 bytes.
+  TensorMap map;
+  map.type = Type::bf16;
+  map.address = 0x7000'1234'5670;
+  map.dims = {1, 77, std::uint64_t(1) << 32, 5, 6};
+  map.strides_bytes = {16, 0xff'ffff'fff0, 48, 64};
+  map.box = {256, 1, 2, 3, 4};
+  map.element_strides = {1, 8, 2, 3, 7};
+  map.swizzle = Swizzle::b64;
+  map.l2 = L2Promotion::b256;
+  map.oob = OobFill::nan;
+  auto image = encode(map);
+  std::fill(image.begin() + 64, image.end(), 0);
+  auto back = decode(image.data());
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->dims, map.dims);
+  EXPECT_EQ(back->strides_bytes, map.strides_bytes);
+  EXPECT_EQ(back->box, map.box);
+  EXPECT_EQ(back->element_strides, map.element_strides);
+  EXPECT_EQ(back->address, map.address);
+  EXPECT_EQ(back->type, map.type);
+  EXPECT_EQ(back->swizzle, map.swizzle);
+  EXPECT_EQ(back->l2, map.l2);
+  EXPECT_EQ(back->oob, map.oob);
+}
+
+/// Every lane of a warp stores one box of 32 words, waits and reads its word.
+static RunKernel &storeByAWarp(RunKernel &run) {
+  TensorMap map = mapOf(run, Type::u32);
+  map.dims = {32};
+  map.strides_bytes = {};
+  map.box = {32};
+  map.element_strides = {1};
+  setMap(run, map);
+  return run.input(counting<std::uint32_t>(64));
+}
+static std::string byAWarp(const std::string &opcode) {
+  return R"(
+  shl.b32 %r1, %t, 2;
+  add.u32 %r2, %s, %r1;
+  st.shared.b32 [%r2], %t;
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  mov.u32 %r4, 0;
+  )" + opcode +
+         R"( [%map, {%r4}], [%s];
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group.read 0;
+  bar.sync 0;
+  st.shared.b32 [%r2], 7;
+)";
+}
+
+TEST(BulkCopy, AWholeWarpMayIssueOneStore) {
+  for (Order order : kOrders) {
+    RunKernel run(byAWarp("cp.async.bulk.tensor.1d.global.shared::cta.tile."
+                          "bulk_group"));
+    storeByAWarp(run).runCleanly(order);
+    for (std::uint32_t i = 0; i < 32; ++i)
+      EXPECT_EQ(run.result<std::uint32_t>(i), i);
+  }
+}
+
+TEST(BulkCopy, AReductionByAWholeWarpCountsForEachLane) {
+  for (Order order : kOrders) {
+    RunKernel run(byAWarp("cp.reduce.async.bulk.tensor.1d.global.shared::cta."
+                          "add.tile.bulk_group"));
+    storeByAWarp(run).output(std::vector<std::uint32_t>(64, 1));
+    run.runCleanly(order);
+    for (std::uint32_t i = 0; i < 32; ++i)
+      EXPECT_EQ(run.result<std::uint32_t>(i), 1 + 32 * i);
+  }
+}
+
 } // namespace kiln::sim

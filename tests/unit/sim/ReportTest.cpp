@@ -148,6 +148,40 @@ TEST(Report, SetmaxnregNeedsAKnownNumber) {
   EXPECT_EQ(run.finding(), "");
 }
 
+TEST(Report, NoThreadStartsWithMoreRegistersThanSetmaxnregAsksFor) {
+  // Without ptxas the number of threads gives a bound, here 248 and 168.
+  setenv("KILN_PTXAS", "/no/ptxas", 1);
+  auto registersOf = [](int threads) {
+    auto device = open_sim({});
+    return device
+        ->launch({.ptx = fmt::format(R"(.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry test()
+.reqntid {}
+{{
+.reg .u32 %r<2>;
+.reg .pred %p;
+mov.u32 %r1, %tid.x;
+setp.ge.u32 %p, %r1, 128;
+@%p bra more;
+setmaxnreg.dec.sync.aligned.u32 40;
+ret;
+more:
+setmaxnreg.inc.sync.aligned.u32 232;
+ret;
+}}
+)",
+                                     threads),
+                  .grid = {1, 1, 1},
+                  .block = {static_cast<std::uint32_t>(threads), 1, 1}})
+        .registers;
+  };
+  EXPECT_EQ(registersOf(256), 232);
+  EXPECT_EQ(registersOf(384), 168);
+  unsetenv("KILN_PTXAS");
+}
+
 TEST(Report, UnknownIdsAreRefusedWithTheList) {
   auto text = [](const SimOptions &options) -> std::string {
     try {

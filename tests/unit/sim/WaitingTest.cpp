@@ -12,7 +12,7 @@ static void expectResult(const std::string &body, std::uint32_t want,
     RunKernel run(body);
     run.config.grid = grid;
     run.config.block = block;
-    run.config.allow = {"race", "warp-convergence"};
+    run.config.allow = {"race", "same-value", "warp-convergence"};
     run.output(std::vector<std::uint32_t>(8, 0)).runCleanly(order);
     EXPECT_EQ(run.result<std::uint32_t>(0), want);
   }
