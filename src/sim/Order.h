@@ -19,7 +19,6 @@
 #include "sim/Shadow.h"
 
 #include <map>
-#include <set>
 #include <span>
 
 namespace kiln::sim {
@@ -180,7 +179,8 @@ public:
   // Tensor maps, which copies read through a proxy of their own.
   /// fence.proxy.tensormap::generic.release: changes so far are published.
   void releaseTensorMaps(Warp &warp);
-  /// The same, acquire: the warp's copies may use the map as it is now.
+  /// The same, acquire: the warp's copies, and those of who is ordered after
+  /// it, may use the map as it is now.
   void acquireTensorMap(Warp &warp, const Op &op, int lane,
                         std::uint64_t address);
   /// A copy reads the map.
@@ -256,13 +256,12 @@ private:
   void forEachMapWrite(std::uint64_t address, Body &&body);
 
   Machine &machine_;
-  /// A warp has acquired what another component wrote to a map at that time.
+  /// A lane has acquired what somebody wrote to a map.
   struct AcquiredMap {
-    Component warp, writer;
-    std::uint32_t time;
-    auto operator<=>(const AcquiredMap &) const = default;
+    Record write, acquire;
   };
-  std::map<std::uint64_t, std::set<AcquiredMap>> acquiredMaps_; ///< by address
+  std::map<std::uint64_t, std::vector<AcquiredMap>>
+      acquiredMaps_;                                   ///< by address
   std::map<Component, std::uint32_t> releasedMaps_;    ///< up to which time
   std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
   ShadowedMemory global_;

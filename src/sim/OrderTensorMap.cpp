@@ -2,11 +2,13 @@
 //
 // Copies read maps through the tensormap proxy. A change needs
 // fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy) by who
-// made it, and .acquire of the map's address by the warp that uses it.
+// made it, and .acquire of the map's address by the thread that uses it, or by
+// one that hands it on (Triton acquires in one warp, and all pass a barrier).
 #include "sim/Machine.h"
 #include "sim/Order.h"
 #include "sim/TensorMapImage.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln::sim {
@@ -31,24 +33,42 @@ void HappensBefore::acquireTensorMap(Warp &warp, const Op &op, int lane,
                                      std::uint64_t address) {
   Access read = plain(warp, op, /*isWrite=*/false);
   read.issuers = read.record.lanes = LaneMask(1) << lane;
+  read.record.bytes = 0xffff;
+  auto &acquired = acquiredMaps_[address];
   forEachMapWrite(address, [&](const Record &record) {
-    if (judge(read, record, record.bytes) != Verdict::unordered)
-      acquiredMaps_[address].insert(
-          {warp.clock.lanes, record.component, record.time});
+    auto isKnown = [&](const AcquiredMap &one) {
+      return one.write.isSameAccess(record) &&
+             one.acquire.component == read.record.component &&
+             one.acquire.lanes == read.record.lanes;
+    };
+    if (judge(read, record, record.bytes) != Verdict::unordered &&
+        std::none_of(acquired.begin(), acquired.end(), isKnown))
+      acquired.push_back({record, read.record});
   });
 }
 
 void HappensBefore::useTensorMap(Warp &warp, const Op &op, int lane,
                                  std::uint64_t address) {
+  Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
+  access.record.component = warp.clock.lanes;
+  access.record.lanes = access.issuers;
+  auto isAcquired = [&](const Record &write) {
+    const auto &acquired = acquiredMaps_[address];
+    return std::any_of(acquired.begin(), acquired.end(),
+                       [&](const AcquiredMap &one) {
+                         return one.write.component == write.component &&
+                                one.write.time == write.time &&
+                                isOrderedInPractice(access, one.acquire, 0xffff,
+                                                    View::generic);
+                       });
+  };
   forEachMapWrite(address, [&](const Record &record) {
     bool isCopied = machine_.code().ops[record.op].origin->has("cp_fenceproxy");
     const char *missing = nullptr;
     if (!isCopied && releasedMaps_[record.component] < record.time)
       missing = "fence.proxy.tensormap::generic.release behind it";
-    else if (!acquiredMaps_[address].contains(
-                 {warp.clock.lanes, record.component, record.time}))
+    else if (!isAcquired(record))
       missing = "fence.proxy.tensormap::generic.acquire of the map before this";
-    Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
     if (!missing || isTold("proxy-fence", access, record))
       return;
     tell("proxy-fence", true, access, record,

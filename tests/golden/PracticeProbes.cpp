@@ -224,6 +224,47 @@ st.global.v4.u32 [%g], {%d0, %d1, %d2, %d3};
   return probe;
 }
 
+/// Accumulators that are read between two products, with no wgmma.fence behind
+/// the reads: ptxas puts one in.
+static Probe readBetweenProducts() {
+  Probe probe = writtenAfterFence();
+  probe.name = "read_between_products";
+  auto replace = [&](const std::string &from, const std::string &to) {
+    probe.ptx.replace(probe.ptx.find(from), from.size(), to);
+  };
+  const std::string product =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, "
+      "{%a0, %a1, %a2, %a3}, %desc, 1, 1, 1, 0;\n"
+      "wgmma.commit_group.sync.aligned;\n"
+      "wgmma.wait_group.sync.aligned 0;\n";
+  replace("wgmma.fence.sync.aligned;\n", "");
+  replace("wgmma.mma_async", "wgmma.fence.sync.aligned;\nwgmma.mma_async");
+  replace("st.global.v4.u32 [%g], {%d0, %d1, %d2, %d3};\n",
+          "st.global.v4.u32 [%g], {%d0, %d1, %d2, %d3};\n" + product +
+              "st.global.v4.u32 [%g+2048], {%d0, %d1, %d2, %d3};\n");
+  probe.outputBytes = 4096;
+  return probe;
+}
+
+/// Threads of two warps store one value to one place, which nothing orders.
+static Probe sameValue() {
+  Probe probe{.group = "practice", .name = "same_value"};
+  probe.ptx = moduleText(0, 0, R"(
+.reg .b32 %n;
+.reg .b64 %g;
+mov.u32 %n, 0x1234567;
+st.shared.u32 [%smem], %n;
+bar.sync 0;
+ld.shared.u32 %n, [%smem];
+mad.wide.u32 %g, %t, 4, %out;
+st.global.u32 [%g], %n;
+)");
+  probe.threads = 64;
+  probe.smemBytes = 16;
+  probe.outputBytes = 256;
+  return probe;
+}
+
 /// Two threads initialise one mbarrier with one count before the CTA's barrier.
 static Probe doubleInit() {
   Probe probe{.group = "practice", .name = "double_init"};
@@ -287,6 +328,8 @@ void addPracticeProbes(std::vector<Probe> &list) {
   list.push_back(convergedLanes());
   list.push_back(lastBlock());
   list.push_back(writtenAfterFence());
+  list.push_back(readBetweenProducts());
+  list.push_back(sameValue());
   list.push_back(doubleInit());
   list.push_back(dataOverBarrier());
 }
