@@ -76,6 +76,17 @@ inline double addToOdd(double a, double b) {
   return std::bit_cast<double>(isInexact ? odd : bits);
 }
 
+/// The same in float, for numbers far from its limits.
+inline float addToOdd(float a, float b) {
+  float sum = a + b;
+  float virtualB = sum - a;
+  float error = (a - (sum - virtualB)) + (b - virtualB);
+  std::uint32_t bits = std::bit_cast<std::uint32_t>(sum);
+  std::uint32_t isBelow = (error < 0) == (sum > 0) ? 1 : 0;
+  bool isInexact = error != 0 && error == error;
+  return std::bit_cast<float>(isInexact ? (bits - isBelow) | 1 : bits);
+}
+
 /// Subnormals become zeros of their sign.
 inline float flush(float value) {
   std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
