@@ -82,9 +82,12 @@ inline float addToOdd(float a, float b) {
   float virtualB = sum - a;
   float error = (a - (sum - virtualB)) + (b - virtualB);
   std::uint32_t bits = std::bit_cast<std::uint32_t>(sum);
-  std::uint32_t isBelow = (error < 0) == (sum > 0) ? 1 : 0;
-  bool isInexact = error != 0 && error == error;
-  return std::bit_cast<float>(isInexact ? (bits - isBelow) | 1 : bits);
+  std::uint32_t errorBits = std::bit_cast<std::uint32_t>(error);
+  // The error points towards zero where its sign is another; neither 0 nor NaN.
+  std::uint32_t isBelow = (errorBits ^ bits) >> 31;
+  std::uint32_t odd = (bits - isBelow) | 1;
+  bool isInexact = (errorBits & 0x7fffffffu) - 1 < 0x7f800000u;
+  return std::bit_cast<float>(isInexact ? odd : bits);
 }
 
 /// Subnormals become zeros of their sign.
