@@ -43,8 +43,10 @@ inline void blendLanes(S *to, const S *from, LaneMask active) {
     std::memcpy(to, from, sizeof(S) * kLanes);
     return;
   }
-  for (int lane = 0; lane < kLanes; ++lane)
-    to[lane] = (active >> lane & 1) ? from[lane] : to[lane];
+  for (int lane = 0; lane < kLanes; ++lane) {
+    S taken = (active & kLaneBits[lane]) ? ~S(0) : S(0);
+    to[lane] = (from[lane] & taken) | (to[lane] & ~taken);
+  }
 }
 
 /// Set the active lanes of `reg` to `value(lane)`, which is asked for all lanes

@@ -1,8 +1,9 @@
 // FloatHalf: add, sub, mul and fma of f16 and bf16, rounded once.
 //
 // A float holds more than twice the bits of either type, so that a sum rounded
-// to float and then to 16 bits is the sum rounded once. Products and fused sums
-// go through double, rounded to odd where they do not fit.
+// to float and then to 16 bits is the sum rounded once. A product of f16 fits a
+// float; what does not fit (fused sums, and in double those of bf16) is rounded
+// to odd first.
 #include "sim/Float.h"
 #include "sim/Scalar.h"
 
@@ -49,8 +50,9 @@ static std::uint16_t calculate(std::uint16_t a, std::uint16_t b,
     value = isBfloat ? toOddFloat(double(x) * double(y)) : x * y;
     break;
   case Arithmetic::fma:
-    value =
-        toOddFloat(addToOdd(double(x) * double(y), double(widen<isBfloat>(c))));
+    value = isBfloat ? toOddFloat(addToOdd(double(x) * double(y),
+                                           double(widen<isBfloat>(c))))
+                     : addToOdd(x * y, widen<isBfloat>(c));
     break;
   }
   if (Mode::isSaturated)

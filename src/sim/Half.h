@@ -76,6 +76,20 @@ inline double addToOdd(double a, double b) {
   return std::bit_cast<double>(isInexact ? odd : bits);
 }
 
+/// The same in float, for numbers far from its limits.
+inline float addToOdd(float a, float b) {
+  float sum = a + b;
+  float virtualB = sum - a;
+  float error = (a - (sum - virtualB)) + (b - virtualB);
+  std::uint32_t bits = std::bit_cast<std::uint32_t>(sum);
+  std::uint32_t errorBits = std::bit_cast<std::uint32_t>(error);
+  // The error points towards zero where its sign is another; neither 0 nor NaN.
+  std::uint32_t isBelow = (errorBits ^ bits) >> 31;
+  std::uint32_t odd = (bits - isBelow) | 1;
+  bool isInexact = (errorBits & 0x7fffffffu) - 1 < 0x7f800000u;
+  return std::bit_cast<float>(isInexact ? odd : bits);
+}
+
 /// Subnormals become zeros of their sign.
 inline float flush(float value) {
   std::uint32_t bits = std::bit_cast<std::uint32_t>(value);

@@ -1,6 +1,7 @@
 // Lanes: the 32 threads of a warp as bits of a word.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -18,6 +19,14 @@ template <typename Body> inline void forEachLane(LaneMask mask, Body &&body) {
     body(lane);
   }
 }
+
+/// The bit of each lane: a loop that asks for it needs no shift by lane.
+inline constexpr std::array<LaneMask, kLanes> kLaneBits = [] {
+  std::array<LaneMask, kLanes> bits{};
+  for (int lane = 0; lane < kLanes; ++lane)
+    bits[lane] = LaneMask(1) << lane;
+  return bits;
+}();
 
 inline int firstLane(LaneMask mask) { return std::countr_zero(mask); }
 inline int countLanes(LaneMask mask) { return std::popcount(mask); }

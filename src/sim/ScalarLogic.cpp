@@ -236,12 +236,43 @@ template <Permute mode> static U32 permute(U32 a, U32 b, U32 c) {
   return result;
 }
 
+/// The same for a choice that all lanes share, mostly a constant.
+template <Permute mode>
+static Step permuteLanes(Warp &warp, const Op &op, LaneMask active) {
+  const U32 *a = warp.lanes<U32>(op.src[0]), *b = warp.lanes<U32>(op.src[1]);
+  const U32 *c = warp.lanes<U32>(op.src[2]);
+  U32 differences = 0, choices[4];
+  for (int lane = 0; lane < kLanes; ++lane)
+    differences |= c[lane] ^ c[0];
+  bool hasSigns = false;
+  for (int i = 0; i < 4; ++i) {
+    choices[i] = selector<mode>(c[0], i);
+    hasSigns |= choices[i] > 7;
+  }
+  if (differences || hasSigns) {
+    storeLanes<U32>(warp, op.dst, active, [=](int lane) {
+      return permute<mode>(a[lane], b[lane], c[lane]);
+    });
+    return Step::next;
+  }
+  U32 result[kLanes] = {};
+  for (int i = 0; i < 4; ++i) {
+    const U32 *from = choices[i] < 4 ? a : b;
+    int right = static_cast<int>(8 * (choices[i] & 3));
+    for (int lane = 0; lane < kLanes; ++lane)
+      result[lane] |= (from[lane] >> right & 0xff) << (8 * i);
+  }
+  blendLanes(warp.lanes<U32>(op.dst), result, active);
+  return Step::next;
+}
+
 template <Permute mode>
 static void decodePermuteAs(Decoder &decoder,
                             const ptx::Instruction &instruction, Op &op) {
   decodeLanewise<U32, U32, U32, U32>(
       decoder, instruction, op,
       [](U32 a, U32 b, U32 c) { return permute<mode>(a, b, c); });
+  op.handler = permuteLanes<mode>;
 }
 
 static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,

@@ -20,10 +20,11 @@ static bool hasAllMembers(Warp &warp, const Op &op, Reg members,
                           LaneMask active) {
   LaneMask named = 0, strangers = 0;
   const U32 *masks = warp.lanes<U32>(members);
-  forEachLane(active, [&](int lane) {
-    named |= masks[lane];
-    strangers |= ~masks[lane] & LaneMask(1) << lane;
-  });
+  for (int lane = 0; lane < kLanes; ++lane) {
+    LaneMask bit = active & kLaneBits[lane];
+    named |= bit ? masks[lane] : 0;
+    strangers |= ~masks[lane] & bit;
+  }
   if (strangers && warp.machine().config().hasChecks)
     warp.machine().error(
         "warp-mask", warp, op, strangers,
@@ -81,8 +82,8 @@ static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
   const U32 *a = warp.lanes<U32>(op.src[0]), *b = warp.lanes<U32>(op.src[1]);
   const U32 *c = warp.lanes<U32>(op.src[2]);
   U32 result[kLanes];
-  std::uint64_t unwritten[kLanes];
-  LaneMask isInRange = 0, unknown = 0, sourcePoison = warp.poison(op.src[0]);
+  int sources[kLanes];
+  std::uint8_t isValid[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
     int offset = b[lane] & 31, clamp = c[lane] & 31;
     int segment = c[lane] >> 8 & 31;
@@ -92,17 +93,21 @@ static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
                : mode == Shuffle::bfly
                    ? lane ^ offset
                    : ((lane & segment) | (offset & ~segment));
-    bool isValid = mode == Shuffle::up ? from >= last : from <= last;
-    from = isValid ? from : lane;
-    isInRange |= LaneMask(isValid) << lane;
-    // The value of a lane that takes no part is undefined.
-    bool isThere = active >> from & 1;
-    unknown |= LaneMask(!isThere) << lane;
-    result[lane] = a[from];
-    if (sourcePoison)
-      unwritten[lane] =
-          isThere ? warp.poisonBits(op.src[0], from) : ~std::uint64_t(0);
+    isValid[lane] = mode == Shuffle::up ? from >= last : from <= last;
+    sources[lane] = isValid[lane] ? from : lane;
   }
+  for (int lane = 0; lane < kLanes; ++lane)
+    result[lane] = a[sources[lane]];
+  LaneMask isInRange = testLanes([&](int lane) { return isValid[lane]; });
+  // The value of a lane that takes no part is undefined.
+  LaneMask unknown = 0, sourcePoison = warp.poison(op.src[0]);
+  for (int lane = 0; lane < kLanes && active != kAllLanes; ++lane)
+    unknown |= LaneMask(!(active >> sources[lane] & 1)) << lane;
+  std::uint64_t unwritten[kLanes];
+  for (int lane = 0; lane < kLanes && sourcePoison; ++lane)
+    unwritten[lane] = (unknown >> lane & 1)
+                          ? ~std::uint64_t(0)
+                          : warp.poisonBits(op.src[0], sources[lane]);
   blendLanes(warp.lanes<U32>(op.dst), result, active);
   warp.setPoison(op.dst, active, unknown);
   if (sourcePoison)
