@@ -3,6 +3,9 @@
 #include "sim/Mbarrier.h"
 #include "support/Error.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace kiln::sim {
 
 static constexpr std::uint32_t kMaxCount = (1u << 20) - 1;
@@ -146,14 +149,19 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
     Cta *owner;
     MbarrierState &barrier = barrierOf(warp, op, lane, plain, &owner);
     LaneMask bit = LaneMask(1) << lane;
-    if (HappensBefore *order = warp.order(); order && !(told & bit)) {
-      LaneMask alike = lanesAlike(warp, op, active, lane);
-      order->arrive(warp, op, alike, *owner, plain);
-      told |= alike;
-    }
     auto operand = static_cast<std::uint32_t>(
         op.src[1].isValid() ? warp.read(op.src[1], lane) : 1);
     std::uint32_t count = 1;
+    if (HappensBefore *order = warp.order(); order && !(told & bit)) {
+      // As many at once as this phase waits for: the rest is for the next.
+      LaneMask alike = lanesAlike(warp, op, active & ~told, lane);
+      bool isCounting = !(op.flags & hasExpectTx) && operand > 1;
+      std::uint32_t wanted = barrier.pending / (isCounting ? operand : 1);
+      while (countLanes(alike) > std::max(wanted, 1u))
+        alike &= ~(LaneMask(1) << (31 - std::countl_zero(alike)));
+      order->arrive(warp, op, alike, *owner, plain);
+      told |= alike;
+    }
     if (op.dst.isValid()) {
       // The state: its phase, and what was pending in the upper half.
       warp.write(op.dst, lane,

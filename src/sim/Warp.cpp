@@ -100,6 +100,45 @@ Group Warp::join(std::shared_ptr<Meeting> meeting) {
   return joined;
 }
 
+/// Whether a group waits for lanes at a bar.warp.sync that all of it executes.
+static bool isAtWarpBarrier(const Group &group, const Code &code) {
+  if (group.wait.kind != WaitReason::Kind::lanes)
+    return false;
+  const Op &op = code.ops[group.pc];
+  return op.origin->opcode == "bar" && op.origin->has("warp") &&
+         !op.guard.isValid();
+}
+
+/// Lanes that name each other meet at a bar.warp.sync wherever each of them
+/// stands, from sm_70 on.
+void Warp::passWarpBarriers() {
+  for (const Group &first : groups_) {
+    if (!isAtWarpBarrier(first, code_))
+      continue;
+    std::uint32_t named = first.wait.detail;
+    std::vector<Group *> here;
+    LaneMask missing = named & live_;
+    for (Group &group : groups_)
+      if (isAtWarpBarrier(group, code_) && group.wait.detail == named) {
+        here.push_back(&group);
+        missing &= ~group.lanes;
+      }
+    if (missing)
+      continue;
+    SyncPoint round;
+    for (Group *group : here)
+      if (order())
+        group->strand.release(round, clock, group->lanes);
+    for (Group *group : here) {
+      if (order())
+        group->strand.acquire(round, clock, group->lanes);
+      group->wait = {};
+      group->blockedEpoch = 0;
+      ++group->pc;
+    }
+  }
+}
+
 /// Drop empty groups and join those whose meeting is complete.
 void Warp::settle() {
   std::erase_if(groups_, [](const Group &group) { return group.lanes == 0; });
@@ -123,6 +162,7 @@ void Warp::settle() {
     if (isJoined)
       groups_[i].wait = {};
   }
+  passWarpBarriers();
   for (bool changed = true; changed;) {
     changed = false;
     for (Group &group : groups_) {

@@ -248,6 +248,7 @@ public:
 
 private:
   void settle();
+  void passWarpBarriers();
   /// A group whose lanes have met.
   Group join(std::shared_ptr<Meeting> meeting);
   /// Remember the accumulators that `op` touches.

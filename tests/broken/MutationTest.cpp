@@ -106,8 +106,10 @@ std::vector<Mutant> mutantsOf(const Instruction &in) {
     if (!in.is(opcode))
       continue;
     std::vector<Mutant> mutants = {{"deleted", in.after}};
-    if (in.is("mbarrier.init"))
+    if (in.is("mbarrier.init")) {
       mutants.push_back(changed(in, "one more", 1, "add.u32 {1}, {0}, 1;"));
+      mutants.push_back(changed(in, "one fewer", 1, "sub.u32 {1}, {0}, 1;"));
+    }
     if (in.has("expect_tx")) {
       std::size_t last = in.operands.size() - 1;
       mutants.push_back(
