@@ -245,7 +245,8 @@ private:
                       std::uint16_t overlap) const;
   /// A finding about something that was begun and not finished.
   void tellLeft(const char *id, Warp &warp, const Op &op, int lane,
-                const std::string &message, const FindingObject &object);
+                const std::string &message, const FindingObject &object,
+                bool isError = true);
   std::string missingEdge(std::string_view id, const Access &access,
                           const Record &earlier) const;
   std::string describe(const Record &record) const;

@@ -12,12 +12,12 @@ namespace kiln::sim {
 
 void HappensBefore::tellLeft(const char *id, Warp &warp, const Op &op, int lane,
                              const std::string &message,
-                             const FindingObject &object) {
+                             const FindingObject &object, bool isError) {
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   Record alone{};
   alone.op = static_cast<std::uint32_t>(&op - warp.code().ops.data());
   if (!isTold(id, access, alone))
-    tell(id, true, access, alone, message, object);
+    tell(id, isError, access, alone, message, object);
 }
 
 void HappensBefore::leave(Warp &warp, LaneMask lanes) {
@@ -55,6 +55,19 @@ void HappensBefore::end(Cta &cta) {
                            cta.index()[0], cta.index()[1], cta.index()[2],
                            copy.phase - 1, machine_.describeShared(address)),
                sharedObject(address));
+  // Every copy has been waited for: what is still counted was never sent, or
+  // never announced. Nobody waits for it, else there were a deadlock.
+  for (const auto &[address, barrier] : cta.mbarriers)
+    if (barrier.txCount != 0 && barrier.order->copies.empty())
+      tellLeft("mbarrier-bytes", *cta.warps()[0], *barrier.senders.back(), 0,
+               fmt::format("CTA ({}, {}, {}) ends, and the mbarrier at {} {} "
+                           "{} bytes in phase {}",
+                           cta.index()[0], cta.index()[1], cta.index()[2],
+                           machine_.describeShared(address),
+                           barrier.txCount > 0 ? "still expects"
+                                               : "has got more than announced:",
+                           std::abs(barrier.txCount), barrier.phase),
+               sharedObject(address), /*isError=*/false);
 }
 
 /// How far the threads of a CTA have got with the cluster's barriers.

@@ -44,6 +44,16 @@ TEST(Mbarrier, KeepsItsCounts) {
       "bytes");
 }
 
+TEST(Mbarrier, BytesThatNeverComeAreTold) {
+  expectContains(
+      afterInit(1, "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;"),
+      "mbarrier-bytes: CTA (0, 0, 0) ends, and the mbarrier at shared address "
+      "5120 (byte 0 of barrier) still expects 64 bytes in phase 0");
+  expectContains(
+      afterInit(1, "mbarrier.complete_tx.relaxed.cta.shared.b64 [%bar], 16;"),
+      "has got more than announced: 16 bytes in phase 0");
+}
+
 TEST(Mbarrier, PhasesMustBeObserved) {
   const std::string arrive = "mbarrier.arrive.shared.b64 _, [%bar];";
   const std::string wait = "mbarrier.test_wait.parity.shared.b64 %p1, [%bar], ";
