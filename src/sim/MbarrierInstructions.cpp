@@ -157,7 +157,8 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
       LaneMask alike = lanesAlike(warp, op, active & ~told, lane);
       bool isCounting = !(op.flags & hasExpectTx) && operand > 1;
       std::uint32_t wanted = barrier.pending / (isCounting ? operand : 1);
-      while (countLanes(alike) > std::max(wanted, 1u))
+      while (static_cast<std::uint32_t>(countLanes(alike)) >
+             std::max(wanted, 1u))
         alike &= ~(LaneMask(1) << (31 - std::countl_zero(alike)));
       order->arrive(warp, op, alike, *owner, plain);
       told |= alike;

@@ -207,7 +207,7 @@ TEST_P(Wgmma, SharedMemoryServesTwice) {
   SharedTile operand = kb.shared(a.tile());
   Epilogue out(kb, d, {.buffers = 1, .place = {.over = &operand}});
   EXPECT_EQ(kb.shared_bytes(), 64 * 128);
-  SharedTile apart = kb.shared({f16, 8, 64}, {.offset = 16384});
+  kb.shared({f16, 8, 64}, {.offset = 16384});
   EXPECT_EQ(kb.shared_bytes(), 16384 + 1024);
   Mbarrier full = kb.mbarriers(1)[0];
   one_thread([&] {
