@@ -163,4 +163,35 @@ TEST(Wgmma, WarnsOfAnotherSwizzle) {
                  "written in swizzle 64 at PTX:");
 }
 
+TEST(Wgmma, IsOneOperationOfFourWarps) {
+  // Three warps wait for a product that the fourth has not issued: it waits for
+  // a flag that they set behind it.
+  auto finding = [](bool isHeldBack) {
+    RunKernel run(
+        "shl.b32 %r7, %t, 4; add.u32 %r7, %r7, %s;"
+        "st.shared.v4.b32 [%r7], {0, 0, 0, 0};"
+        "fence.proxy.async.shared::cta; bar.sync 0;" +
+        fmt::format("setp.lt.u32 %p0, %t, {};", isHeldBack ? 96 : 128) +
+        "@%p0 bra product;"
+        "spin: ld.volatile.shared.u32 %r1, [%s+1024];"
+        "setp.eq.u32 %p1, %r1, 0;"
+        "@%p1 bra spin;"
+        "product:"
+        "shr.u32 %r5, %s, 4; cvt.u64.u32 %x0, %r5;"
+        "or.b64 %x0, %x0, 0x1000080000;"
+        "mov.b32 %r6, 0;"
+        "wgmma.fence.sync.aligned;"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+        "{%f0, %f1, %f2, %f3}, {%r6, %r6, %r6, %r6}, %x0, 0, 1, 1, 0;"
+        "wgmma.commit_group.sync.aligned;"
+        "wgmma.wait_group.sync.aligned 0;"
+        "st.volatile.shared.u32 [%s+1024], 1;");
+    run.config.block = {128, 1, 1};
+    return run.finding();
+  };
+  expectContains(finding(true), "a wgmma that not all four warps have issued");
+  EXPECT_EQ(finding(false).find("deadlock"), std::string::npos)
+      << finding(false);
+}
+
 } // namespace kiln::sim
