@@ -41,7 +41,9 @@ void HappensBefore::leave(Warp &warp, LaneMask lanes) {
     check(lane, warp.asyncCopies[lane],
           "cp.async.wait_all, or an mbarrier that tells of it");
   });
-  warp.group().strand.release(warp.cta().left, warp.clock, lanes);
+  // Other CTAs of the cluster may still reach what is given up.
+  if (warp.cta().cluster().size() > 1)
+    warp.group().strand.release(warp.cta().left, warp.clock, lanes);
 }
 
 void HappensBefore::end(Cta &cta) {

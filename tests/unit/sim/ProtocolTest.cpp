@@ -89,6 +89,33 @@ TEST(Mbarrier, IsWaitedForByItsOwnCta) {
   }
 }
 
+TEST(Mbarrier, ArrivalsThatNobodyAwaitsKeepTheOwner) {
+  // CTA 1 arrives at the barrier of CTA 0, which is there in this run; only a
+  // cluster barrier behind it says that it always is.
+  auto finding = [](const std::string &end) {
+    RunKernel run("mbarrier.init.shared.b64 [%bar], 1;"
+                  "fence.mbarrier_init.release.cluster;"
+                  "barrier.cluster.arrive; barrier.cluster.wait;"
+                  "mapa.shared::cluster.u32 %r1, %bar, 0;"
+                  "setp.eq.u32 %p0, %rank, 0;"
+                  "@%p0 bra done;"
+                  "mbarrier.arrive.release.cluster.shared::cluster.b64 _, "
+                  "[%r1];"
+                  "done:" +
+                  end);
+    run.config.grid = run.config.cluster = {2, 1, 1};
+    run.config.block = {1, 1, 1};
+    return run.finding();
+  };
+  expectContains(finding(""),
+                 "cta-exit: this arrives at the mbarrier at shared address "
+                 "5120 (byte 0 of barrier) of CTA 0 of the cluster, which may "
+                 "have left the kernel");
+  EXPECT_EQ(finding("barrier.cluster.arrive; barrier.cluster.wait;"), "");
+  EXPECT_EQ(finding("barrier.cluster.arrive.relaxed; barrier.cluster.wait;"),
+            "");
+}
+
 TEST(Mbarrier, ALapIsToldInTheLedger) {
   // Warp 0 completes three phases and sees each; warp 1 saw the first one and
   // comes back for the second when it is long over.
