@@ -24,6 +24,8 @@ static constexpr std::pair<const char *, const char *> kScheduleWords[] = {
     {"epilogue-tile", "what goes out at once, MxN"},
     {"occupancy", "CTAs per multiprocessor"},
     {"registers", "of the producer and of a consumer, 40x232"},
+    {"split-k", "CTAs of a cluster that share a tile and divide K"},
+    {"swap", "compute the transpose, for few rows: on or off"},
 };
 
 /// The options that are a number of the problem.

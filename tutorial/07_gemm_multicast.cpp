@@ -51,11 +51,6 @@ struct PingPong {
 // issues cp.async.bulk.tensor with .multicast::cluster and the mask of those
 // who get it. The bytes are signalled to each one's own barrier, at the same
 // place in its shared memory.
-//
-// A second thread, of another warp, hears from the consumers that a slot has
-// been released and passes it on to both producers. The consumers could do so
-// themselves, but to be heard in another CTA an arrival needs a fence that
-// reaches that far, and they have better things to do than to wait for it.
 void PingPong::produce() const {
   one_thread([&] {
     scheduler.for_each([&](const OutputTile &tile) {
@@ -67,14 +62,12 @@ void PingPong::produce() const {
       });
     });
   });
-  one_thread_of(1, [&] {
-    scheduler.for_each([&](const OutputTile &) {
-      for_range(0, k_tiles, [&](Value) { pipeline.relay(); });
-    });
-  });
 }
 
-// A consumer, as in lesson 6. The turns are between the two of one CTA.
+// A consumer, as in lesson 6. The turns are between the two of one CTA. When it
+// is done with a slot the pipeline arrives at the `empty` barriers of both CTAs,
+// each with one instruction: wgmma has finished reading by then, so nothing is
+// left that a fence would have to order.
 void PingPong::consume(const Value &consumer) const {
   Accumulator acc(f32, kTileM, kTileN);
   Var parity(i32, 1 - consumer);

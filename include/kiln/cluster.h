@@ -54,6 +54,8 @@ public:
   /// In shared::cluster.
   Value address() const { return address_; }
   Element operator()(At row, At column) const;
+  /// `count` neighbours in a row in one instruction, as SharedTile's.
+  std::vector<Value> load_vector(At row, At column, int count) const;
 
 private:
   Value address_;

@@ -99,6 +99,13 @@ struct GemmSchedule {
   bool is_a_in_registers = false; ///< A goes through registers to wgmma
   Swizzle swizzle = Swizzle::b128;
   int cluster_m = 1, cluster_n = 1; ///< tiles of a cluster
+  /// CTAs of a cluster that share one tile and divide K: each adds up its part,
+  /// then all of them the parts, in the order of their ranks. Of
+  /// warp_specialized.
+  int split_k = 1;
+  /// Compute the transpose, so that N is cut into pieces of 64 and M into those
+  /// of wgmma's 8: for few rows.
+  bool is_swapped = false;
   bool is_multicast = true; ///< CTAs of a cluster load what they share once
   Raster raster = Raster::along_n;
   int raster_group = 8;

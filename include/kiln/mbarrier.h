@@ -28,9 +28,13 @@ class RemoteMbarrier {
 public:
   RemoteMbarrier(Value address, int array) : address_(address), array_(array) {}
 
-  /// mbarrier.arrive.release.cluster.shared::cluster
+  /// mbarrier.arrive.release.cluster.shared::cluster. In SASS the release is a
+  /// fence of all memory, MEMBAR.ALL.GPU, and it costs accordingly. With
+  /// Scope::cta it is the plain mbarrier.arrive.shared::cluster, which orders
+  /// nothing between CTAs: enough to hand back what was only read by wgmma or
+  /// TMA and waited for, since that is finished.
   void
-  arrive(At count = 1,
+  arrive(At count = 1, Scope scope = Scope::cluster,
          std::source_location where = std::source_location::current()) const;
   /// mbarrier.arrive.expect_tx.release.cluster.shared::cluster
   void arrive_expect_tx(At bytes, std::source_location where =

@@ -59,7 +59,7 @@ struct PipelineOptions {
   /// tiles of the tensor map, one below the other. Empty: none.
   std::vector<int> parts = {};
   /// Ranks of the other CTAs that load into this CTA's slots; each waits for
-  /// the consumers here, and somebody must `relay` to them. Empty: none.
+  /// the consumers here. Empty: none.
   std::vector<Value> peers = {};
   /// Slots are filled by threads of a warpgroup (produce_by_threads), with
   /// ordinary stores, and not by TMA.
@@ -131,13 +131,6 @@ public:
   /// another round can begin.
   void drain(Accumulator &accumulator,
              std::source_location where = std::source_location::current());
-  /// Pass on to the other CTAs that load into it that the next slot has been
-  /// released here. One thread does it for every slot, beside the one that
-  /// produces: telling another CTA takes a fence that reaches further than
-  /// this one (release.cluster), and the consumers need not wait for that.
-  /// Nothing where CTAs are alone.
-  void relay(std::source_location where = std::source_location::current());
-  bool has_peers() const;
   /// Leave out `count` slots that another consumer takes.
   void skip(At count);
   /// End of a kernel whose CTAs load into each other: none leaves while another

@@ -42,6 +42,11 @@ struct TileSchedulerOptions {
   /// Tiles of the CTAs of a cluster. The kernel's cluster is that many CTAs
   /// along x; the rank of the CTA for tile (i, j) of it is i + j * cluster_m.
   int cluster_m = 1, cluster_n = 1;
+  /// CTAs of a cluster that share its one tile, each a part of the work: the
+  /// kernel's cluster is that many along x.
+  int split = 1;
+
+  int cluster_ctas() const { return cluster_m * cluster_n * split; }
 };
 
 /// A tile of the output, by its number along each dimension.

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-using gemm::RowMajorProblem;
+using gemm::KernelProblem;
 
 template <typename... Args>
 [[noreturn]] static void refuse(fmt::format_string<Args...> format,
@@ -72,7 +72,7 @@ static void check_types(const GemmProblem &problem) {
                       : "f32",
            name(accumulator));
   bool has_any_major = problem.type == Type::f16 || problem.type == Type::bf16;
-  bool is_tn = RowMajorProblem(problem).problem.layout == GemmLayout::tn;
+  bool is_tn = KernelProblem(problem, {}).problem.layout == GemmLayout::tn;
   if (!has_any_major && !is_tn)
     refuse("{} has no layout {}; wgmma takes it with K contiguous alone: tn",
            name(problem.type), name(problem.layout));
@@ -117,9 +117,9 @@ static void check_problem(const GemmProblem &problem) {
 }
 
 /// What a schedule leaves open and can be said without the others.
-static GemmSchedule filled(const RowMajorProblem &row_major,
+static GemmSchedule filled(const KernelProblem &computed,
                            const GemmSchedule &schedule) {
-  const GemmProblem &problem = row_major.problem;
+  const GemmProblem &problem = computed.problem;
   GemmSchedule full = schedule;
   if (full.consumers == 0)
     full.consumers = full.is_persistent() ? 2 : 1;
@@ -137,7 +137,7 @@ static GemmSchedule filled(const RowMajorProblem &row_major,
   }
   // Nothing is multicast that threads copy; and one warpgroup that does
   // everything has no thread to tell other CTAs of a released slot.
-  if (full.kind == GemmKind::multistage || !row_major.uses_tma())
+  if (full.kind == GemmKind::multistage || !computed.uses_tma())
     full.is_multicast = false;
   if (full.cluster_m * full.cluster_n == 1)
     full.is_multicast = GemmSchedule{}.is_multicast;
@@ -157,9 +157,9 @@ static GemmSchedule filled(const RowMajorProblem &row_major,
 }
 
 /// Throw where the tile is none the instruction can cover.
-static void check_tile(const RowMajorProblem &row_major,
+static void check_tile(const KernelProblem &computed,
                        const GemmSchedule &schedule) {
-  const GemmProblem &problem = row_major.problem;
+  const GemmProblem &problem = computed.problem;
   auto refuse_tile = [&](const std::string &why) {
     refuse("tile {}x{}x{}: {}", schedule.tile_m, schedule.tile_n,
            schedule.tile_k, why);
@@ -207,8 +207,28 @@ static void check_tile(const RowMajorProblem &row_major,
                             registers));
 }
 
+/// Throw where K cannot be divided so.
+static void check_split_k(const KernelProblem &computed,
+                          const GemmSchedule &schedule) {
+  if (schedule.split_k == 1)
+    return;
+  if (schedule.split_k < 1 || schedule.split_k > 8)
+    refuse("K is divided by {} CTAs; 1 to 8 form a cluster", schedule.split_k);
+  if (schedule.kind != GemmKind::warp_specialized)
+    refuse("K is divided by {} CTAs in a {} schedule; use warp-specialized",
+           schedule.split_k, name(schedule.kind));
+  if (schedule.cluster_m * schedule.cluster_n != 1)
+    refuse("K is divided by {} CTAs, and a cluster of {}x{} tiles has no room "
+           "for them; use cluster 1x1",
+           schedule.split_k, schedule.cluster_m, schedule.cluster_n);
+  if (!computed.problem.k.is_constant())
+    refuse("K is divided by {} CTAs, and is an argument of the launch; give "
+           "it as a number",
+           schedule.split_k);
+}
+
 /// Throw where roles, cluster or order are none.
-static void check_roles(const RowMajorProblem &row_major,
+static void check_roles(const KernelProblem &computed,
                         const GemmSchedule &schedule) {
   int most = schedule.kind == GemmKind::multistage ? 1 : 2;
   if (schedule.consumers < 1 || schedule.consumers > most)
@@ -221,7 +241,8 @@ static void check_roles(const RowMajorProblem &row_major,
   if (schedule.cluster_m < 1 || schedule.cluster_n < 1 || ctas > 8)
     refuse("a cluster of {}x{} tiles; 1 to 8 CTAs form one", schedule.cluster_m,
            schedule.cluster_n);
-  if (schedule.is_multicast && row_major.uses_tma()) {
+  check_split_k(computed, schedule);
+  if (schedule.is_multicast && computed.uses_tma()) {
     auto check_parts = [&](const char *matrix, const TileLayout &tile,
                            int parts) {
       if (parts > 1 && tile.rows % (8 * parts))
@@ -230,9 +251,9 @@ static void check_roles(const RowMajorProblem &row_major,
                "multicast off",
                matrix, tile.rows, parts);
     };
-    check_parts("A", gemm::tile_of_a(row_major.problem, schedule),
+    check_parts("A", gemm::tile_of_a(computed.problem, schedule),
                 schedule.cluster_n);
-    check_parts("B", gemm::tile_of_b(row_major.problem, schedule),
+    check_parts("B", gemm::tile_of_b(computed.problem, schedule),
                 schedule.cluster_m);
   }
   if (schedule.raster_group < 1)
@@ -250,8 +271,10 @@ static void check_roles(const RowMajorProblem &row_major,
 }
 
 /// Throw where the way out is none.
-static void check_epilogue(const RowMajorProblem &row_major,
+static void check_epilogue(const KernelProblem &computed,
                            const GemmSchedule &schedule) {
+  if (schedule.split_k > 1 || schedule.is_swapped)
+    return; // D does not go out by subtiles
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   if (schedule.epilogue_m < 64 || rows % schedule.epilogue_m ||
       schedule.epilogue_m % 64)
@@ -259,15 +282,15 @@ static void check_epilogue(const RowMajorProblem &row_major,
            schedule.epilogue_m, rows);
   if (schedule.epilogue_n < 8 || columns % schedule.epilogue_n ||
       schedule.epilogue_n % 8 ||
-      schedule.epilogue_n * size_bytes(row_major.problem.out) % 16)
+      schedule.epilogue_n * size_bytes(computed.problem.out) % 16)
     refuse("an epilogue tile of {} columns of {}; use a multiple of 8 and of "
            "16 bytes that divides {}",
-           schedule.epilogue_n, name(row_major.problem.out), columns);
+           schedule.epilogue_n, name(computed.problem.out), columns);
 }
 
 /// The registers of each role: what the threads have together, the producer's
 /// part first.
-static void plan_registers(const RowMajorProblem &row_major,
+static void plan_registers(const KernelProblem &computed,
                            GemmSchedule &schedule) {
   if (schedule.kind == GemmKind::multistage)
     return;
@@ -277,7 +300,7 @@ static void plan_registers(const RowMajorProblem &row_major,
       device.registers_per_sm / schedule.occupancy / (groups * 128) / 8 * 8;
   at_entry = std::min(at_entry, 248);
   if (schedule.producer_registers == 0)
-    schedule.producer_registers = row_major.uses_tma() ? 40 : 104;
+    schedule.producer_registers = computed.uses_tma() ? 40 : 104;
   if (schedule.consumer_registers == 0)
     schedule.consumer_registers =
         std::min(232, (groups * at_entry - schedule.producer_registers) /
@@ -285,33 +308,36 @@ static void plan_registers(const RowMajorProblem &row_major,
 }
 
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule) {
-  RowMajorProblem row_major(problem);
-  GemmSchedule full = filled(row_major, schedule);
+  KernelProblem computed(problem, schedule);
+  GemmSchedule full = filled(computed, schedule);
   const auto &device = DeviceDescription::for_target("sm_90a");
   int others = device.max_smem_per_cta_bytes -
                (device.smem_per_sm_bytes / std::max(1, full.occupancy) -
                 device.reserved_smem_per_cta_bytes);
-  int others_bytes = 256; // barriers of turns and relays
-  return max_stages({gemm::tile_of_a(row_major.problem, full),
-                     gemm::tile_of_b(row_major.problem, full)},
-                    gemm::output_bytes(row_major, full) + others_bytes +
+  int others_bytes = 256; // barriers of turns
+  return max_stages({gemm::tile_of_a(computed.problem, full),
+                     gemm::tile_of_b(computed.problem, full)},
+                    gemm::output_bytes(computed, full) + others_bytes +
                         std::max(0, others));
 }
 
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {
   check_problem(problem);
-  RowMajorProblem row_major(problem);
-  GemmSchedule result = filled(row_major, schedule);
-  check_roles(row_major, result);
-  check_tile(row_major, result);
-  check_epilogue(row_major, result);
-  plan_registers(row_major, result);
+  KernelProblem computed(problem, schedule);
+  GemmSchedule result = filled(computed, schedule);
+  check_roles(computed, result);
+  check_tile(computed, result);
+  check_epilogue(computed, result);
+  plan_registers(computed, result);
   if (schedule.stages < 1)
     refuse("{} stages; at least 1 is needed", schedule.stages);
   if (problem.k.is_constant()) {
     auto tiles = ceil_div(problem.k, schedule.tile_k).constant();
+    result.split_k =
+        static_cast<int>(std::min<std::int64_t>(result.split_k, tiles));
+    auto most_tiles = (tiles + result.split_k - 1) / result.split_k;
     result.stages =
-        static_cast<int>(std::min<std::int64_t>(result.stages, tiles));
+        static_cast<int>(std::min<std::int64_t>(result.stages, most_tiles));
   }
   int most = max_gemm_stages(problem, result);
   if (result.stages > most)

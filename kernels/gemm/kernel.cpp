@@ -14,6 +14,7 @@
 #include "output.h"
 #include "trace.h"
 
+#include <kiln/cluster.h>
 #include <kiln/control.h>
 #include <kiln/register_tile.h>
 #include <kiln/threads.h>
@@ -37,7 +38,7 @@ class GemmKernel {
 public:
   GemmKernel(const GemmProblem &problem, const GemmSchedule &schedule,
              const GemmDebug &debug)
-      : schedule_(schedule), problem_(problem),
+      : schedule_(schedule), problem_(problem, schedule),
         kb_(gemm_kernel_name(problem, schedule), options(schedule, debug)),
         trace_(problem_.problem, schedule), operands_(kb_, problem_, schedule),
         output_(kb_, problem_, schedule),
@@ -66,6 +67,11 @@ private:
   KernelBuilder &declare_dims();
   const GemmProblem &shape() const { return problem_.problem; }
 
+  /// From `begin`, with `second` behind it, to before `end`.
+  struct Range {
+    At begin, end, second;
+  };
+  Range k_range() const;
   void make_turns();
   void multistage();
   void specialized();
@@ -78,7 +84,7 @@ private:
              const Share &share, const Value &consumer);
 
   GemmSchedule schedule_;
-  RowMajorProblem problem_;
+  KernelProblem problem_;
   KernelBuilder kb_;
   Trace trace_;
   Operands operands_;
@@ -94,7 +100,8 @@ KernelOptions GemmKernel::options(const GemmSchedule &schedule,
   bool is_alone = schedule.kind == GemmKind::multistage;
   return {.warpgroups = is_alone ? 1 : schedule.consumers + 1,
           .ctas_per_sm = schedule.occupancy,
-          .cluster = {.x = schedule.cluster_m * schedule.cluster_n},
+          .cluster = {.x = schedule.cluster_m * schedule.cluster_n *
+                           schedule.split_k},
           .debug_print = debug.is_traced && !schedule.is_persistent()};
 }
 
@@ -104,7 +111,18 @@ TileSchedulerOptions GemmKernel::order(const GemmSchedule &schedule) {
           .raster = schedule.raster,
           .group = schedule.raster_group,
           .cluster_m = schedule.cluster_m,
-          .cluster_n = schedule.cluster_n};
+          .cluster_n = schedule.cluster_n,
+          .split = schedule.split_k};
+}
+
+/// The K tiles of this CTA: all of them, or its part.
+GemmKernel::Range GemmKernel::k_range() const {
+  const Dim &tiles = operands_.k_tiles();
+  if (schedule_.split_k == 1)
+    return {0, tiles, 1};
+  Value rank = cluster_rank(), parts = constant(i32, schedule_.split_k);
+  Value begin = rank * tiles / parts, end = (rank + 1) * tiles / parts;
+  return {begin, end, begin + 1};
 }
 
 /// The runtime dimensions are the last arguments, in the caller's order.
@@ -148,9 +166,10 @@ void GemmKernel::multiply_tile(Accumulator &accumulator, const Share &share) {
     });
     trace_.consumer_releases(k_tile);
   };
+  Range range = k_range();
   accumulator.reset();
-  step(constant(i32, 0));
-  for_range(1, operands_.k_tiles(), [&](Value k_tile) { step(k_tile); });
+  step(schedule_.split_k == 1 ? constant(i32, 0) : value_of(range.begin));
+  for_range(range.second, range.end, [&](Value k_tile) { step(k_tile); });
 }
 
 void GemmKernel::store(Accumulator &accumulator, const OutputTile &tile,
@@ -212,8 +231,9 @@ void GemmKernel::specialized() {
 /// Load every K tile of every output tile of this CTA.
 void GemmKernel::produce() {
   auto load_all = [&] {
+    Range range = k_range();
     scheduler_.for_each([&](const OutputTile &tile) {
-      for_range(0, operands_.k_tiles(), [&](Value k_tile) {
+      for_range(range.begin, range.end, [&](Value k_tile) {
         trace_.producer_waits(k_tile);
         operands_.load(tile, k_tile);
         trace_.producer_loaded(k_tile);
@@ -223,14 +243,6 @@ void GemmKernel::produce() {
   if (!operands_.uses_tma())
     return load_all();
   one_thread(load_all);
-  if (!operands_.pipeline().has_peers())
-    return;
-  one_thread_of(1, [&] {
-    scheduler_.for_each([&](const OutputTile &) {
-      for_range(0, operands_.k_tiles(),
-                [&](Value) { operands_.pipeline().relay(); });
-    });
-  });
 }
 
 /// One barrier for each of two consumers, completed when it may multiply.

@@ -117,6 +117,10 @@ static std::string schedule_suffix(const GemmProblem &problem,
     add("group", schedule.raster_group);
   if (schedule.occupancy != usual.occupancy)
     add("occupancy", schedule.occupancy);
+  if (schedule.split_k != usual.split_k)
+    add("splitk", schedule.split_k);
+  if (schedule.is_swapped)
+    text += "_swap";
   return text;
 }
 

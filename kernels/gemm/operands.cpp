@@ -16,8 +16,10 @@ bool StoredMatrix::suits_tma(Type type, const Dim &batch) const {
   return fits(stride) && (batch == Dim(1) || fits(product));
 }
 
-RowMajorProblem::RowMajorProblem(const GemmProblem &given)
-    : problem(given), is_swapped(given.is_d_column_major) {
+KernelProblem::KernelProblem(const GemmProblem &given,
+                             const GemmSchedule &schedule)
+    : problem(given),
+      is_swapped(given.is_d_column_major != schedule.is_swapped) {
   if (!is_swapped)
     return;
   std::swap(problem.m, problem.n);
@@ -28,27 +30,29 @@ RowMajorProblem::RowMajorProblem(const GemmProblem &given)
   if (given.bias != GemmBias::none)
     problem.bias =
         given.bias == GemmBias::row ? GemmBias::column : GemmBias::row;
-  problem.is_d_column_major = false;
+  problem.is_d_column_major = schedule.is_swapped;
 }
 
-StoredMatrix RowMajorProblem::a() const {
+StoredMatrix KernelProblem::a() const {
   bool by_k = problem.a_is_k_major();
   return {by_k ? problem.m : problem.k, by_k ? problem.k : problem.m,
           problem.stride_a()};
 }
 
-StoredMatrix RowMajorProblem::b() const {
+StoredMatrix KernelProblem::b() const {
   bool by_k = problem.b_is_k_major();
   return {by_k ? problem.n : problem.k, by_k ? problem.k : problem.n,
           problem.stride_b()};
 }
 
-bool RowMajorProblem::uses_tma() const {
+bool KernelProblem::uses_tma() const {
   return a().suits_tma(problem.type, problem.batch) &&
          b().suits_tma(problem.type, problem.batch);
 }
 
-bool RowMajorProblem::stores_by_tma() const {
+bool KernelProblem::stores_by_tma() const {
+  if (problem.is_d_column_major)
+    return false;
   StoredMatrix d{problem.m, problem.n, problem.stride_d()};
   return d.suits_tma(problem.out, problem.batch);
 }
@@ -109,9 +113,9 @@ static Tensor declare_tensor(KernelBuilder &kb, const std::string &name,
       with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
 }
 
-Operands::Operands(KernelBuilder &kb, const RowMajorProblem &row_major,
+Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
                    const GemmSchedule &schedule)
-    : problem_(row_major), schedule_(schedule),
+    : problem_(computed), schedule_(schedule),
       k_tiles_(ceil_div(problem().k, schedule.tile_k)) {
   TileLayout tile_a = tile_of_a(problem(), schedule);
   TileLayout tile_b = tile_of_b(problem(), schedule);

@@ -23,14 +23,15 @@ struct StoredMatrix {
   bool suits_tma(Type type, const Dim &batch) const;
 };
 
-/// The problem with D row-major: of a column-major D its transpose is computed,
-/// B^T * A^T, which stores nothing differently. `is_swapped`: A and B have
-/// changed places.
-struct RowMajorProblem {
+/// The problem as a kernel computes it: of a column-major D, or where the
+/// schedule swaps, its transpose, B^T * A^T, which stores nothing differently.
+/// `is_swapped`: A and B have changed places. D is then row-major, unless the
+/// schedule swaps: the rows of a tile of sums are columns in memory.
+struct KernelProblem {
   GemmProblem problem;
   bool is_swapped;
 
-  explicit RowMajorProblem(const GemmProblem &problem);
+  KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule);
 
   StoredMatrix a() const, b() const;
   bool uses_tma() const;
@@ -44,7 +45,7 @@ TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule);
 class Operands {
 public:
   /// Declare A and B in the kernel, in the caller's order.
-  Operands(KernelBuilder &kb, const RowMajorProblem &problem,
+  Operands(KernelBuilder &kb, const KernelProblem &problem,
            const GemmSchedule &schedule);
 
   /// The ring their tiles go through; all threads reach it.
@@ -70,7 +71,7 @@ private:
 
   const GemmProblem &problem() const { return problem_.problem; }
 
-  RowMajorProblem problem_;
+  KernelProblem problem_;
   GemmSchedule schedule_;
   Dim k_tiles_;
   std::optional<Maps> maps_;

@@ -16,7 +16,33 @@ static EpilogueOptions options_of(const GemmSchedule &schedule) {
   return {.warpgroups = schedule.consumers};
 }
 
-int output_bytes(const RowMajorProblem &problem, const GemmSchedule &schedule) {
+/// Elements of D that can be stored together, wherever a tile begins.
+static int neighbours(const GemmProblem &problem) {
+  const Dim &length = problem.is_d_column_major ? problem.m : problem.n;
+  auto divides = [&](int count) {
+    auto is_multiple = [&](const Dim &dim) {
+      return dim.is_constant() && dim.constant() % count == 0;
+    };
+    return is_multiple(problem.stride_d()) && is_multiple(length);
+  };
+  int count = std::min(8, 16 / size_bytes(problem.out));
+  while (count > 1 && !divides(count))
+    count /= 2;
+  return count;
+}
+
+/// The way out through sums in shared memory, where the schedule asks for it.
+static std::optional<Sums> sums_of(const GemmProblem &problem,
+                                   const GemmSchedule &schedule) {
+  if (schedule.split_k == 1 && !schedule.is_swapped)
+    return std::nullopt;
+  return Sums(schedule, problem.accumulator(), problem.is_d_column_major,
+              neighbours(problem));
+}
+
+int output_bytes(const KernelProblem &problem, const GemmSchedule &schedule) {
+  if (auto sums = sums_of(problem.problem, schedule))
+    return sums->bytes();
   if (!problem.stores_by_tma())
     return 0;
   // Their alignment may leave a gap of one pattern.
@@ -25,12 +51,16 @@ int output_bytes(const RowMajorProblem &problem, const GemmSchedule &schedule) {
          1024;
 }
 
-Output::Output(KernelBuilder &kb, const RowMajorProblem &row_major,
+Output::Output(KernelBuilder &kb, const KernelProblem &computed,
                const GemmSchedule &schedule)
-    : problem_(row_major.problem), schedule_(schedule) {
+    : problem_(computed.problem), schedule_(schedule),
+      sums_(sums_of(problem_, schedule)) {
   bool has_batch = problem_.batch != Dim(1);
+  // As stored: lines, one `stride` behind the other.
+  const Dim &lines = problem_.is_d_column_major ? problem_.n : problem_.m;
+  const Dim &length = problem_.is_d_column_major ? problem_.m : problem_.n;
   auto shape = [&] {
-    std::vector<Dim> dims{problem_.m, problem_.n};
+    std::vector<Dim> dims{lines, length};
     if (has_batch)
       dims.insert(dims.begin(), problem_.batch);
     return dims;
@@ -38,7 +68,7 @@ Output::Output(KernelBuilder &kb, const RowMajorProblem &row_major,
   auto strides = [&](const Dim &stride) {
     std::vector<Dim> steps{stride, 1};
     if (has_batch)
-      steps.insert(steps.begin(), problem_.m * stride);
+      steps.insert(steps.begin(), lines * stride);
     return steps;
   };
   if (problem_.has_beta)
@@ -47,7 +77,7 @@ Output::Output(KernelBuilder &kb, const RowMajorProblem &row_major,
     bias_ =
         kb.tensor("bias", problem_.bias_type(),
                   {problem_.bias == GemmBias::row ? problem_.m : problem_.n});
-  if (row_major.stores_by_tma()) {
+  if (computed.stores_by_tma() && !sums_) {
     TileLayout tile = subtile(problem_, schedule);
     TmaOptions options{.tile = {tile.rows, tile.columns},
                        .swizzle = tile.swizzle};
@@ -65,6 +95,8 @@ Output::Output(KernelBuilder &kb, const RowMajorProblem &row_major,
 }
 
 void Output::make_buffers(KernelBuilder &kb) {
+  if (sums_)
+    sums_->make_buffers(kb);
   if (d_map_)
     epilogue_.emplace(kb, *d_map_, options_of(schedule_));
 }
@@ -98,8 +130,9 @@ Values Output::finished(const Values &values, const OutputTile &tile,
   Values results;
   for (int i = 0; i < static_cast<int>(values.size()); ++i) {
     Value x = cast(values[i], f32);
-    Value at = column + i;
-    Value is_inside = row < problem_.m && at < problem_.n;
+    bool is_down = problem_.is_d_column_major;
+    Value y = is_down ? row + i : row, at = is_down ? column : column + i;
+    Value is_inside = y < problem_.m && at < problem_.n;
     auto read = [&](const Tensor &tensor, const std::vector<At> &indices) {
       Var element(f32, 0.0);
       if_(is_inside, [&] { element = cast(tensor.at(indices), f32); });
@@ -108,13 +141,13 @@ Values Output::finished(const Values &values, const OutputTile &tile,
     if (alpha_)
       x = x * *alpha_;
     if (c_) {
-      std::vector<At> indices{row, at};
+      std::vector<At> indices{is_down ? at : y, is_down ? y : at};
       if (problem_.batch != Dim(1))
         indices.insert(indices.begin(), tile.batch);
       x = fma(*beta_, read(*c_, indices), x);
     }
     if (bias_)
-      x = x + read(*bias_, {problem_.bias == GemmBias::row ? row : at});
+      x = x + read(*bias_, {problem_.bias == GemmBias::row ? y : at});
     x = activate(problem_.act, x);
     if (problem_.out == Type::i32) // cast alone would cut off
       x = cast(x, i32, Rounding::nearest_even);
@@ -130,6 +163,17 @@ void Output::store(Accumulator &accumulator, const OutputTile &tile,
     return finished(values, tile, r, c);
   };
   bool has_batch = problem_.batch != Dim(1);
+  if (sums_) {
+    bool is_down = problem_.is_d_column_major;
+    return sums_->exchange(
+        accumulator, warpgroup,
+        [&](const Values &values, const Value &line, const Value &first) {
+          Value r = row + (is_down ? first : line);
+          Value c = column + (is_down ? line : first);
+          store_sums(finished(values, tile, r, c), tile, is_down ? c : r,
+                     is_down ? r : c);
+        });
+  }
   if (epilogue_) {
     std::vector<At> origin{row, column};
     if (has_batch)
@@ -147,6 +191,15 @@ void Output::store(Accumulator &accumulator, const OutputTile &tile,
                     schedule_.cluster_m * schedule_.cluster_n == 1,
        .column_multiple = 8},
       map);
+}
+
+/// Neighbours of a line of D as it is stored, which begin there.
+void Output::store_sums(const Values &values, const OutputTile &tile,
+                        const Value &line, const Value &first) const {
+  Tensor d = problem_.batch != Dim(1) ? d_->index(0, tile.batch) : *d_;
+  // All of them are inside, or none: neighbours() divides the lines.
+  if_(line < d.shape()[0] && first < d.shape()[1],
+      [&] { d.store_vector({line, first}, cast(values, problem_.out)); });
 }
 
 void Output::finish() {

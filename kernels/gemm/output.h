@@ -2,6 +2,7 @@
 #pragma once
 
 #include "operands.h"
+#include "sums.h"
 
 #include <kiln/epilogue.h>
 
@@ -12,7 +13,7 @@ namespace kiln::gemm {
 class Output {
 public:
   /// Declare C, the bias, D, alpha and beta in the kernel.
-  Output(KernelBuilder &kb, const RowMajorProblem &problem,
+  Output(KernelBuilder &kb, const KernelProblem &problem,
          const GemmSchedule &schedule);
 
   /// Shared memory for the way out, where it goes by TMA.
@@ -26,8 +27,11 @@ public:
   void finish();
 
 private:
+  /// Neighbours in a row of the sums, or, where D is column-major, in a column.
   Values finished(const Values &values, const OutputTile &tile,
                   const Value &row, const Value &column) const;
+  void store_sums(const Values &values, const OutputTile &tile,
+                  const Value &line, const Value &first) const;
 
   const GemmProblem problem_;
   const GemmSchedule schedule_;
@@ -35,9 +39,10 @@ private:
   std::optional<TmaTensor> d_map_;
   std::optional<Value> alpha_, beta_;
   std::optional<Epilogue> epilogue_;
+  std::optional<Sums> sums_;
 };
 
 /// What the buffers take of shared memory.
-int output_bytes(const RowMajorProblem &problem, const GemmSchedule &schedule);
+int output_bytes(const KernelProblem &problem, const GemmSchedule &schedule);
 
 } // namespace kiln::gemm

@@ -45,6 +45,7 @@ static constexpr NumberField kNumbers[] = {
     {&GemmSchedule::raster_group, "raster-group", 1},
     {&GemmSchedule::ctas, "ctas", 0},
     {&GemmSchedule::occupancy, "occupancy", 1},
+    {&GemmSchedule::split_k, "split-k", 1},
 };
 
 /// The fields that are two numbers, "2x1".
@@ -63,8 +64,8 @@ static constexpr PairField kPairs[] = {
 static constexpr const char *kKnown =
     "a schedule is multistage, warp-specialized, cooperative or pingpong, a "
     "tile MxNxK, and stages, instr-n, consumers, raster-group, ctas, "
-    "occupancy, cluster, epilogue-tile, registers, split, a-from, swizzle, "
-    "multicast or raster with = and a value";
+    "occupancy, split-k, cluster, epilogue-tile, registers, split, a-from, "
+    "swizzle, multicast, raster or swap with = and a value";
 
 std::string_view name(GemmKind kind) { return name_in(kKinds, kind); }
 GemmKind parse_gemm_kind(std::string_view text) {
@@ -96,6 +97,8 @@ std::string GemmSchedule::to_string() const {
     add("multicast", name_in(kSwitches, is_multicast));
   if (raster != usual.raster)
     add("raster", name_in(kRasters, raster));
+  if (is_swapped != usual.is_swapped)
+    add("swap", name_in(kSwitches, is_swapped));
   return text;
 }
 
@@ -128,6 +131,8 @@ static bool set_field(GemmSchedule &schedule, const std::string &key,
     schedule.is_multicast = parse_in(kSwitches, value, "multicast");
   else if (key == "raster")
     schedule.raster = parse_in(kRasters, value, "raster");
+  else if (key == "swap")
+    schedule.is_swapped = parse_in(kSwitches, value, "swap");
   else
     return false;
   return true;

@@ -137,4 +137,9 @@ Element RemoteTile::operator()(At row, At column) const {
   return SharedTile(address_, layout_)(row, column);
 }
 
+std::vector<Value> RemoteTile::load_vector(At row, At column,
+                                           int count) const {
+  return SharedTile(address_, layout_).load_vector(row, column, count);
+}
+
 } // namespace kiln

@@ -70,8 +70,7 @@ static void arriveAt(KernelBuilder::State &state, const std::string &space,
                  where);
 }
 
-/// A remote barrier's scope and space.
-static constexpr const char *kRemote = ".release.cluster.shared::cluster";
+static constexpr const char *kRemote = ".shared::cluster";
 
 Mbarrier MbarrierArray::operator[](At index) const {
   auto &state = KernelBuilder::State::current(index.where());
@@ -204,10 +203,12 @@ RemoteMbarrier Mbarrier::remote(At rank, std::source_location where) const {
   return RemoteMbarrier(state.wrap(address, Type::u32), array_);
 }
 
-void RemoteMbarrier::arrive(At count, std::source_location where) const {
+void RemoteMbarrier::arrive(At count, Scope scope,
+                            std::source_location where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
-  arriveAt(state, kRemote, state.use(address_, where), count, where);
+  arriveAt(state, suffixOf(scope, "release", where) + kRemote,
+           state.use(address_, where), count, where);
 }
 
 void RemoteMbarrier::arrive_expect_tx(At bytes,
@@ -215,7 +216,9 @@ void RemoteMbarrier::arrive_expect_tx(At bytes,
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
   addInstruction(
-      state, fmt::format("mbarrier.arrive.expect_tx{}.b64 _,", kRemote),
+      state,
+      fmt::format("mbarrier.arrive.expect_tx.release.cluster{}.b64 _,",
+                  kRemote),
       state.use(address_, where), useCount(state, bytes, 0, "bytes"), where);
 }
 

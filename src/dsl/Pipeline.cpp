@@ -37,10 +37,7 @@ struct Pipeline::State {
   std::vector<TmaTensor> tensors; ///< none where threads fill the slots
   std::vector<SharedTile> tiles;  ///< one array per tile of a slot
   MbarrierArray full, empty;
-  /// What consumers arrive at: `empty`, or, where other CTAs must hear of it, a
-  /// barrier that the relay waits for.
-  MbarrierArray released;
-  PipelineState producer{stages, 1}, consumer{stages, 0}, relayed{stages, 0};
+  PipelineState producer{stages, 1}, consumer{stages, 0};
   Var held{i32, -1}; ///< the slot whose multiplication is in flight
   int bytes = 0;     ///< loaded into the slot being filled, while it is built
 
@@ -51,11 +48,16 @@ struct Pipeline::State {
     return options.parts.empty() ? 1 : options.parts[tensor];
   }
 
-  /// Let the producers have `slot` again: one arrival per consumer warpgroup.
-  /// One thread speaks for all: a wgmma is finished for the four warps
-  /// together.
+  /// Let the producers have `slot` again, here and in the CTAs that load into
+  /// it: one arrival per consumer warpgroup. One thread speaks for all: a wgmma
+  /// is finished for the four warps together. What it read is finished too, so
+  /// that no fence of the cluster is needed.
   void release(const Value &slot) const {
-    one_thread([&] { released[slot].arrive(); });
+    one_thread([&] {
+      empty[slot].arrive();
+      for (const Value &rank : options.peers)
+        empty[slot].remote(rank).arrive(1, Scope::cta);
+    });
   }
   /// Release the slot of the multiplication before the last one.
   void releaseHeld() const {
@@ -122,15 +124,11 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
   MbarrierArray full = kb.mbarriers(stages, where);
   MbarrierArray empty = kb.mbarriers(stages, where);
   int peers = static_cast<int>(options.peers.size());
-  MbarrierArray released = peers ? kb.mbarriers(stages, where) : empty;
-  state_.reset(
-      new State{stages, options, {}, std::move(arrays), full, empty, released});
+  state_.reset(new State{stages, options, {}, std::move(arrays), full, empty});
   one_thread([&] {
     for (int i = 0; i < stages; ++i) {
       full[i].init(options.is_by_threads ? kThreadsPerWarpgroup : 1);
-      released[i].init(options.consumers);
-      if (peers)
-        empty[i].init(1 + peers);
+      empty[i].init(options.consumers * (1 + peers));
     }
     fence_mbarrier_init();
   });
@@ -165,8 +163,7 @@ void Pipeline::produce(const std::function<void(const Slot &)> &body,
                        "produce_by_threads");
   one_thread([&] {
     Value slot = state.producer.slot();
-    state.empty[slot].wait(state.producer.parity(),
-                           state.isInCluster() ? Scope::cluster : Scope::cta);
+    state.empty[slot].wait(state.producer.parity());
     state.full[slot].arrive_expect_tx(slot_bytes());
     state.bytes = 0;
     {
@@ -231,21 +228,6 @@ void Pipeline::drain(Accumulator &accumulator, std::source_location where) {
     return;
   state_->releaseHeld();
   state_->held = -1;
-}
-
-bool Pipeline::has_peers() const { return state_->isInCluster(); }
-
-void Pipeline::relay(std::source_location where) {
-  if (!has_peers())
-    return;
-  LocationScope scope(where);
-  State &state = *state_;
-  Value slot = state.relayed.slot();
-  state.released[slot].wait(state.relayed.parity());
-  state.empty[slot].arrive();
-  for (const Value &rank : state.options.peers)
-    state.empty[slot].remote(rank).arrive();
-  state.relayed.advance();
 }
 
 void Pipeline::skip(At count) { state_->consumer.skip(count); }

@@ -18,7 +18,13 @@ static void checkOptions(const TileSchedulerOptions &options,
                 options.group);
   if (options.ctas < 0)
     userErrorAt(where, "{} CTAs; 0 stands for as many as fit", options.ctas);
-  int ctas = options.cluster_m * options.cluster_n;
+  int ctas = options.cluster_ctas();
+  if (options.split < 1 ||
+      (options.split > 1 && options.cluster_m * options.cluster_n != 1))
+    userErrorAt(where,
+                "{} CTAs share a tile in clusters of {}x{} tiles; at least 1 "
+                "does, and more where a cluster has one tile",
+                options.split, options.cluster_m, options.cluster_n);
   if (options.cluster_m < 1 || options.cluster_n < 1 || cluster.x != ctas ||
       cluster.y != 1 || cluster.z != 1)
     userErrorAt(where,
@@ -42,7 +48,7 @@ TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
       options_(options) {
   const KernelOptions &kernel = kb.state().options;
   checkOptions(options, kernel.cluster, where);
-  int ctas = options.cluster_m * options.cluster_n;
+  int ctas = options.cluster_ctas();
   if (!options.is_persistent) {
     kb.grid(blocks_ * ctas);
     return;
@@ -103,7 +109,7 @@ void TileScheduler::for_each(
     std::source_location where) const {
   auto outside = collectiveLine;
   LocationScope scope(where);
-  int ctas = options_.cluster_m * options_.cluster_n;
+  int ctas = options_.cluster_ctas();
   auto inCluster = [&](const Value &cta) {
     return ctas == 1 ? cta : cta / ctas;
   };

@@ -195,6 +195,8 @@ TEST_P(GemmCover, RandomChoices) {
     schedule.is_multicast = random() % 2;
     schedule.raster = random() % 2 ? Raster::along_m : Raster::along_n;
     schedule.raster_group = pick({1, 2, 8});
+    schedule.split_k = pick({1, 1, 2, 3});
+    schedule.is_swapped = random() % 3 == 0;
     if (!choice.fits())
       continue;
     SCOPED_TRACE(problem.to_string() + " | " + schedule.to_string());

@@ -49,6 +49,8 @@ TEST(GemmWords, OfEveryField) {
                         .swizzle = Swizzle::b64,
                         .cluster_m = 2,
                         .cluster_n = 4,
+                        .split_k = 3,
+                        .is_swapped = true,
                         .is_multicast = false,
                         .raster = Raster::along_m,
                         .raster_group = 16,
@@ -60,9 +62,9 @@ TEST(GemmWords, OfEveryField) {
                         .consumer_registers = 240};
   EXPECT_EQ(schedule.to_string(),
             "pingpong 64x192x128 stages=3 instr-n=96 consumers=3 "
-            "raster-group=16 ctas=128 occupancy=2 cluster=2x4 "
+            "raster-group=16 ctas=128 occupancy=2 split-k=3 cluster=2x4 "
             "epilogue-tile=64x32 registers=24x240 split=n a-from=regs "
-            "swizzle=64 multicast=off raster=m");
+            "swizzle=64 multicast=off raster=m swap=on");
   EXPECT_EQ(GemmSchedule::parse(schedule.to_string()), schedule);
 }
 
@@ -130,8 +132,8 @@ TEST(GemmWords, RefusedOfASchedule) {
             "'fast' is no word of a schedule: a schedule is multistage, "
             "warp-specialized, cooperative or pingpong, a tile MxNxK, and "
             "stages, instr-n, consumers, raster-group, ctas, occupancy, "
-            "cluster, epilogue-tile, registers, split, a-from, swizzle, "
-            "multicast or raster with = and a value");
+            "split-k, cluster, epilogue-tile, registers, split, a-from, "
+            "swizzle, multicast, raster or swap with = and a value");
   for (const char *tile : {"128x128", "128x128x64x", "1x1x0", "128x12ax64"})
     EXPECT_EQ(
         refused(tile),

@@ -48,7 +48,7 @@ public:
           &GemmSchedule::epilogue_n, &GemmSchedule::producer_registers,
           &GemmSchedule::consumer_registers, &GemmSchedule::cluster_m,
           &GemmSchedule::cluster_n, &GemmSchedule::raster_group,
-          &GemmSchedule::occupancy})
+          &GemmSchedule::occupancy, &GemmSchedule::split_k})
       vary(schedule.*field, [&] { return pick({1009, 1013, 10091}); });
     vary(schedule.split, [] { return GemmSplit::n; });
     vary(schedule.is_a_in_registers, [] { return true; });
@@ -56,6 +56,7 @@ public:
          [&] { return pick({Swizzle::none, Swizzle::b32, Swizzle::b64}); });
     vary(schedule.is_multicast, [] { return false; });
     vary(schedule.raster, [] { return Raster::along_m; });
+    vary(schedule.is_swapped, [] { return true; });
     return schedule;
   }
 

@@ -1,0 +1,110 @@
+// sums: put, wait, add up, take.
+#include "sums.h"
+
+#include <kiln/control.h>
+#include <kiln/threads.h>
+
+#include <algorithm>
+
+namespace kiln::gemm {
+
+static constexpr int kThreadsPerWarpgroup = 128;
+
+/// Elements behind each line, so that the 32 lanes of a warp, 8 rows by 4 pairs
+/// of columns, write to different banks.
+static int padding(bool is_transposed) { return is_transposed ? 4 : 8; }
+
+Sums::Sums(const GemmSchedule &schedule, Type accumulate, bool is_transposed,
+           int neighbours)
+    : schedule_(schedule), is_transposed_(is_transposed),
+      neighbours_(neighbours), lines_(schedule.consumer_rows()),
+      length_(schedule.consumer_columns()) {
+  if (is_transposed)
+    std::swap(lines_, length_);
+  constexpr int kLongest = 256; // of a tile's rows
+  layout_ = {accumulate == Type::i32 ? Type::i32 : Type::f32, lines_,
+             std::min(kLongest, length_ + padding(is_transposed))};
+}
+
+void Sums::make_buffers(KernelBuilder &kb) {
+  buffers_ = kb.shared_array(layout_, schedule_.consumers);
+}
+
+/// Wait for what the others put there, or have taken.
+void Sums::meet() const {
+  if (schedule_.split_k > 1)
+    cluster_sync();
+  else
+    sync_warpgroup();
+}
+
+void Sums::put(Accumulator &accumulator, const SharedTile &tile) const {
+  for (int i = 0; i < accumulator.elements(); i += 2) {
+    Value row = accumulator.fragment_row(i);
+    Value column = accumulator.fragment_column(i);
+    Values pair{cast(accumulator.element(i), layout_.type),
+                cast(accumulator.element(i + 1), layout_.type)};
+    if (is_transposed_) {
+      tile(column, row) = pair[0];
+      tile(column + 1, row) = pair[1];
+    } else {
+      tile.store_vector(row, column, pair);
+    }
+  }
+}
+
+/// Neighbours of a line, those of all CTAs of the cluster added up.
+Values Sums::added(const SharedTile &tile, const Value &line,
+                   const Value &first) const {
+  constexpr int kWidest = 4; // 16 bytes
+  Values sums;
+  for (int rank = 0; rank < schedule_.split_k; ++rank) {
+    Values part;
+    for (int i = 0; i < neighbours_; i += kWidest) {
+      int count = std::min(kWidest, neighbours_);
+      Values some = schedule_.split_k == 1
+                        ? tile.load_vector(line, first + i, count)
+                        : map_shared(tile, rank).load_vector(line, first + i,
+                                                             count);
+      part.insert(part.end(), some.begin(), some.end());
+    }
+    if (sums.empty())
+      sums = part;
+    else
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] = sums[i] + part[i];
+  }
+  return sums;
+}
+
+void Sums::take_all(const SharedTile &tile, const Taker &take) const {
+  int pieces = length_ / neighbours_, all = lines_ * pieces;
+  int threads = kThreadsPerWarpgroup * schedule_.split_k;
+  Value thread = warpgroup_thread_id();
+  if (schedule_.split_k > 1)
+    thread = thread + cluster_rank() * kThreadsPerWarpgroup;
+  for (int begin = 0; begin < all; begin += threads) {
+    Value piece = thread + begin;
+    auto one = [&] {
+      Value line = piece / pieces;
+      Value first = (piece - line * pieces) * neighbours_;
+      take(added(tile, line, first), line, first);
+    };
+    if (begin + threads <= all)
+      one();
+    else
+      if_(piece < all, one);
+  }
+}
+
+void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,
+                    const Taker &take) {
+  SharedTile tile = tile_at(*buffers_, warpgroup);
+  put(accumulator, tile);
+  meet();
+  take_all(tile, take);
+  // Nobody leaves, or puts the next ones there, while others take these.
+  meet();
+}
+
+} // namespace kiln::gemm

@@ -1,0 +1,55 @@
+// sums: a tile's sums in shared memory, where the CTAs of a cluster add them
+// up and threads take them in the order of D.
+//
+// The registers of a wgmma hold rows of the product. Where K is divided, what
+// they hold is a part of each sum; where A and B have changed places, their
+// rows are columns of D. Both are mended on the way through shared memory: each
+// warpgroup puts what it has there, everybody waits, and each thread takes
+// neighbours of a line of D, from every CTA of the cluster in turn. The order
+// of the additions is that of the ranks, so that results repeat bit by bit.
+#pragma once
+
+#include <kiln/cluster.h>
+#include <kiln/gemm.h>
+#include <kiln/wgmma.h>
+
+#include <functional>
+#include <optional>
+
+namespace kiln::gemm {
+
+class Sums {
+public:
+  /// `is_transposed`: lines of D are columns of the accumulators. `neighbours`
+  /// are taken at once.
+  Sums(const GemmSchedule &schedule, Type accumulate, bool is_transposed,
+       int neighbours);
+
+  int bytes() const { return layout_.stride_bytes() * schedule_.consumers; }
+  void make_buffers(KernelBuilder &kb);
+
+  /// Neighbours of a line of D, `line` and `first` counted from the share of
+  /// the warpgroup.
+  using Taker = std::function<void(const Values &values, const Value &line,
+                                   const Value &first)>;
+  /// Put an accumulator there and take, over all threads, each sum once. Called
+  /// by the 128 threads of each warpgroup that multiplies.
+  void exchange(Accumulator &accumulator, const Value &warpgroup,
+                const Taker &take);
+
+private:
+  void put(Accumulator &accumulator, const SharedTile &tile) const;
+  void take_all(const SharedTile &tile, const Taker &take) const;
+  Values added(const SharedTile &tile, const Value &line,
+               const Value &first) const;
+  void meet() const;
+
+  GemmSchedule schedule_;
+  bool is_transposed_;
+  int neighbours_;
+  int lines_, length_;
+  TileLayout layout_;
+  std::optional<SharedTile> buffers_;
+};
+
+} // namespace kiln::gemm
