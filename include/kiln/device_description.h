@@ -29,6 +29,13 @@ struct DeviceDescription {
   int max_smem_per_cta_bytes = 232448; ///< with the opt-in attribute
   int reserved_smem_per_cta_bytes = 1024;
 
+  /// Multiprocessors that lie together (in a GPC); a cluster is inside one such
+  /// group. Empty: not known.
+  std::vector<int> gpc_sms = {};
+  /// Clusters of so many CTAs that run at once, each CTA with a multiprocessor
+  /// to itself.
+  int resident_clusters(int ctas) const;
+
   long long memory_bytes = 0;
   long long l2_bytes = 0;
   int sm_clock_mhz = 0; ///< boost

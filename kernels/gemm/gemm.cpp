@@ -127,14 +127,8 @@ static GemmSchedule filled(const KernelProblem &computed,
     full.instruction_n = full.consumer_columns();
   if (full.epilogue_m == 0)
     full.epilogue_m = 64;
-  // 128 bytes of a row, or what is left of them.
-  if (full.epilogue_n == 0) {
-    full.epilogue_n =
-        std::min(128 / size_bytes(problem.out), full.consumer_columns());
-    while (full.epilogue_n > 8 &&
-           full.consumer_columns() % full.epilogue_n != 0)
-      full.epilogue_n -= 8;
-  }
+  if (full.epilogue_n == 0)
+    full.epilogue_n = gemm::subtile_columns(full, problem.out);
   // Nothing is multicast that threads copy; and one warpgroup that does
   // everything has no thread to tell other CTAs of a released slot.
   if (full.kind == GemmKind::multistage || !computed.uses_tma())

@@ -16,6 +16,14 @@ static EpilogueOptions options_of(const GemmSchedule &schedule) {
   return {.warpgroups = schedule.consumers};
 }
 
+int subtile_columns(const GemmSchedule &schedule, Type out) {
+  int all = schedule.consumer_columns();
+  int columns = std::min(128 / size_bytes(out), all);
+  while (columns > 8 && all % columns != 0)
+    columns -= 8;
+  return columns;
+}
+
 /// Elements of D that can be stored together, wherever a tile begins.
 static int neighbours(const GemmProblem &problem) {
   const Dim &length = problem.is_d_column_major ? problem.m : problem.n;

@@ -42,6 +42,10 @@ private:
   std::optional<Sums> sums_;
 };
 
+/// Columns that go out at once where the schedule leaves it open: 128 bytes of a
+/// row, or what divides them into equal parts.
+int subtile_columns(const GemmSchedule &schedule, Type out);
+
 /// What the buffers take of shared memory.
 int output_bytes(const KernelProblem &problem, const GemmSchedule &schedule);
 

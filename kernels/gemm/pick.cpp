@@ -1,80 +1,144 @@
-// pick: a schedule for a problem, from a short list by a simple cost.
+// pick: a schedule for a problem: of all that could do, the one that costs
+// least (cost.h).
 //
-// A tile's cost is the time its products take on the tensor cores, at the part
-// of their rate that a tile of that shape reaches, plus what it takes to begin
-// and to store; a problem's cost is that times the rounds its tiles need on the
-// multiprocessors. Clusters are not on the list: on the H200 the tiles they
-// share come from the L2 cache fast enough, and giving a slot back to another
-// CTA costs more than it saves.
-#include <kiln/gemm.h>
+// What is tried is a grid of tiles and of the few other things that matter:
+// who does what, how often K is divided, whether the transpose is computed. A
+// schedule that the problem's layout or the device does not allow is left out
+// when its turn comes.
+#include "cost.h"
+#include "operands.h"
+
+#include <kiln/error.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 
 namespace kiln {
 
+using gemm::cost_of;
+using gemm::KernelProblem;
+
+/// As many stages as fit, within reason.
+static constexpr int kMostStages = 12;
+
 namespace {
 struct Candidate {
-  GemmKind kind;
-  int tile_m, tile_n;
-  double rate; ///< part of the tensor core's rate on long K
+  GemmSchedule schedule;
+  double us;
 };
 } // namespace
 
-static constexpr std::array kCandidates{
-    Candidate{GemmKind::cooperative, 128, 256, 1.00},
-    Candidate{GemmKind::cooperative, 256, 128, 0.99},
-    Candidate{GemmKind::pingpong, 128, 128, 0.97},
-    Candidate{GemmKind::pingpong, 64, 256, 0.85},
-    Candidate{GemmKind::pingpong, 64, 128, 0.68},
-    Candidate{GemmKind::pingpong, 64, 64, 0.45},
-};
-
-/// K elements' worth of time to begin and end a tile.
-static constexpr double kTileOverhead = 256;
-
-/// The value, or a typical one where it is known at launch.
-static double typical(const Dim &dim) {
-  return dim.is_constant() ? static_cast<double>(dim.constant()) : 4096;
+/// Bytes of shared memory beside the slots, roughly.
+static int output_bytes(const GemmProblem &problem,
+                        const GemmSchedule &schedule) {
+  int share = schedule.consumer_rows() * schedule.consumer_columns();
+  if (schedule.split_k > 1 || schedule.is_swapped)
+    return schedule.consumers * share * 9 / 2 + 1024;
+  int subtile = 64 * std::min(schedule.consumer_columns() *
+                                  size_bytes(problem.out),
+                              128);
+  return schedule.consumers * 2 * subtile + 2048;
 }
 
-static double cost_of(const GemmProblem &problem, const Candidate &candidate,
-                      int sms) {
-  auto tiles = [](double extent, int tile) { return std::ceil(extent / tile); };
-  bool is_swapped = problem.is_d_column_major;
-  double m = typical(is_swapped ? problem.n : problem.m);
-  double n = typical(is_swapped ? problem.m : problem.n);
-  double count = tiles(m, candidate.tile_m) * tiles(n, candidate.tile_n) *
-                 typical(problem.batch);
-  double rounds = std::ceil(count / sms);
-  double area = double(candidate.tile_m) * candidate.tile_n;
-  return rounds * area * (typical(problem.k) / candidate.rate + kTileOverhead);
+/// The tiles a kind is tried with.
+static std::vector<GemmSchedule> tiles_of(GemmKind kind) {
+  std::vector<GemmSchedule> list;
+  auto add = [&](int tile_m, int consumers, int first, int last, int step) {
+    for (int tile_n = first; tile_n <= last; tile_n += step)
+      list.push_back({.kind = kind,
+                      .tile_m = tile_m,
+                      .tile_n = tile_n,
+                      .consumers = consumers});
+  };
+  switch (kind) {
+  case GemmKind::pingpong:
+    add(64, 2, 64, 256, 32);
+    add(128, 2, 64, 192, 16);
+    break;
+  case GemmKind::cooperative:
+    add(128, 2, 8, 256, 8);
+    add(256, 2, 64, 192, 16);
+    break;
+  default:
+    add(64, 1, 8, 128, 8);
+    add(64, 1, 144, 256, 16);
+    add(128, 2, 8, 128, 8);
+    add(128, 2, 144, 256, 16);
+  }
+  return list;
 }
 
-/// As many stages as fit, within reason.
-static constexpr int kMostStages = 8;
+/// How often K may be divided: never, where a CTA's part would be short.
+static int most_parts(const GemmProblem &problem, const GemmSchedule &schedule,
+                      const DeviceDescription &device) {
+  constexpr int kShortest = 4; // K tiles
+  if (!problem.k.is_constant() || schedule.is_persistent())
+    return 1;
+  std::int64_t tiles = problem.k.constant() / schedule.tile_k;
+  return static_cast<int>(std::clamp<std::int64_t>(
+      tiles / kShortest, 1, device.max_cluster_ctas));
+}
+
+/// The schedules that are tried, with what they cost.
+static std::vector<Candidate> candidates(const GemmProblem &problem,
+                                         const DeviceDescription &device) {
+  std::vector<Candidate> list;
+  int element_bytes = size_bytes(problem.type);
+  bool uses_tma = KernelProblem(problem, {}).uses_tma();
+  auto add = [&](GemmSchedule schedule) {
+    int slot = (schedule.tile_m + schedule.tile_n) * schedule.tile_k *
+                   element_bytes +
+               16;
+    schedule.stages =
+        std::min(kMostStages, (device.max_smem_per_cta_bytes -
+                               output_bytes(problem, schedule)) /
+                                  slot);
+    if (schedule.stages >= 2)
+      list.push_back({schedule, cost_of(problem, schedule, device).total_us()});
+  };
+  for (GemmKind kind : {GemmKind::pingpong, GemmKind::cooperative,
+                        GemmKind::warp_specialized})
+    for (GemmSchedule schedule : tiles_of(kind))
+      for (int k_bytes : {128, 256}) {
+        schedule.tile_k = k_bytes / element_bytes;
+        // Threads that copy are slow: what they bring in is used often.
+        if (!uses_tma && (kind == GemmKind::warp_specialized ||
+                          schedule.tile_n % 64 || k_bytes != 128))
+          continue;
+        if (uses_tma && schedule.is_persistent() && schedule.tile_m >= 128) {
+          GemmSchedule pair = schedule;
+          pair.cluster_m = 2;
+          add(pair);
+        }
+        int parts = uses_tma ? most_parts(problem, schedule, device) : 1;
+        for (schedule.split_k = 1; schedule.split_k <= parts;
+             ++schedule.split_k)
+          for (bool is_swapped : {false, true}) {
+            schedule.is_swapped = is_swapped;
+            if (uses_tma || !is_swapped)
+              add(schedule);
+          }
+      }
+  return list;
+}
 
 GemmSchedule pick_schedule(const GemmProblem &problem,
                            const DeviceDescription &device) {
-  GemmSchedule best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const Candidate &candidate : kCandidates) {
-    GemmSchedule schedule{.kind = candidate.kind,
-                          .tile_m = candidate.tile_m,
-                          .tile_n = candidate.tile_n,
-                          .tile_k = 128 / size_bytes(problem.type)};
-    schedule.stages = std::min(kMostStages, max_gemm_stages(problem, schedule));
-    if (schedule.stages < 2)
-      continue;
-    double cost = cost_of(problem, candidate, device.sms);
-    if (cost >= least)
-      continue;
-    least = cost;
-    best = schedule;
+  std::vector<Candidate> list = candidates(problem, device);
+  std::stable_sort(
+      list.begin(), list.end(),
+      [](const Candidate &a, const Candidate &b) { return a.us < b.us; });
+  for (Candidate &candidate : list) {
+    GemmSchedule &schedule = candidate.schedule;
+    try {
+      schedule.stages =
+          std::min(schedule.stages, max_gemm_stages(problem, schedule));
+      if (schedule.stages >= 2)
+        return fit(problem, schedule);
+    } catch (const UserError &) {
+      // Not for this layout or type.
+    }
   }
-  return fit(problem, best);
+  return fit(problem, {}); // says what is wrong with the problem
 }
 
 } // namespace kiln

@@ -6,6 +6,7 @@
 
 #include "support/Error.h"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 
 namespace kiln {
@@ -18,6 +19,15 @@ std::string DeviceDescription::target() const {
   // are specific to one architecture, marked by the letter.
   return fmt::format("sm_{}{}{}", compute_major, compute_minor,
                      compute_major >= 9 ? "a" : "");
+}
+
+int DeviceDescription::resident_clusters(int ctas) const {
+  if (ctas <= 1)
+    return sms;
+  int clusters = 0;
+  for (int inGpc : gpc_sms)
+    clusters += inGpc / ctas;
+  return std::max(1, gpc_sms.empty() ? sms / ctas : clusters);
 }
 
 const DeviceDescription &DeviceDescription::h100() {
@@ -41,6 +51,8 @@ const DeviceDescription &DeviceDescription::h200() {
       .compute_major = 9,
       .compute_minor = 0,
       .sms = 132,
+      // As one of them placed clusters of 1 to 16 CTAs.
+      .gpc_sms = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2},
       .memory_bytes = 141 * kGiB,
       .l2_bytes = 60 * kMiB,
       .sm_clock_mhz = 1980,

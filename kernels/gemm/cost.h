@@ -1,0 +1,31 @@
+// cost: how long a schedule takes, as far as a few numbers can tell.
+//
+// A CTA's tile takes as long as the slowest of three things does: the tensor
+// core's work, the traffic of its shared memory, and the arrival of its
+// operands. Tiles come in rounds, as many at once as the device holds CTAs, and
+// clusters of them. Beside all that, every byte crosses the bus to memory once.
+// What surrounds it (launch, the first load, the way out) is a number each.
+//
+// The numbers were fitted to schedules measured on an H200
+// (bench/results/h200_schedules.json), in clocks, so that they follow the
+// device's own clock, bandwidth and count of multiprocessors.
+#pragma once
+
+#include <kiln/gemm.h>
+
+namespace kiln::gemm {
+
+/// The parts of a schedule's time, in microseconds.
+struct Cost {
+  double launch_us = 0; ///< of the grid, and of clusters
+  double tiles_us = 0;  ///< all rounds: fill, multiply, store
+  double memory_us = 0; ///< every byte once
+  double total_us() const;
+};
+
+/// Of a schedule whose stages, consumers and instructions are filled in. A
+/// dimension that is an argument counts as 4096.
+Cost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
+             const DeviceDescription &device);
+
+} // namespace kiln::gemm

@@ -1,0 +1,83 @@
+// The cost of schedules, held against those that were measured on an H200.
+#include "../../../kernels/gemm/cost.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+
+using namespace kiln;
+
+namespace {
+struct Measured {
+  GemmSchedule schedule;
+  double us, predicted_us;
+};
+using ByProblem = std::map<std::string, std::vector<Measured>>;
+} // namespace
+
+/// By problem, with what the model says of each.
+static ByProblem measured() {
+  std::ifstream file(KILN_SOURCE_DIR "/bench/results/h200_schedules.json");
+  const nlohmann::json table = nlohmann::json::parse(file);
+  ByProblem runs;
+  for (const auto &run : table["runs"]) {
+    std::string words = run["problem"];
+    GemmProblem problem = GemmProblem::parse(words);
+    GemmSchedule schedule =
+        fit(problem, GemmSchedule::parse(run["schedule"].get<std::string>()));
+    double us =
+        gemm::cost_of(problem, schedule, DeviceDescription::h200()).total_us();
+    runs[words].push_back({schedule, run["us"], us});
+  }
+  return runs;
+}
+
+TEST(GemmCost, ChoosesWhatWasMeasuredFast) {
+  // How much longer than the fastest of its problem the schedule takes that
+  // seems cheapest: none by more than a third, a few percent in the mean.
+  double sum = 0;
+  int problems = 0;
+  for (const auto &[words, runs] : measured()) {
+    if (runs.size() < 5)
+      continue; // too few to choose from
+    auto by = [&](double Measured::*what) {
+      return *std::min_element(
+          runs.begin(), runs.end(),
+          [&](const Measured &a, const Measured &b) { return a.*what < b.*what; });
+    };
+    Measured chosen = by(&Measured::predicted_us);
+    double ratio = chosen.us / by(&Measured::us).us;
+    EXPECT_LT(ratio, 1.34) << words << ": " << chosen.schedule.to_string();
+    sum += std::log(ratio);
+    ++problems;
+  }
+  EXPECT_GT(problems, 50);
+  EXPECT_LT(std::exp(sum / problems), 1.04);
+}
+
+TEST(GemmCost, ComesCloseToWhatWasMeasured) {
+  double squares = 0;
+  int count = 0;
+  for (const auto &[words, runs] : measured())
+    for (const Measured &run : runs) {
+      squares += std::pow(std::log(run.predicted_us / run.us), 2);
+      ++count;
+    }
+  EXPECT_GT(count, 800);
+  EXPECT_LT(std::sqrt(squares / count), 0.15);
+}
+
+TEST(GemmCost, PicksWithoutIdleMultiprocessors) {
+  auto pick = [](const char *problem) {
+    return pick_schedule(GemmProblem::parse(problem));
+  };
+  EXPECT_GT(pick("256x256x16384 bf16 -> bf16 tn").split_k, 1);
+  EXPECT_TRUE(pick("1x6144x4096 bf16 -> bf16 tn").is_swapped);
+  EXPECT_EQ(pick("4096x4096x4096 bf16 -> bf16 tn").split_k, 1);
+  // K at run time cannot be divided; rows TMA cannot take are copied.
+  EXPECT_EQ(pick("256x256xk bf16 -> bf16 tn").split_k, 1);
+  EXPECT_EQ(pick("256x256x16383 bf16 -> bf16 tn").split_k, 1);
+}
