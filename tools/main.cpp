@@ -5,6 +5,7 @@
 
 #include <kiln/compile.h>
 #include <kiln/error.h>
+#include <kiln/text.h>
 
 #include <csignal>
 #include <fmt/format.h>
@@ -14,7 +15,9 @@ using namespace kiln;
 
 static int fail(ExitStatus status, const std::string &message) {
   std::fflush(stdout);
-  fmt::print(stderr, "kiln: error: {}\n", message);
+  // Not fmt::print, which throws where stderr is closed.
+  std::fputs(fmt::format("kiln: error: {}\n", printable(message)).c_str(),
+             stderr);
   return static_cast<int>(status);
 }
 
