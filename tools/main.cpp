@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", [] { return "kiln " + version(); });
   try {
     ExitStatus status = run_command(app, argc, argv);
-    if (std::fflush(stdout) != 0)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
       return fail(ExitStatus::machine, "the output could not be written");
     return static_cast<int>(status);
   } catch (const CLI::ParseError &error) {
