@@ -6,14 +6,15 @@
 #include "commands.h"
 #include "gemm_matrices.h"
 #include "gemm_options.h"
+#include "output_file.h"
 
 #include <kiln/compile.h>
 #include <kiln/cublas.h>
+#include <kiln/file.h>
 #include <kiln/sim.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <sstream>
 
 namespace kiln::cli {
@@ -70,9 +71,7 @@ static std::vector<GemmProblem> problems_of(const BenchCommand &command) {
   for (std::string triple; std::getline(triples, triple, ',');)
     add(triple);
   if (!command.problems_path.empty()) {
-    std::ifstream file(command.problems_path);
-    if (!file)
-      throw UserError(fmt::format("{} cannot be read", command.problems_path));
+    std::istringstream file(read_file(command.problems_path));
     for (std::string line; std::getline(file, line);)
       add(line);
   }
@@ -235,6 +234,7 @@ static Bench open_bench(const BenchCommand &command, BenchReport &report) {
 
 static ExitStatus run_command(const BenchCommand &command) {
   std::vector<GemmProblem> problems = problems_of(command);
+  check_output("--json", command.json_path);
   BenchReport report;
   Bench bench = open_bench(command, report);
   report.print_header();
@@ -243,9 +243,11 @@ static ExitStatus run_command(const BenchCommand &command) {
     report.results.back().print();
   }
   report.print_summary();
+  Outputs outputs;
   if (!command.json_path.empty())
-    report.write_json(command.json_path);
-  return report.is_right() ? ExitStatus::ok : ExitStatus::wrong;
+    outputs.attempt([&] { report.write_json(command.json_path); });
+  return outputs.conclude(report.is_right() ? ExitStatus::ok
+                                            : ExitStatus::wrong);
 }
 
 void add_bench_command(CLI::App &app, Action &action) {

@@ -5,12 +5,9 @@
 
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
+#include <kiln/file.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <unistd.h>
 
 namespace kiln::cli {
@@ -30,17 +27,6 @@ struct EmitOptions {
 
 } // namespace
 
-static std::string read_text(const std::string &path) {
-  if (std::filesystem::is_directory(path))
-    throw UserError(fmt::format("{} is a folder; emit takes a file", path));
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file)
-    throw UserError(fmt::format("{} cannot be read: {}", path,
-                                std::strerror(errno ? errno : EIO)));
-  return text;
-}
-
 static Module module_of(const EmitOptions &options) {
   if (options.source.front() == "gemm") {
     GemmProblem sized = options.gemm.sized_problem();
@@ -52,7 +38,7 @@ static Module module_of(const EmitOptions &options) {
     throw UserError(fmt::format(
         "'{}' is not expected after {}; emit takes gemm M N K, or one file",
         options.source[1], options.source[0]));
-  return parse_module(read_text(options.source.front()), options.source.front(),
+  return parse_module(read_file(options.source.front()), options.source.front(),
                       options.target);
 }
 
@@ -116,6 +102,7 @@ void add_emit_command(CLI::App &app, Action &action) {
     options->gemm.sizes.assign(options->source.begin() + 1,
                                options->source.end());
     action = [options] {
+      check_output("-o", options->output);
       write_output(options->output, text_of(*options));
       return ExitStatus::ok;
     };

@@ -4,11 +4,14 @@
 #include "commands.h"
 #include "gemm_matrices.h"
 #include "gemm_options.h"
+#include "output_file.h"
+#include "say.h"
 #include "sim_options.h"
 
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
 #include <kiln/cublas.h>
+#include <kiln/file.h>
 #include <kiln/sim.h>
 
 #include <algorithm>
@@ -16,7 +19,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 
 namespace kiln::cli {
 
@@ -46,8 +48,7 @@ struct GemmCommand {
 template <typename... Args>
 static void report(std::string_view what, fmt::format_string<Args...> format,
                    Args &&...args) {
-  fmt::print("{:<10} {}\n", what,
-             fmt::format(format, std::forward<Args>(args)...));
+  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
 }
 
 static void report_configuration(const GemmCommand &command,
@@ -63,35 +64,20 @@ static void report_configuration(const GemmCommand &command,
   report("schedule", "{}{}", fitted.to_string(), lowered);
 }
 
-static void write_text(const std::filesystem::path &path,
-                       const std::string &text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file)
-    throw UserError(fmt::format("{} cannot be written: {}", path.string(),
-                                std::strerror(errno ? errno : EIO)));
-}
-
 /// Every stage of the kernel in a folder, named after it.
 static void save_ir(const std::string &folder, const Module &module,
                     const CompileOptions &options) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw UserError(fmt::format("the folder {} cannot be made: {}", folder,
-                                error.message()));
   std::filesystem::path base = std::filesystem::path(folder) / module.name();
   for (auto [ending, stage] :
        {std::pair{".mlir", Stage::mlir}, std::pair{".nvvm.mlir", Stage::nvvm},
         std::pair{".ll", Stage::llvm}, std::pair{".ptx", Stage::ptx}})
-    write_text(base.string() + ending, emit(module, stage, options));
+    write_file(base.string() + ending, {emit(module, stage, options)});
   report("saved", "{}.mlir, .nvvm.mlir, .ll and .ptx", base.string());
 }
 
 static Kernel compile_gemm(const GemmCommand &command,
                            const GemmProblem &problem,
-                           const GemmSchedule &schedule) {
+                           const GemmSchedule &schedule, Outputs &outputs) {
   CompileOptions::Timing timing;
   CompileOptions options;
   options.use_cache = !command.is_without_cache;
@@ -105,7 +91,7 @@ static Kernel compile_gemm(const GemmCommand &command,
   report("compiled", "{} in {:.0f} ms{}", kernel.name, elapsed.count(),
          timing.from_cache ? " (cached)" : "");
   if (!command.save_ir_folder.empty())
-    save_ir(command.save_ir_folder, module, options);
+    outputs.attempt([&] { save_ir(command.save_ir_folder, module, options); });
   return kernel;
 }
 
@@ -145,7 +131,6 @@ static void check_device(const std::string &choice) {
 /// The device to run on, or nothing where none is wanted.
 static std::shared_ptr<Device> choose_device(const GemmCommand &command,
                                              const SimOptions &options) {
-  check_device(command.device);
   if (command.device == "none")
     return nullptr;
   return open_device(command.device, options);
@@ -160,7 +145,8 @@ static double tera_operations(const ReferenceGemm &gemm, double time_us) {
 /// the simulator found an error.
 static bool run_gemm(Device &device, const Kernel &kernel,
                      const ReferenceGemm &gemm, const GemmBuffers &buffers,
-                     const SimFlags &sim, GemmMatrices &host) {
+                     const SimFlags &sim, GemmMatrices &host,
+                     Outputs &outputs) {
   std::vector<LaunchArgument> arguments =
       launch_arguments(kernel, gemm, buffers);
   LaunchResult result = device.launch(kernel, arguments);
@@ -169,7 +155,7 @@ static bool run_gemm(Device &device, const Kernel &kernel,
   if (sim.has_stats && result.instructions)
     show_stats(result);
   if (!result.timeline.events.empty())
-    show_timeline(result.timeline, sim.timeline_path);
+    outputs.attempt([&] { show_timeline(result.timeline, sim.timeline_path); });
   for (const Finding &finding : result.findings)
     show_finding(finding);
   if (!result.ok())
@@ -223,20 +209,21 @@ static ExitStatus verify(const ReferenceGemm &gemm, const GemmMatrices &host) {
     report("wrong", "D{} is {:.9g}, should be {:.9g} within {:.2g}",
            place(gemm, wrong), wrong.got, wrong.want, wrong.tolerance);
   if (result.ok) {
-    fmt::print("PASS max_rel_err={:.2e}\n", result.max_rel_err);
+    say("PASS max_rel_err={:.2e}\n", result.max_rel_err);
     return ExitStatus::ok;
   }
   std::string gaps;
   if (result.touched_gaps)
     gaps = fmt::format(", {} elements between the rows of D were written",
                        result.touched_gaps);
-  fmt::print("FAIL max_rel_err={:.2e}, {} of {} elements are wrong{}\n",
-             result.max_rel_err, result.wrong, result.compared, gaps);
+  say("FAIL max_rel_err={:.2e}, {} of {} elements are wrong{}\n",
+      result.max_rel_err, result.wrong, result.compared, gaps);
   return ExitStatus::wrong;
 }
 
 static ExitStatus run_on(Device &device, const GemmCommand &command,
-                         const Kernel &kernel, const GemmProblem &problem) {
+                         const Kernel &kernel, const GemmProblem &problem,
+                         Outputs &outputs) {
   report("device", "{}", device.name());
   ReferenceGemm gemm = command.gemm.reference(problem);
   GemmMatrices host(gemm, problem.has_beta, command.data_seed);
@@ -246,26 +233,41 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
   if (!command.b_path.empty())
     read_b(command.b_path, gemm, host.b);
   GemmBuffers buffers = copy_in(device, host);
-  if (!run_gemm(device, kernel, gemm, buffers, command.sim, host)) {
-    fmt::print("FAIL a check of the simulator found an error\n");
+  if (!run_gemm(device, kernel, gemm, buffers, command.sim, host, outputs)) {
+    say("FAIL a check of the simulator found an error\n");
     return ExitStatus::finding;
   }
   if (command.is_printing)
     print_matrices(gemm, host);
-  if (!command.save_path.empty()) {
-    write_d(command.save_path, gemm, host.d);
-    report("saved", "{}", command.save_path);
-  }
+  if (!command.save_path.empty())
+    outputs.attempt([&] {
+      write_d(command.save_path, gemm, host.d);
+      report("saved", "{}", command.save_path);
+    });
   if (command.is_unverified) {
-    fmt::print("DONE (not verified)\n");
+    say("DONE (not verified)\n");
     return ExitStatus::ok;
   }
   run_cublas(device, gemm, buffers, host.d.size());
   return verify(gemm, host);
 }
 
+/// Refuse outputs that could not be written after the run.
+static void check_outputs(const GemmCommand &command) {
+  check_output("--save", command.save_path);
+  check_output("--save-kernel", command.save_kernel_path);
+  if (command.sim.timeline_path != "-")
+    check_output("--timeline", command.sim.timeline_path);
+  make_folder("--save-ir", command.save_ir_folder);
+}
+
 static ExitStatus run_command(const GemmCommand &command) {
   GemmProblem sized = command.gemm.sized_problem();
+  check_device(command.device);
+  if (command.device != "none")
+    check_memory(command.gemm.reference(sized), sized.has_beta);
+  check_outputs(command);
+  Outputs outputs;
   GemmProblem problem = command.gemm.with_arguments(sized);
   SimOptions options = command.sim.options();
   RunWatch watch(options);
@@ -274,17 +276,18 @@ static ExitStatus run_command(const GemmCommand &command) {
       sized,
       device ? device->description() : DeviceDescription::for_target("sm_90a"));
   report_configuration(command, sized, schedule);
-  Kernel kernel = compile_gemm(command, problem, schedule);
+  Kernel kernel = compile_gemm(command, problem, schedule, outputs);
   assemble_gemm(command, kernel);
-  if (!command.save_kernel_path.empty()) {
-    kernel.save(command.save_kernel_path);
-    report("saved", "{}", command.save_kernel_path);
-  }
+  if (!command.save_kernel_path.empty())
+    outputs.attempt([&] {
+      kernel.save(command.save_kernel_path);
+      report("saved", "{}", command.save_kernel_path);
+    });
   if (device)
-    return run_on(*device, command, kernel, sized);
+    return outputs.conclude(run_on(*device, command, kernel, sized, outputs));
   report("device", "none, as asked");
-  fmt::print("DONE (not verified)\n");
-  return ExitStatus::ok;
+  say("DONE (not verified)\n");
+  return outputs.conclude(ExitStatus::ok);
 }
 
 void add_gemm_command(CLI::App &app, Action &action) {

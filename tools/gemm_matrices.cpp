@@ -1,7 +1,9 @@
 // gemm_matrices: fill, read, write and print the memory of a product.
 #include "gemm_matrices.h"
 
+#include "host_memory.h"
 #include "npy.h"
+#include "say.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -40,13 +42,37 @@ static Stored stored_d(const ReferenceGemm &gemm) {
           rows};
 }
 
+static Stored stored_c(const ReferenceGemm &gemm) {
+  Stored matrix = stored_d(gemm);
+  matrix.step = gemm.ldc;
+  return matrix;
+}
+
+void check_memory(const ReferenceGemm &gemm, bool has_c) {
+  std::vector<std::pair<const char *, Stored>> matrices = {
+      {"A", stored_a(gemm)}, {"B", stored_b(gemm)}, {"D", stored_d(gemm)}};
+  if (has_c)
+    matrices.push_back({"C", stored_c(gemm)});
+  MemoryBudget budget;
+  for (const auto &[letter, matrix] : matrices) {
+    std::int64_t step = matrix.step ? matrix.step : matrix.length;
+    // In double: the product may not fit 64 bits.
+    budget.take(fmt::format("{}, {} x {} x {} of {}", letter, gemm.batch,
+                            matrix.lines, step, name(matrix.type)),
+                static_cast<double>(gemm.batch) *
+                    static_cast<double>(matrix.lines) *
+                    static_cast<double>(step) * size_bytes(matrix.type));
+  }
+}
+
 /// Random elements: floats from -1 to 1, bytes over their whole range, so that
 /// their sign shows.
-static std::vector<std::byte> random_elements(Type type, std::int64_t count,
+static std::vector<std::byte> random_elements(const char *what, Type type,
+                                              std::int64_t count,
                                               std::uint64_t seed) {
   auto size = static_cast<std::size_t>(count);
-  std::vector<std::byte> data(size *
-                              static_cast<std::size_t>(size_bytes(type)));
+  std::vector<std::byte> data =
+      host_bytes(what, size * static_cast<std::size_t>(size_bytes(type)));
   if (type == Type::i8 || type == Type::u8)
     fill_random(type, data.data(), size, seed, type == Type::i8 ? -128 : 0,
                 type == Type::i8 ? 127 : 255);
@@ -57,13 +83,16 @@ static std::vector<std::byte> random_elements(Type type, std::int64_t count,
 
 GemmMatrices::GemmMatrices(const ReferenceGemm &gemm, bool has_c,
                            std::uint64_t seed)
-    : a(random_elements(gemm.type, gemm.a_elements(), seed)),
-      b(random_elements(gemm.type, gemm.b_elements(), seed + 1)),
-      bias(random_elements(gemm.bias_type(), gemm.bias_elements(), seed + 3)),
-      d(static_cast<std::size_t>(gemm.d_elements() * size_bytes(gemm.out)),
-        std::byte{kPoison}) {
+    : a(random_elements("A", gemm.type, gemm.a_elements(), seed)),
+      b(random_elements("B", gemm.type, gemm.b_elements(), seed + 1)),
+      bias(random_elements("the bias", gemm.bias_type(), gemm.bias_elements(),
+                           seed + 3)),
+      d(host_bytes(
+          "D",
+          static_cast<std::size_t>(gemm.d_elements() * size_bytes(gemm.out)),
+          std::byte{kPoison})) {
   if (has_c)
-    c = random_elements(gemm.out, gemm.c_elements(), seed + 2);
+    c = random_elements("C", gemm.out, gemm.c_elements(), seed + 2);
 }
 
 ReferenceGemm GemmMatrices::of(ReferenceGemm gemm) const {
@@ -190,22 +219,22 @@ static void print_matrix(const char *what, const Stored &matrix,
   std::int64_t rows = matrix.is_row_major ? matrix.lines : matrix.length;
   std::int64_t cols = matrix.is_row_major ? matrix.length : matrix.lines;
   if (rows > kMostPrinted || cols > kMostPrinted) {
-    fmt::print("{} is {} x {}: too large to print, {} x {} is the most\n", what,
-               rows, cols, kMostPrinted, kMostPrinted);
+    say("{} is {} x {}: too large to print, {} x {} is the most\n", what, rows,
+        cols, kMostPrinted, kMostPrinted);
     return;
   }
   auto bytes = static_cast<std::size_t>(size_bytes(matrix.type));
   for (std::int64_t p = 0; p < batch; ++p) {
-    fmt::print("{}{} =\n", what, batch == 1 ? "" : fmt::format("[{}]", p));
+    say("{}{} =\n", what, batch == 1 ? "" : fmt::format("[{}]", p));
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < cols; ++j) {
         std::int64_t line = p * matrix.lines + (matrix.is_row_major ? i : j);
         std::int64_t at = line * matrix.step + (matrix.is_row_major ? j : i);
         std::uint64_t bits = 0;
         std::memcpy(&bits, &data[static_cast<std::size_t>(at) * bytes], bytes);
-        fmt::print(" {:9.4g}", from_bits(matrix.type, bits));
+        say(" {:9.4g}", from_bits(matrix.type, bits));
       }
-      fmt::print("\n");
+      say("\n");
     }
   }
 }

@@ -9,6 +9,10 @@
 
 namespace kiln::cli {
 
+/// Refuse matrices that this machine cannot hold, before anything is done for
+/// them. Throws RuntimeError with the name of the first and its size.
+void check_memory(const ReferenceGemm &gemm, bool has_c);
+
 /// The matrices on the host. Every byte of D begins as 0xff, NaN in every float
 /// type, so that an element nobody wrote cannot pass, and a gap that somebody
 /// wrote shows.

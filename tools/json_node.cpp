@@ -1,35 +1,25 @@
 // json_node: read values, or say what would be accepted.
 #include "json_node.h"
 
+#include <kiln/file.h>
+#include <kiln/text.h>
+
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 
 namespace kiln::cli {
 
 using nlohmann::json;
 
-/// Deeper than any sensible file; readers recurse.
-static constexpr int kMaxDepth = 64;
 /// Characters of a value that a message shows.
 static constexpr std::size_t kShownValue = 60;
 
 json read_json(const std::string &path) {
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path))
-    throw UserError(fmt::format("{} cannot be read: {}", path,
-                                std::strerror(file ? EISDIR : errno)));
+  std::string text = read_file(path);
+  check_nesting(text, TextFormat::json, path);
   try {
-    return json::parse(file, [&](int depth, json::parse_event_t, json &) {
-      if (depth > kMaxDepth)
-        throw UserError(
-            fmt::format("{} is nested deeper than {} levels", path, kMaxDepth));
-      return true;
-    });
+    return json::parse(text);
   } catch (const json::exception &error) {
     throw UserError(fmt::format("{} is no JSON: {}", path, error.what()));
   }

@@ -29,6 +29,8 @@ static constexpr std::uint64_t kMaxGrid = 0x7fffffff;
 static constexpr std::uint64_t kMaxParameterBytes = 32764;
 /// The alignment every buffer has.
 static constexpr std::uint64_t kBufferAlign = 256;
+/// NumPy has no arrays of more.
+static constexpr std::size_t kMaxDimensions = 64;
 static constexpr std::string_view kInits =
     "zeros, iota, random:SEED, random:SEED:LO:HI, poison or file:NAME.npy";
 
@@ -160,11 +162,16 @@ BufferInit Reader::read_init(const Node &node) const {
 static std::uint64_t count_elements(const Node &node, const BufferSpec &spec) {
   auto most =
       static_cast<std::uint64_t>(DeviceDescription::h200().memory_bytes);
-  std::uint64_t count = 1;
+  if (spec.shape.size() > kMaxDimensions)
+    node.refuse(
+        fmt::format("a shape of at most {} dimensions", kMaxDimensions));
+  std::uint64_t count = 1, bytes = 0;
+  bool is_too_large = false;
   for (std::uint64_t size : spec.shape)
-    if (__builtin_mul_overflow(count, size, &count))
-      count = most;
-  if (count > most / static_cast<std::uint64_t>(size_bytes(spec.type)))
+    is_too_large |= __builtin_mul_overflow(count, size, &count);
+  is_too_large |= __builtin_mul_overflow(
+      count, static_cast<std::uint64_t>(size_bytes(spec.type)), &bytes);
+  if (is_too_large || bytes > most)
     node.refuse(fmt::format("a shape of at most {} bytes", most));
   return count;
 }

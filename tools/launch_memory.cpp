@@ -1,18 +1,25 @@
 // launch_memory: fill buffers, and put their addresses into arguments.
 #include "launch_memory.h"
 
+#include "host_memory.h"
 #include "npy.h"
 
 #include <kiln/reference.h>
 #include <kiln/sim.h>
 
 #include <cstring>
+#include <fmt/format.h>
 
 namespace kiln::cli {
 
+std::string describe(const BufferSpec &buffer) {
+  return fmt::format("the buffer '{}', {} of {}", buffer.name, buffer.count,
+                     name(buffer.type));
+}
+
 /// 0, 1, 2, ...; integers wrap around.
 static std::vector<std::byte> iota_bytes(const BufferSpec &buffer) {
-  std::vector<std::byte> bytes(buffer.bytes());
+  std::vector<std::byte> bytes = host_bytes(describe(buffer), buffer.bytes());
   auto size = static_cast<std::size_t>(size_bytes(buffer.type));
   for (std::uint64_t i = 0; i < buffer.count; ++i) {
     std::uint64_t bits = is_float(buffer.type)
@@ -29,7 +36,7 @@ std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer) {
   case BufferInit::Kind::poison:
     return std::nullopt;
   case BufferInit::Kind::zeros:
-    return std::vector<std::byte>(buffer.bytes());
+    return host_bytes(describe(buffer), buffer.bytes());
   case BufferInit::Kind::iota:
     return iota_bytes(buffer);
   case BufferInit::Kind::file:
@@ -38,7 +45,7 @@ std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer) {
   case BufferInit::Kind::random:
     break;
   }
-  std::vector<std::byte> bytes(buffer.bytes());
+  std::vector<std::byte> bytes = host_bytes(describe(buffer), buffer.bytes());
   fill_random(buffer.type, bytes.data(), buffer.count, init.seed, init.lo,
               init.hi);
   return bytes;

@@ -5,6 +5,9 @@
 
 namespace kiln::cli {
 
+/// "the buffer 'a', 100 of f32", for messages.
+std::string describe(const BufferSpec &buffer);
+
 /// The bytes a buffer begins with; nothing where it is poison.
 std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer);
 

@@ -126,6 +126,7 @@ static TileLayout shared_layout(const LayoutOptions &options) {
 
 template <typename Layout>
 static void show(const Layout &layout, const std::string &svg) {
+  check_output("--svg", svg);
   std::string table = layout_table(layout);
   if (!svg.empty())
     write_output(svg, layout_svg(layout));

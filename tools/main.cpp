@@ -5,6 +5,7 @@
 
 #include <kiln/compile.h>
 #include <kiln/error.h>
+#include <kiln/text.h>
 
 #include <csignal>
 #include <fmt/format.h>
@@ -14,7 +15,9 @@ using namespace kiln;
 
 static int fail(ExitStatus status, const std::string &message) {
   std::fflush(stdout);
-  fmt::print(stderr, "kiln: error: {}\n", message);
+  // Not fmt::print, which throws where stderr is closed.
+  std::fputs(fmt::format("kiln: error: {}\n", printable(message)).c_str(),
+             stderr);
   return static_cast<int>(status);
 }
 
@@ -45,7 +48,7 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", [] { return "kiln " + version(); });
   try {
     ExitStatus status = run_command(app, argc, argv);
-    if (std::fflush(stdout) != 0)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
       return fail(ExitStatus::machine, "the output could not be written");
     return static_cast<int>(status);
   } catch (const CLI::ParseError &error) {

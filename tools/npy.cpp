@@ -2,15 +2,15 @@
 #include "npy.h"
 
 #include <kiln/error.h>
+#include <kiln/file.h>
 
+#include <algorithm>
 #include <bit>
-#include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
-#include <regex>
-#include <sstream>
+#include <optional>
 
 namespace kiln::cli {
 
@@ -19,6 +19,10 @@ static_assert(std::endian::native == std::endian::little);
 static constexpr std::string_view kMagic = "\x93NUMPY";
 /// Data begins at a multiple of this, as NumPy writes it.
 static constexpr std::size_t kDataAlign = 64;
+/// No header is longer; NumPy writes some hundred bytes, and reads 10,000.
+static constexpr std::uint32_t kMaxHeader = 65536;
+/// Characters of a header that a message shows.
+static constexpr std::size_t kMaxQuoted = 200;
 
 namespace {
 
@@ -45,21 +49,59 @@ static std::string tuple(const std::vector<std::uint64_t> &shape) {
                      shape.size() == 1 ? "," : "");
 }
 
-static std::string read_file(const std::string &path, const std::string &what) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw UserError(fmt::format("{}: {} cannot be read: {}", what, path,
-                                std::strerror(errno ? errno : EIO)));
-  return std::move(text).str();
+/// The file, unless it is far larger than its array.
+static std::string read_array(const std::string &path, std::uint64_t bytes,
+                              const std::string &what) {
+  try {
+    return read_file(path, bytes + 2 * kMaxHeader);
+  } catch (const UserError &error) {
+    throw UserError(fmt::format("{}: {}", what, error.message()));
+  }
 }
 
-/// The value of a key in the header's dictionary; nothing where it has none.
-static std::string field(const std::string &header, const std::string &key,
-                         const std::string &value) {
-  std::smatch match;
-  std::regex pattern("['\"]" + key + "['\"]\\s*:\\s*" + value);
-  return std::regex_search(header, match, pattern) ? match[1].str() : "";
+/// What stands behind a key of the header's dictionary, from its first
+/// character on; nothing where it has no such key.
+static std::string_view value_of(std::string_view header,
+                                 std::string_view key) {
+  for (char quote : {'\'', '"'}) {
+    std::size_t at = header.find(fmt::format("{}{}{}", quote, key, quote));
+    if (at == std::string_view::npos)
+      continue;
+    at = header.find_first_not_of(" :", at + key.size() + 2);
+    return header.substr(std::min(at, header.size()));
+  }
+  return {};
+}
+
+/// 'text' or "text".
+static std::string take_string(std::string_view value) {
+  if (!value.starts_with('\'') && !value.starts_with('"'))
+    return "";
+  std::size_t end = value.find(value[0], 1);
+  return std::string(end == std::string_view::npos ? ""
+                                                   : value.substr(1, end - 1));
+}
+
+/// (3, 4): nothing where it is no tuple of whole numbers of 64 bits.
+static std::optional<std::vector<std::uint64_t>>
+take_shape(std::string_view value) {
+  std::size_t end = value.find(')');
+  if (!value.starts_with('(') || end == std::string_view::npos)
+    return std::nullopt;
+  std::vector<std::uint64_t> shape;
+  for (std::size_t at = 1; at < end;) {
+    at = std::min(value.find_first_not_of(", ", at), end);
+    if (at == end)
+      break;
+    std::uint64_t size = 0;
+    auto [stop, error] =
+        std::from_chars(value.data() + at, value.data() + end, size);
+    if (error != std::errc())
+      return std::nullopt;
+    shape.push_back(size);
+    at = static_cast<std::size_t>(stop - value.data());
+  }
+  return shape;
 }
 
 /// Read the header at the front of `text`, and take it off.
@@ -78,31 +120,34 @@ static NpyHeader take_header(std::string_view &text, const std::string &place) {
   std::uint32_t length = 0;
   if (text.size() >= begin)
     std::memcpy(&length, text.data() + 8, begin - 8);
+  if (length > kMaxHeader)
+    refuse(fmt::format("its header has {} bytes, more than {}", length,
+                       kMaxHeader));
   if (text.size() < begin || text.size() - begin < length)
     refuse("it ends within its header");
   std::string header(text.substr(begin, length));
   text.remove_prefix(begin + length);
 
   NpyHeader result;
-  result.descr = field(header, "descr", "['\"]([^'\"]*)['\"]");
-  std::string order = field(header, "fortran_order", "(True|False)");
-  std::string shape = field(header, "shape", "(\\([0-9, ]*\\))");
-  if (result.descr.empty() || order.empty() || shape.empty())
-    refuse(fmt::format("its header is '{}'", header));
-  result.is_fortran = order == "True";
-  for (char &c : shape)
-    if (c < '0' || c > '9')
-      c = ' ';
-  std::istringstream numbers(shape);
-  for (std::uint64_t size; numbers >> size;)
-    result.shape.push_back(size);
+  result.descr = take_string(value_of(header, "descr"));
+  std::string_view order = value_of(header, "fortran_order");
+  std::optional<std::vector<std::uint64_t>> shape =
+      take_shape(value_of(header, "shape"));
+  result.is_fortran = order.starts_with("True");
+  if (result.descr.empty() || !shape ||
+      (!result.is_fortran && !order.starts_with("False")))
+    refuse(fmt::format("its header is '{}'", header.substr(0, kMaxQuoted)));
+  result.shape = *std::move(shape);
   return result;
 }
 
 std::vector<std::byte> read_npy(const std::string &path, Type type,
                                 const std::vector<std::uint64_t> &shape,
                                 const std::string &what) {
-  std::string file = read_file(path, what);
+  std::size_t bytes = size_bytes(type);
+  for (std::uint64_t size : shape)
+    bytes *= size;
+  std::string file = read_array(path, bytes, what);
   std::string place = fmt::format("{}: {}", what, path);
   std::string_view data = file;
   NpyHeader header = take_header(data, place);
@@ -118,9 +163,6 @@ std::vector<std::byte> read_npy(const std::string &path, Type type,
     throw UserError(fmt::format("{} is in Fortran order; save it in C order "
                                 "(numpy.ascontiguousarray)",
                                 place));
-  std::size_t bytes = size_bytes(type);
-  for (std::uint64_t size : shape)
-    bytes *= size;
   if (data.size() != bytes)
     throw UserError(fmt::format("{} holds {} bytes of elements; {} of {} are "
                                 "{} bytes",
@@ -142,16 +184,12 @@ void write_npy(const std::string &path, Type type,
   header.append((kDataAlign - end % kDataAlign) % kDataAlign, ' ');
   header += '\n';
   auto length = static_cast<std::uint16_t>(header.size());
-  std::ofstream file(path, std::ios::binary);
-  file << kMagic << '\1' << '\0';
-  file.write(reinterpret_cast<const char *>(&length), sizeof(length));
-  file << header;
-  file.write(reinterpret_cast<const char *>(data.data()),
-             static_cast<std::streamsize>(data.size()));
-  file.close();
-  if (!file)
-    throw UserError(fmt::format("{} cannot be written: {}", path,
-                                std::strerror(errno ? errno : EIO)));
+  write_file(path,
+             {kMagic,
+              std::string_view("\1\0", 2),
+              {reinterpret_cast<const char *>(&length), sizeof(length)},
+              header,
+              {reinterpret_cast<const char *>(data.data()), data.size()}});
 }
 
 } // namespace kiln::cli

@@ -22,7 +22,7 @@ std::vector<std::byte> read_npy(const std::string &path, Type type,
                                 const std::vector<std::uint64_t> &shape,
                                 const std::string &what);
 
-/// Throws UserError where the file cannot be written.
+/// Throws RuntimeError where the file cannot be written.
 void write_npy(const std::string &path, Type type,
                const std::vector<std::uint64_t> &shape,
                const std::vector<std::byte> &data);

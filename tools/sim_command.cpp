@@ -5,18 +5,18 @@
 #include "buffer_compare.h"
 #include "commands.h"
 #include "npy.h"
+#include "output_file.h"
+#include "say.h"
 #include "sim_options.h"
 #include "sim_run.h"
 
+#include <kiln/file.h>
 #include <kiln/sim.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace kiln::cli {
@@ -46,8 +46,7 @@ struct Account {
 template <typename... Args>
 static void report(std::string_view what, fmt::format_string<Args...> format,
                    Args &&...args) {
-  fmt::print("{:<10} {}\n", what,
-             fmt::format(format, std::forward<Args>(args)...));
+  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// The orders to run; the first one's results are saved.
@@ -214,19 +213,29 @@ static void compare_orders(const SimCommand &command, const SimJob &job,
     tell(job.file.is_deterministic, "the printed lines differ");
 }
 
+/// Where an output is saved.
+static std::string path_of(const std::string &folder,
+                           const BufferSpec &buffer) {
+  return (std::filesystem::path(folder) / (buffer.name + ".npy")).string();
+}
+
+/// Refuse outputs that could not be written after the run.
+static void check_outputs(const SimCommand &command, const SimJob &job) {
+  if (command.sim.timeline_path != "-")
+    check_output("--timeline", command.sim.timeline_path);
+  make_folder("--save-dir", command.save_folder);
+  for (const BufferSpec &buffer : job.file.buffers)
+    if (!command.save_folder.empty() && buffer.is_output)
+      check_output("--save-dir", path_of(command.save_folder, buffer));
+}
+
 static void save_outputs(const std::string &folder, const SimJob &job,
                          const SimRun &run) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw UserError(fmt::format("--save-dir {} cannot be made: {}", folder,
-                                error.message()));
   for (std::size_t i = 0; i < run.memory.size(); ++i) {
     const BufferSpec &buffer = job.file.buffers[i];
     if (!buffer.is_output)
       continue;
-    std::string path =
-        (std::filesystem::path(folder) / (buffer.name + ".npy")).string();
+    std::string path = path_of(folder, buffer);
     write_npy(path, buffer.type, buffer.shape, run.memory[i]);
     report("saved", "{}", path);
   }
@@ -237,33 +246,30 @@ static void write_report(const std::string &path, const char *verdict,
   auto value = nlohmann::ordered_json::parse(account.total.to_json());
   value["verdict"] = verdict;
   value["comparisons"] = account.comparisons;
-  std::ofstream file(path);
-  file << value.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
-  file.close();
-  if (!file)
-    throw UserError(fmt::format("--report {} cannot be written: {}", path,
-                                std::strerror(errno ? errno : EIO)));
+  write_file(path,
+             {value.dump(2, ' ', false, json::error_handler_t::replace), "\n"});
 }
 
 /// The report, the last line and the exit status.
-static ExitStatus conclude(const SimCommand &command, const Account &account) {
+static ExitStatus conclude(const SimCommand &command, const Account &account,
+                           Outputs &outputs) {
   ExitStatus status = !account.total.ok() ? ExitStatus::finding
                       : account.wrong     ? ExitStatus::wrong
                                           : ExitStatus::ok;
+  const char *verdict = status == ExitStatus::finding ? "error"
+                        : status == ExitStatus::wrong ? "wrong"
+                                                      : "ok";
   if (!command.report_path.empty())
-    write_report(command.report_path,
-                 status == ExitStatus::finding ? "error"
-                 : status == ExitStatus::wrong ? "wrong"
-                                               : "ok",
-                 account);
+    outputs.attempt(
+        [&] { write_report(command.report_path, verdict, account); });
   if (status == ExitStatus::finding)
-    fmt::print("FAIL a check of the simulator found an error\n");
+    say("FAIL a check of the simulator found an error\n");
   else if (status == ExitStatus::wrong)
-    fmt::print("FAIL {} of {} comparisons are wrong\n", account.wrong,
-               account.compared);
+    say("FAIL {} of {} comparisons are wrong\n", account.wrong,
+        account.compared);
   else
-    fmt::print("{}\n", account.compared ? "PASS" : "DONE (not verified)");
-  return status;
+    say("{}\n", account.compared ? "PASS" : "DONE (not verified)");
+  return outputs.conclude(status);
 }
 
 /// Registers at entry matter to setmaxnreg and to residency.
@@ -278,8 +284,10 @@ static ExitStatus simulate(const SimCommand &command) {
   SimOptions options = command.sim.options();
   std::vector<SimSchedule> schedules = schedules_of(command, options);
   SimJob job = load_job(command.ptx_path, command.launch_path);
+  check_outputs(command, job);
   report_job(job, options);
   Account account;
+  Outputs outputs;
   SimRun first;
   for (const SimSchedule &schedule : schedules) {
     SimRun run = run_once(job, options, schedule);
@@ -292,7 +300,8 @@ static ExitStatus simulate(const SimCommand &command) {
         report("printf", "{}", line);
     take_run(run, command.sim.has_stats, account);
     if (is_first && !command.sim.timeline_path.empty())
-      show_timeline(run.timeline(), command.sim.timeline_path);
+      outputs.attempt(
+          [&] { show_timeline(run.timeline(), command.sim.timeline_path); });
     // What an error cut short is not compared, unless the error is a warning.
     bool is_comparable = run.is_finished || account.total.ok();
     if (is_comparable)
@@ -307,12 +316,13 @@ static ExitStatus simulate(const SimCommand &command) {
     }
   }
   if (!command.save_folder.empty())
-    save_outputs(command.save_folder, job, first);
-  return conclude(command, account);
+    outputs.attempt([&] { save_outputs(command.save_folder, job, first); });
+  return conclude(command, account, outputs);
 }
 
 /// What is refused goes into the report too.
 static ExitStatus run_command(const SimCommand &command) {
+  check_output("--report", command.report_path);
   try {
     return simulate(command);
   } catch (const UserError &error) {
@@ -323,8 +333,11 @@ static ExitStatus run_command(const SimCommand &command) {
          .where = error.where(),
          .ptx_line = static_cast<int>(
              error.where().file == command.ptx_path ? error.where().line : 0)});
+    Outputs outputs;
     if (!command.report_path.empty())
-      write_report(command.report_path, "refused", account);
+      outputs.attempt(
+          [&] { write_report(command.report_path, "refused", account); });
+    outputs.conclude(ExitStatus::refused);
     throw;
   }
 }

@@ -1,12 +1,11 @@
 // sim_options: parse the simulator's options, show what it has to say.
 #include "sim_options.h"
+#include "say.h"
 
 #include <kiln/error.h>
+#include <kiln/file.h>
 
-#include <cerrno>
-#include <cstring>
 #include <fmt/format.h>
-#include <fstream>
 #include <sstream>
 
 namespace kiln::cli {
@@ -68,8 +67,8 @@ void show_finding(const Finding &finding) {
   std::string place;
   if (finding.where.is_known())
     place = fmt::format(" at {}:{}", finding.where.file, finding.where.line);
-  fmt::print("{:<10} {}{}: {}\n", name(finding.grade), finding.id, place,
-             finding.message);
+  say("{:<10} {}{}: {}\n", name(finding.grade), finding.id, place,
+      finding.message);
 }
 
 void show_stats(const LaunchResult &result) {
@@ -77,21 +76,16 @@ void show_stats(const LaunchResult &result) {
   numbers.findings.clear();
   std::istringstream lines(numbers.to_string());
   for (std::string line; std::getline(lines, line);)
-    fmt::print("{:<10} {}\n", "stats", line);
+    say("{:<10} {}\n", "stats", line);
 }
 
 void show_timeline(const Timeline &timeline, const std::string &path) {
   if (path == "-") {
-    fmt::print("{}", timeline.to_table());
+    say("{}", timeline.to_table());
     return;
   }
-  std::ofstream file(path);
-  file << timeline.to_trace();
-  file.close();
-  if (!file)
-    throw UserError(fmt::format("--timeline {} cannot be written: {}", path,
-                                std::strerror(errno ? errno : EIO)));
-  fmt::print("{:<10} {}\n", "timeline", path);
+  write_file(path, {timeline.to_trace()});
+  say("{:<10} {}\n", "timeline", path);
 }
 
 } // namespace kiln::cli

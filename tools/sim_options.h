@@ -33,7 +33,7 @@ void show_finding(const Finding &finding);
 /// Print where the time of a launch went, and the registers it started with.
 void show_stats(const LaunchResult &result);
 /// Write a trace to the file, or print a table where it is "-". Throws
-/// UserError where it cannot be written.
+/// RuntimeError where it cannot be written.
 void show_timeline(const Timeline &timeline, const std::string &path);
 
 /// While it lives, a launch shows how many CTAs are done, on a terminal, and

@@ -1,18 +1,16 @@
 // sim_run: give buffers memory, launch, and fetch what is asked for.
 #include "sim_run.h"
 
+#include "host_memory.h"
 #include "launch_memory.h"
 #include "npy.h"
 #include "sim_options.h"
 
 #include <kiln/error.h>
+#include <kiln/file.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <sstream>
 
 namespace kiln::cli {
@@ -56,19 +54,13 @@ void add_numbers(LaunchResult &sum, const LaunchResult &more) {
   }
 }
 
-static std::string read_text(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || std::filesystem::is_directory(path))
-    throw UserError(fmt::format("{} cannot be read: {}", path,
-                                std::strerror(file ? EISDIR : errno)));
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
 SimJob load_job(const std::string &ptx_path, const std::string &launch_path) {
   SimJob job{
-      ptx_path, read_text(ptx_path), LaunchFile::load(launch_path), {}, {}};
+      ptx_path, read_file(ptx_path), LaunchFile::load(launch_path), {}, {}};
+  // Each is on the device, and here with what it begins with and should be.
+  MemoryBudget budget;
+  for (const BufferSpec &buffer : job.file.buffers)
+    budget.take(describe(buffer), 2.0 * static_cast<double>(buffer.bytes()));
   for (const BufferSpec &buffer : job.file.buffers) {
     job.initial.push_back(initial_bytes(buffer));
     job.expected.emplace_back();
@@ -159,7 +151,8 @@ SimRun run_once(const SimJob &job, SimOptions options,
     run.memory.emplace_back();
     if (!job.file.buffers[i].is_output && !job.expected[i])
       continue;
-    run.memory[i].resize(memory[i].bytes());
+    run.memory[i] =
+        host_bytes(describe(job.file.buffers[i]), memory[i].bytes());
     if (!run.memory[i].empty())
       device->copy_out(run.memory[i].data(), memory[i], memory[i].bytes());
   }

@@ -17,6 +17,7 @@
 #include <kiln/environment.h>
 #include <kiln/epilogue.h>
 #include <kiln/error.h>
+#include <kiln/file.h>
 #include <kiln/gemm.h>
 #include <kiln/gemm_reference.h>
 #include <kiln/kernel.h>
@@ -35,6 +36,7 @@
 #include <kiln/sim.h>
 #include <kiln/softmax.h>
 #include <kiln/tensor_map.h>
+#include <kiln/text.h>
 #include <kiln/threads.h>
 #include <kiln/tile_math.h>
 #include <kiln/tile_scheduler.h>

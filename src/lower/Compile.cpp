@@ -1,5 +1,6 @@
 // Compile: the public road from a Module to a Kernel, with the cache beside it.
 #include "kiln/compile.h"
+#include "kiln/text.h"
 #include "lower/Lowering.h"
 #include "support/Cache.h"
 #include "support/Error.h"
@@ -11,6 +12,7 @@
 #include "llvm/Config/llvm-config.h"
 
 #include <chrono>
+#include <optional>
 
 namespace kiln {
 
@@ -38,6 +40,7 @@ static std::vector<mlir::Operation *> kernelsOf(mlir::gpu::GPUModuleOp module) {
 
 Module parse_module(std::string_view text, const std::string &file_name,
                     const std::string &target) {
+  check_nesting(text, TextFormat::mlir, file_name);
   auto impl = std::make_unique<Module::Impl>();
   impl->context = makeContext();
   impl->target = target;
@@ -148,6 +151,24 @@ std::string emit(const Module &module, Stage stage,
   return lowerToPtx(*llvmModule, impl.target);
 }
 
+/// The kernel that the cache holds under a key; nothing where the entry is not
+/// what `compile` would make of the module.
+static std::optional<Kernel> findCached(Cache &cache, const std::string &key,
+                                        const Module::Impl &impl) {
+  std::optional<std::string> bytes = cache.get(key);
+  if (!bytes)
+    return std::nullopt;
+  try {
+    Kernel kernel = Kernel::deserialize(*bytes, "cache entry " + key);
+    if (kernel.name == impl.name && kernel.target == impl.target &&
+        kernel.contract == impl.contract)
+      return kernel;
+  } catch (const UserError &) {
+    // An entry that cannot be read is written again.
+  }
+  return std::nullopt;
+}
+
 Kernel compile(const Module &module, const CompileOptions &options) {
   checkOptions(options);
   Module::Impl &impl = module.impl();
@@ -155,16 +176,20 @@ Kernel compile(const Module &module, const CompileOptions &options) {
   bool useCache = options.use_cache && cache.isOn();
   std::string key = useCache ? cacheKey(impl, options) : std::string();
   if (useCache) {
-    if (auto bytes = cache.get(key)) {
+    if (auto kernel = findCached(cache, key, impl)) {
       if (options.timing)
         options.timing->from_cache = true;
-      return Kernel::deserialize(*bytes, "cache entry " + key);
+      return *std::move(kernel);
     }
   }
   Kernel kernel{impl.name, impl.target, emit(module, Stage::ptx, options),
                 impl.contract};
-  if (useCache)
-    cache.put(key, kernel.serialize());
+  try {
+    if (useCache)
+      cache.put(key, kernel.serialize());
+  } catch (const UserError &) {
+    // What cannot be saved, for a file name that is not UTF-8, is not kept.
+  }
   return kernel;
 }
 

@@ -52,10 +52,13 @@ std::string Instruction::fullOpcode() const {
 const Function *Module::find(const std::string &name) const {
   auto alias = aliases.find(name);
   const std::string &wanted = alias == aliases.end() ? name : alias->second;
-  for (const Function &function : functions)
-    if (function.name == wanted)
-      return &function;
-  return nullptr;
+  auto found = functionIndex.find(wanted);
+  return found == functionIndex.end() ? nullptr : &functions[found->second];
+}
+
+const Variable *Module::findVariable(const std::string &name) const {
+  auto found = variableIndex.find(name);
+  return found == variableIndex.end() ? nullptr : &variables[found->second];
 }
 
 std::vector<const Function *> Module::entries() const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace kiln::ptx {
@@ -163,9 +164,12 @@ struct Module {
   std::vector<Variable> variables;
   std::vector<Function> functions;
   std::map<std::string, std::string> aliases; ///< from .alias: name -> function
+  /// Where `variables` and `functions` have a name: modules have thousands.
+  std::unordered_map<std::string, std::size_t> variableIndex, functionIndex;
 
   /// By name or alias; the one with the body where there are two.
   const Function *find(const std::string &name) const;
+  const Variable *findVariable(const std::string &name) const;
   std::vector<const Function *> entries() const;
 };
 

@@ -35,10 +35,17 @@ private:
   /// From an opening bracket to one past the one that closes it.
   void skipBrackets(char open, char close);
   std::string readName();
-  int lineOf(std::size_t place) const {
-    return 1 + static_cast<int>(
-                   std::count(code.begin(), code.begin() + place, '\n'));
+  /// Move on to the line that `at` is in.
+  void countLines() {
+    for (; counted < at; ++counted)
+      if (code[counted] == '\n') {
+        ++line;
+        lineBegin = counted + 1;
+      }
   }
+
+  int line = 1;
+  std::size_t lineBegin = 0, counted = 0;
 };
 
 } // namespace
@@ -77,8 +84,9 @@ bool Scanner::toNextFunction() {
 PtxFunction Scanner::readFunction() {
   PtxFunction function;
   function.isEntry = isAtWord(".entry");
-  std::size_t lineBreak = code.rfind('\n', at);
-  function.begin = lineBreak == std::string_view::npos ? 0 : lineBreak + 1;
+  countLines();
+  function.begin = lineBegin;
+  function.firstLine = line;
 
   at += function.isEntry ? std::string_view(".entry").size()
                          : std::string_view(".func").size();
@@ -96,8 +104,8 @@ PtxFunction Scanner::readFunction() {
   skipBrackets('{', '}');
   function.name = std::move(name);
   function.end = at;
-  function.firstLine = lineOf(function.begin);
-  function.lastLine = lineOf(function.end);
+  countLines();
+  function.lastLine = line;
   return function;
 }
 

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <unordered_map>
 
 namespace kiln::ptx {
 
@@ -37,8 +36,6 @@ private:
 
   TokenStream stream_;
   Module module_;
-  std::unordered_map<std::string, std::size_t> variables_;
-  std::unordered_map<std::string, std::size_t> functions_;
   std::vector<OpenName> open_;
 
   void parseStatement();
@@ -55,7 +52,8 @@ private:
   void parseFunctionDirectives(Function &function);
   void addFunction(Function function);
   bool isDeclared(const std::string &name) const {
-    return variables_.count(name) != 0 || functions_.count(name) != 0 ||
+    return module_.variableIndex.count(name) != 0 ||
+           module_.functionIndex.count(name) != 0 ||
            module_.aliases.count(name) != 0;
   }
   void checkSymbols();
@@ -190,8 +188,8 @@ void ModuleParser::parseVariables(StateSpace space, const Linkage &linkage) {
 
 /// A definition may follow a declaration, and takes its place.
 void ModuleParser::addVariable(Variable variable) {
-  auto [place, isNew] =
-      variables_.try_emplace(variable.name, module_.variables.size());
+  auto [place, isNew] = module_.variableIndex.try_emplace(
+      variable.name, module_.variables.size());
   if (isNew) {
     module_.variables.push_back(std::move(variable));
     return;
@@ -262,8 +260,8 @@ void ModuleParser::parseFunctionDirectives(Function &function) {
 
 /// A definition may follow declarations or come before them; it is what stays.
 void ModuleParser::addFunction(Function function) {
-  auto [place, isNew] =
-      functions_.try_emplace(function.name, module_.functions.size());
+  auto [place, isNew] = module_.functionIndex.try_emplace(
+      function.name, module_.functions.size());
   if (isNew) {
     module_.functions.push_back(std::move(function));
     return;
@@ -281,7 +279,7 @@ void ModuleParser::addFunction(Function function) {
 
 void ModuleParser::checkSymbols() {
   for (const auto &[name, function] : module_.aliases)
-    if (functions_.count(function) == 0)
+    if (module_.functionIndex.count(function) == 0)
       stream_.fail(1, fmt::format("the alias '{}' names '{}', which is no "
                                   "function of the module",
                                   name, function));

@@ -15,23 +15,23 @@
 #include "support/Knobs.h"
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace kiln {
 
 static constexpr std::chrono::seconds kVersionTimeLimit{30};
 static constexpr std::chrono::minutes kAssembleTimeLimit{10};
 /// Raised when the form of a cache entry or ptxas' arguments change.
-static constexpr int kCacheSchema = 1;
+static constexpr int kCacheSchema = 2;
 /// What ptxas' messages call the PTX, whatever temporary folder it lay in.
 static constexpr std::string_view kPtxName = "kernel.ptx";
 
@@ -138,24 +138,21 @@ static std::string cacheKey(std::string_view ptx, const std::string &version,
                              target, hashHex(ptx)));
 }
 
+/// "<bytes of the output>\n", the output, the cubin.
 static std::string encode(const Run &run) {
-  json entry = {{"output", run.output},
-                {"cubin", json::binary({run.cubin.begin(), run.cubin.end()})}};
-  std::string bytes;
-  json::to_cbor(entry, bytes);
-  return bytes;
+  return fmt::format("{}\n{}{}", run.output.size(), run.output, run.cubin);
 }
 
 /// The inverse of `encode`; nothing where the bytes are not of our making.
 static std::optional<Run> decode(const std::string &bytes) {
-  json entry = json::from_cbor(bytes, true, false);
-  if (!entry.is_object() || !entry.contains("output") ||
-      !entry["output"].is_string() || !entry.contains("cubin") ||
-      !entry["cubin"].is_binary())
+  std::size_t outputBytes = 0;
+  const char *end = bytes.data() + bytes.size();
+  auto [at, error] = std::from_chars(bytes.data(), end, outputBytes);
+  if (error != std::errc() || at == end || *at != '\n' ||
+      outputBytes > static_cast<std::size_t>(end - at - 1))
     return std::nullopt;
-  const auto &cubin = entry["cubin"].get_binary();
-  return Run{entry["output"].get<std::string>(),
-             std::string(cubin.begin(), cubin.end())};
+  const char *cubin = at + 1 + outputBytes;
+  return Run{std::string(at + 1, cubin), std::string(cubin, end)};
 }
 
 /// Replace each `from` in `text`.

@@ -9,6 +9,9 @@
 
 #include <fmt/ranges.h>
 
+#include <string_view>
+#include <unordered_map>
+
 namespace kiln {
 
 /// CUDA's limits of a grid; they hold for every device Kiln knows.
@@ -102,6 +105,7 @@ private:
                   name(spec.type), name(scalar->type));
       if (wantsScalar)
         scalars_[i] = convert(i, *scalar);
+      index_.try_emplace(spec.name, i);
     }
   }
 
@@ -139,10 +143,9 @@ private:
 
   /// The value of a name in a dimension.
   std::int64_t lookUp(const std::string &wanted) const {
-    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    if (auto found = index_.find(wanted); found != index_.end()) {
+      std::size_t i = found->second;
       const ArgumentSpec &spec = contract_.arguments[i];
-      if (spec.name != wanted)
-        continue;
       if (spec.kind != ArgumentSpec::Kind::scalar || !isInteger(spec.type))
         userError("{} is used as a dimension; only an integer scalar can be",
                   describe(i));
@@ -322,6 +325,7 @@ private:
   std::span<const LaunchArgument> arguments_;
   const DeviceDescription &device_;
   std::vector<Scalar> scalars_; ///< by argument; those of buffers are unused
+  std::unordered_map<std::string_view, std::size_t> index_; ///< of a name
 };
 
 } // namespace

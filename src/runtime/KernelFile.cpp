@@ -6,6 +6,8 @@
 // names a key says more.
 #include "kiln/kernel.h"
 
+#include "kiln/file.h"
+#include "kiln/text.h"
 #include "support/AtomicFile.h"
 #include "support/Error.h"
 #include "support/Hash.h"
@@ -297,6 +299,7 @@ static LaunchContract readContract(const Field &field) {
 /// The document as JSON, or a complaint that tells a damaged kernel from a file
 /// that never was one.
 static Json parseDocument(const std::string &bytes, const std::string &origin) {
+  check_nesting(bytes, TextFormat::json, origin);
   Json document = Json::parse(bytes, nullptr, /*allow_exceptions=*/false);
   if (!document.is_discarded() && document.is_object() &&
       document.contains(kVersionKey))
@@ -376,12 +379,7 @@ void Kernel::save(const std::string &path) const {
 }
 
 Kernel Kernel::load(const std::string &path) {
-  std::string bytes;
-  int failure = readFile(path, bytes);
-  if (failure != 0)
-    userError("{}: the saved kernel cannot be read: {}", path,
-              std::strerror(failure));
-  return deserialize(bytes, path);
+  return deserialize(read_file(path), path);
 }
 
 } // namespace kiln

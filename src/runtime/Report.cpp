@@ -1,5 +1,6 @@
 // Report: what came of a launch, as text and as JSON.
 #include "kiln/device.h"
+#include "kiln/text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,7 @@ std::string Finding::to_string() const {
   std::string place;
   if (where.is_known())
     place = fmt::format(" at {}:{}", where.file, where.line);
-  return fmt::format("{} {}{}: {}", name(grade), id, place, message);
+  return printable(fmt::format("{} {}{}: {}", name(grade), id, place, message));
 }
 
 /// Average time of a warp instruction, by the clock of the simulation.

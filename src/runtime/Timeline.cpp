@@ -61,7 +61,8 @@ std::string Timeline::to_trace() const {
   ordered_json value = {{"traceEvents", list},
                         {"displayTimeUnit", "ns"},
                         {"otherData", {{"unit", "one warp instruction"}}}};
-  return value.dump() + '\n';
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
+         '\n';
 }
 
 namespace {

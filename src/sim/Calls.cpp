@@ -217,19 +217,20 @@ static int calleeOf(Warp &warp, const Op &op, const Call &call, int lane) {
     return call.function;
   std::uint64_t address = warp.read(call.address, lane);
   const auto &functions = warp.code().functions;
-  for (std::size_t i = 1; i < functions.size(); ++i) {
-    if (functions[i].address != address)
-      continue;
-    if (!matches(call.arguments, functions[i].parameters) ||
-        !matches(functions[i].results, call.results))
-      warp.machine().fault(
-          "call-target", warp, op, LaneMask(1) << lane,
-          fmt::format("{} takes other parameters than the call gives",
-                      functions[i].function->name));
-    return static_cast<int>(i);
-  }
-  warp.machine().fault("call-target", warp, op, LaneMask(1) << lane,
-                       fmt::format("{:#x} is no function's address", address));
+  auto found = warp.code().functionAt.find(address);
+  bool isFunction = found != warp.code().functionAt.end() && found->second > 0;
+  if (!isFunction)
+    warp.machine().fault(
+        "call-target", warp, op, LaneMask(1) << lane,
+        fmt::format("{:#x} is no function's address", address));
+  const FunctionCode &callee = functions[found->second];
+  if (!matches(call.arguments, callee.parameters) ||
+      !matches(callee.results, call.results))
+    warp.machine().fault(
+        "call-target", warp, op, LaneMask(1) << lane,
+        fmt::format("{} takes other parameters than the call gives",
+                    callee.function->name));
+  return found->second;
 }
 
 static Step callFunction(Warp &warp, const Op &op, LaneMask active) {

@@ -1,18 +1,15 @@
-// ControlFlow: immediate post-dominators by the iterative algorithm of Cooper,
-// Harvey and Kennedy on the reversed graph of basic blocks.
+// ControlFlow: immediate post-dominators are the dominators of the reversed
+// graph of basic blocks, from a node behind all ends.
+//
+// A table of branch targets is a node of its own: a thousand brx may share one
+// of a thousand labels.
 #include "sim/ControlFlow.h"
+#include "sim/Dominators.h"
 
-#include <algorithm>
+#include <map>
 #include <string_view>
 
 namespace kiln::sim {
-
-namespace {
-struct Block {
-  int first, last; ///< instructions
-  std::vector<int> successors, predecessors;
-};
-} // namespace
 
 static bool endsPath(const ptx::Instruction &instruction) {
   return instruction.predicate < 0 &&
@@ -20,126 +17,128 @@ static bool endsPath(const ptx::Instruction &instruction) {
           instruction.opcode == "trap");
 }
 
-/// Instructions an instruction may continue at.
-static std::vector<int> next(const ptx::Function &function, int i) {
-  const ptx::Instruction &instruction = function.body[i];
-  std::vector<int> targets;
-  int end = static_cast<int>(function.body.size());
-  bool fallsThrough = !endsPath(instruction);
-  if (instruction.opcode == "bra") {
-    targets.push_back(instruction.operands.at(0).target);
-    fallsThrough = instruction.predicate >= 0;
-  } else if (instruction.opcode == "brx") {
-    auto table = function.branchTargets.find(instruction.operands.at(1).name);
-    if (table != function.branchTargets.end())
-      targets = table->second;
-    fallsThrough = instruction.predicate >= 0;
-  }
-  if (fallsThrough && i + 1 < end)
-    targets.push_back(i + 1);
-  return targets;
+static bool isBranch(const ptx::Instruction &instruction) {
+  return instruction.opcode == "bra" || instruction.opcode == "brx";
 }
 
-static std::vector<Block> blocksOf(const ptx::Function &function,
-                                   std::vector<int> &blockOf) {
-  int count = static_cast<int>(function.body.size());
-  std::vector<bool> begins(count + 1, false);
-  begins[0] = true;
-  for (int i = 0; i < count; ++i) {
-    const std::string &opcode = function.body[i].opcode;
-    if (opcode != "bra" && opcode != "brx" && !endsPath(function.body[i]))
-      continue;
-    begins[i + 1] = true;
-    for (int target : next(function, i))
-      begins[target] = true;
+namespace {
+
+/// The graph from block to block, and on to the tables and the end.
+class BlockGraph {
+public:
+  explicit BlockGraph(const ptx::Function &function) : function_(function) {
+    findBlocks();
+    for (const auto &[name, targets] : function.branchTargets)
+      tableNode_.emplace(name, nodeOfTable(targets));
+    for (int block = 0; block < blockCount_; ++block)
+      addEdges(block);
+    exit_ = static_cast<int>(successors_.size());
   }
-  std::vector<Block> blocks;
-  blockOf.assign(count, 0);
-  for (int i = 0; i < count; ++i) {
-    if (begins[i])
-      blocks.push_back({i, i, {}, {}});
-    blocks.back().last = i;
-    blockOf[i] = static_cast<int>(blocks.size()) - 1;
-  }
-  for (std::size_t b = 0; b < blocks.size(); ++b)
-    for (int target : next(function, blocks[b].last)) {
-      if (target >= count)
-        continue;
-      blocks[b].successors.push_back(blockOf[target]);
-      blocks[blockOf[target]].predecessors.push_back(static_cast<int>(b));
+
+  /// By instruction, the first one of the block where all its paths meet.
+  std::vector<int> meetingPoints() const {
+    std::vector<int> dominator = immediateDominators(reversed(), exit_);
+    std::vector<int> result(function_.body.size(), -1);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      int node = dominator[blockOf_[i]];
+      while (node >= blockCount_ && node != exit_)
+        node = dominator[node]; // a table is no place to meet
+      if (node >= 0 && node != exit_)
+        result[i] = first_[node];
     }
-  return blocks;
-}
+    return result;
+  }
+
+private:
+  /// Labels may stand behind the last instruction; those lead to no block.
+  bool isInside(int target) const {
+    return target >= 0 && target < static_cast<int>(function_.body.size());
+  }
+
+  void findBlocks() {
+    std::size_t count = function_.body.size();
+    std::vector<bool> begins(count + 1, false);
+    begins[0] = true;
+    auto begin = [&](int target) {
+      if (isInside(target))
+        begins[target] = true;
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      const ptx::Instruction &instruction = function_.body[i];
+      if (isBranch(instruction) || endsPath(instruction))
+        begins[i + 1] = true;
+      if (instruction.opcode == "bra" && !instruction.operands.empty())
+        begin(instruction.operands[0].target);
+    }
+    for (const auto &[name, targets] : function_.branchTargets)
+      for (int target : targets)
+        begin(target);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (begins[i])
+        first_.push_back(static_cast<int>(i));
+      blockOf_.push_back(static_cast<int>(first_.size()) - 1);
+    }
+    blockCount_ = static_cast<int>(first_.size());
+    successors_.resize(first_.size());
+  }
+
+  void addEdge(int from, int target) {
+    if (isInside(target))
+      successors_[from].push_back(blockOf_[target]);
+  }
+
+  int nodeOfTable(const std::vector<int> &targets) {
+    successors_.emplace_back();
+    int node = static_cast<int>(successors_.size()) - 1;
+    for (int target : targets)
+      addEdge(node, target);
+    return node;
+  }
+
+  void addEdges(int block) {
+    int last = block + 1 < blockCount_
+                   ? first_[block + 1] - 1
+                   : static_cast<int>(function_.body.size()) - 1;
+    const ptx::Instruction &instruction = function_.body[last];
+    if (instruction.opcode == "bra" && !instruction.operands.empty())
+      addEdge(block, instruction.operands[0].target);
+    if (instruction.opcode == "brx" && instruction.operands.size() > 1) {
+      auto table = tableNode_.find(instruction.operands[1].name);
+      if (table != tableNode_.end())
+        successors_[block].push_back(table->second);
+    }
+    bool fallsThrough = isBranch(instruction) ? instruction.predicate >= 0
+                                              : !endsPath(instruction);
+    if (fallsThrough)
+      addEdge(block, last + 1);
+  }
+
+  std::vector<std::vector<int>> reversed() const {
+    std::vector<std::vector<int>> backwards(successors_.size() + 1);
+    for (int node = 0; node < exit_; ++node) {
+      for (int successor : successors_[node])
+        backwards[successor].push_back(node);
+      if (successors_[node].empty())
+        backwards[exit_].push_back(node);
+    }
+    return backwards;
+  }
+
+  const ptx::Function &function_;
+  std::vector<int> first_;   ///< instruction, by block
+  std::vector<int> blockOf_; ///< by instruction
+  int blockCount_ = 0;
+  std::map<std::string_view, int> tableNode_;
+  std::vector<std::vector<int>> successors_; ///< blocks, then tables
+  int exit_ = 0;                             ///< behind all of them
+};
+
+} // namespace
 
 std::vector<int> immediatePostDominators(const ptx::Function &function) {
-  int count = static_cast<int>(function.body.size());
-  std::vector<int> result(count, -1);
-  if (count == 0)
-    return result;
-  std::vector<int> blockOf;
-  std::vector<Block> blocks = blocksOf(function, blockOf);
-  int exit = static_cast<int>(blocks.size()); // a virtual one behind all ends
-  std::vector<std::vector<int>> backwards(exit + 1);
-  for (int b = 0; b < exit; ++b) {
-    for (int successor : blocks[b].successors)
-      backwards[successor].push_back(b);
-    if (blocks[b].successors.empty())
-      backwards[exit].push_back(b);
-  }
-  // Post-order of the reversed graph, without recursion.
-  std::vector<int> order, position(exit + 1, -1);
-  std::vector<std::pair<int, std::size_t>> stack = {{exit, 0}};
-  std::vector<bool> isSeen(exit + 1, false);
-  isSeen[exit] = true;
-  while (!stack.empty()) {
-    auto &[node, child] = stack.back();
-    if (child < backwards[node].size()) {
-      int below = backwards[node][child++];
-      if (!isSeen[below]) {
-        isSeen[below] = true;
-        stack.push_back({below, 0});
-      }
-      continue;
-    }
-    position[node] = static_cast<int>(order.size());
-    order.push_back(node);
-    stack.pop_back();
-  }
-  std::vector<int> dominator(exit + 1, -1);
-  dominator[exit] = exit;
-  auto meet = [&](int a, int b) {
-    while (a != b) {
-      while (position[a] < position[b])
-        a = dominator[a];
-      while (position[b] < position[a])
-        b = dominator[b];
-    }
-    return a;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto node = order.rbegin(); node != order.rend(); ++node) {
-      if (*node == exit)
-        continue;
-      int best = -1;
-      const std::vector<int> &successors = blocks[*node].successors;
-      if (successors.empty())
-        best = exit;
-      for (int successor : successors)
-        if (dominator[successor] >= 0)
-          best = best < 0 ? successor : meet(best, successor);
-      if (best >= 0 && dominator[*node] != best) {
-        dominator[*node] = best;
-        changed = true;
-      }
-    }
-  }
-  for (int i = 0; i < count; ++i) {
-    int target = dominator[blockOf[i]];
-    if (target >= 0 && target != exit)
-      result[i] = blocks[target].first;
-  }
-  return result;
+  if (function.body.empty())
+    return {};
+  return BlockGraph(function).meetingPoints();
 }
 
 } // namespace kiln::sim

@@ -30,13 +30,14 @@ static Step branchIndexed(Warp &warp, const Op &op, LaneMask active) {
     if (warp.read(op.src[0], other) == index)
       same |= LaneMask(1) << other;
   });
+  int target = targets[index] + static_cast<int>(op.flags);
   if (same == warp.group().lanes) {
-    warp.group().pc = targets[index];
+    warp.group().pc = target;
     return Step::jumped;
   }
   // The rest comes back to this instruction.
   int here = warp.group().pc;
-  warp.branch(same, targets[index], op.reconverge);
+  warp.branch(same, target, op.reconverge);
   for (Group &group : warp.groups())
     if (group.pc == here + 1 && (group.lanes & ~same & active))
       group.pc = here;
@@ -50,10 +51,10 @@ static void decodeBranchIndexed(Decoder &decoder,
   if (table == tables.end())
     decoder.refuse(instruction, "its table of targets is declared nowhere");
   op.src[0] = decoder.reg(instruction.operands[0], 4);
-  auto targets = std::make_shared<std::vector<int>>(table->second);
-  for (int &target : *targets)
-    target += decoder.firstInstruction();
-  op.extra = std::move(targets);
+  // The table itself, which may be large and belong to many branches.
+  op.extra = std::shared_ptr<const void>(std::shared_ptr<const void>(),
+                                         &table->second);
+  op.flags = static_cast<std::uint32_t>(decoder.firstInstruction());
   op.handler = branchIndexed;
 }
 

@@ -23,6 +23,7 @@ Decoder::Decoder(const ptx::Module &module,
     code.function = function;
     code.address = functionAddress(module, *function);
     code.localBytes = names_.localBytes(*function);
+    code_.functionAt[code.address] = static_cast<int>(code_.functions.size());
     code_.functions.push_back(std::move(code));
   }
   begin(0);
@@ -47,31 +48,29 @@ void Decoder::begin(std::size_t number) {
   }
   if (code.function->isEntry)
     return;
-  for (const ptx::Variable &parameter : code.function->parameters)
-    code.parameters.push_back(parameterSlot(parameter));
+  // The parser numbers registers as they are declared: those of results and
+  // parameters are the first.
+  int reg = 0;
   for (const ptx::Variable &result : code.function->results)
-    code.results.push_back(parameterSlot(result));
+    code.results.push_back(parameterSlot(result, reg));
+  for (const ptx::Variable &parameter : code.function->parameters)
+    code.parameters.push_back(parameterSlot(parameter, reg));
 }
 
-Slot Decoder::parameterSlot(const ptx::Variable &parameter) const {
-  const ptx::Function &function = *current().function;
+Slot Decoder::parameterSlot(const ptx::Variable &parameter, int &reg) const {
   auto bytes = static_cast<std::uint32_t>(parameter.bytes);
-  if (parameter.space != ptx::StateSpace::none) {
-    const Symbol *place = symbol(parameter.name);
-    return {{}, static_cast<std::uint32_t>(place->address), bytes};
-  }
-  for (std::size_t i = 0; i < registers_.size(); ++i)
-    if (function.registers[i].name == parameter.name)
-      return {registers_[i], 0, bytes};
-  return {};
+  if (parameter.space == ptx::StateSpace::none)
+    return {registers_[reg++], 0, bytes};
+  const Symbol *place = symbol(parameter.name);
+  return {{}, static_cast<std::uint32_t>(place->address), bytes};
 }
 
 int Decoder::functionNumber(const std::string &name) const {
   const ptx::Function *wanted = module().find(name);
-  for (std::size_t i = 0; i < code_.functions.size(); ++i)
-    if (code_.functions[i].function == wanted)
-      return static_cast<int>(i);
-  return -1;
+  if (!wanted || !wanted->hasBody)
+    return -1;
+  auto found = code_.functionAt.find(functionAddress(module(), *wanted));
+  return found == code_.functionAt.end() ? -1 : found->second;
 }
 
 Slot Decoder::slot(const ptx::Instruction &instruction,
@@ -286,9 +285,7 @@ void Decoder::decodeBody() {
   }
   if (refusalCount_)
     return; // nothing will run
-  for (int i = firstInstruction(); i < static_cast<int>(code_.ops.size()); ++i)
-    if (Op &op = code_.ops[i]; op.target >= 0 && op.target <= i)
-      op.spin = spinLoopOf(*this, code_.ops, i);
+  addSpinLoops(*this, code_.ops, firstInstruction());
 }
 
 bool Decoder::touchesAccumulator(const Op &op) const {

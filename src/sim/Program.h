@@ -21,6 +21,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace kiln::sim {
@@ -120,7 +121,8 @@ struct FunctionCode {
 /// The program of a launch.
 struct Code {
   const ptx::Module *module = nullptr;
-  std::vector<FunctionCode> functions; ///< the entry first
+  std::vector<FunctionCode> functions;               ///< the entry first
+  std::unordered_map<std::uint64_t, int> functionAt; ///< by address
   std::vector<Op> ops;
   std::uint32_t registerBytes = 0;
   std::uint32_t registerCount = 0;
@@ -205,7 +207,8 @@ private:
   /// Number the registers of the next function.
   void begin(std::size_t number);
   void decodeBody();
-  Slot parameterSlot(const ptx::Variable &parameter) const;
+  /// Of a result or a parameter; `reg` counts those that are registers.
+  Slot parameterSlot(const ptx::Variable &parameter, int &reg) const;
   FunctionCode &current() { return code_.functions[current_]; }
   const FunctionCode &current() const { return code_.functions[current_]; }
 

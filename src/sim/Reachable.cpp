@@ -1,7 +1,7 @@
 // Reachable: follow names from function to function.
 #include "sim/Reachable.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 namespace kiln::sim {
 
@@ -11,6 +11,7 @@ public:
   Walk(const ptx::Module &module, const ptx::Function &entry)
       : module_(module) {
     found_.functions.push_back(&entry);
+    isFound_.insert(&entry);
     for (std::size_t i = 0; i < found_.functions.size(); ++i)
       visit(*found_.functions[i]);
   }
@@ -47,21 +48,28 @@ private:
       reach(relocation.symbol);
   }
 
+  /// Without recursion: a chain of pointers may be as long as the module.
   void reach(const std::string &name) {
-    if (const ptx::Function *function = module_.find(name)) {
-      auto &functions = found_.functions;
-      if (function->hasBody && std::find(functions.begin(), functions.end(),
-                                         function) == functions.end())
-        functions.push_back(function);
-      return;
+    std::vector<const std::string *> open = {&name};
+    while (!open.empty()) {
+      const std::string &next = *open.back();
+      open.pop_back();
+      if (const ptx::Function *function = module_.find(next)) {
+        if (function->hasBody && isFound_.insert(function).second)
+          found_.functions.push_back(function);
+        continue;
+      }
+      const ptx::Variable *variable = module_.findVariable(next);
+      if (!variable || !found_.variables.insert(next).second)
+        continue;
+      for (std::size_t i = variable->relocations.size(); i-- > 0;)
+        open.push_back(&variable->relocations[i].symbol);
     }
-    for (const ptx::Variable &variable : module_.variables)
-      if (variable.name == name && found_.variables.insert(name).second)
-        visitInitialiser(variable);
   }
 
   const ptx::Module &module_;
   Reachable found_;
+  std::unordered_set<const ptx::Function *> isFound_;
   std::set<std::string> own_; ///< names of the function at hand
 };
 } // namespace

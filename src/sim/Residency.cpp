@@ -4,6 +4,7 @@
 #include "sim/SpinLoop.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace kiln::sim {
 
@@ -55,14 +56,15 @@ bool talksThroughGlobal(const Code &code) {
     if (!op.spin)
       continue;
     // A loop without effects whose loads stay where they are.
+    std::unordered_set<std::uint32_t> moving;
+    for (const Reg &reg : op.spin->registers)
+      moving.insert(reg.index);
     bool isQuiet = true, isPolling = false;
     for (std::size_t j = i - static_cast<std::size_t>(op.spin->length); j <= i;
          ++j) {
       const Op &inside = code.ops[j];
       isQuiet &= inside.isQuiet;
-      bool isMoving = std::any_of(
-          op.spin->registers.begin(), op.spin->registers.end(),
-          [&](Reg reg) { return reg.index == inside.event->address.index; });
+      bool isMoving = moving.contains(inside.event->address.index);
       isPolling |= inside.event->kind == EventKind::load && isGlobal(inside) &&
                    !isMoving;
     }

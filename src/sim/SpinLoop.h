@@ -18,9 +18,9 @@ struct SpinLoop {
   std::vector<Pred> predicates;
 };
 
-/// The loop of the branch at `branch`; null where it reads nothing that
+/// Give the branches backwards of the function whose instructions are those
+/// from `first` on their loops (Op::spin); none where a loop reads nothing that
 /// another could write, and so is no wait.
-std::shared_ptr<const SpinLoop>
-spinLoopOf(Decoder &decoder, const std::vector<Op> &ops, int branch);
+void addSpinLoops(Decoder &decoder, std::vector<Op> &ops, int first);
 
 } // namespace kiln::sim

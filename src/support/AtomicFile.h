@@ -5,6 +5,7 @@
 // leaves the temporary file behind; its name ends in ".tmp".
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
@@ -13,13 +14,22 @@
 namespace kiln {
 
 /// Write `parts` one after the other. Returns 0 or the errno of what failed;
-/// then `path` is as it was before.
+/// then `path` is as it was before. What is no regular file, such as /dev/null,
+/// is written to and stays what it is; a link is followed.
 int writeFileAtomically(const std::filesystem::path &path,
                         std::initializer_list<std::string_view> parts);
 
-/// Read a whole file into `bytes`. Returns 0 or the errno of what failed. With
-/// `touch`, its modification time becomes now, where that is allowed.
+/// Whether `writeFileAtomically` could begin: 0 or errno.
+int checkWritable(const std::filesystem::path &path);
+
+/// readFile: not a regular file.
+inline constexpr int kNotRegular = -1;
+
+/// Read a whole regular file into `bytes`, without waiting for anybody. Returns
+/// 0, kNotRegular, or the errno of what failed: EFBIG where there are more than
+/// `limitBytes`. With `touch`, its modification time becomes now, where that is
+/// allowed.
 int readFile(const std::filesystem::path &path, std::string &bytes,
-             bool touch = false);
+             std::uint64_t limitBytes = UINT64_MAX, bool touch = false);
 
 } // namespace kiln

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace kiln {
 
-static constexpr std::string_view kMagic = "kiln-cache-1";
+static constexpr std::string_view kMagic = "kiln-cache-2";
 static constexpr std::uint64_t kDefaultLimitMb = 1024;
 /// Scanning the folder costs a stat per entry: once in so many puts, or after
 /// this share of the limit was written.
@@ -40,9 +40,10 @@ struct StoredFile {
 
 } // namespace
 
-/// "kiln-cache-1 <hash of the payload> <bytes of the payload>\n"
-static std::string headerFor(std::string_view payload) {
-  return fmt::format("{} {} {}\n", kMagic, hashHex(payload), payload.size());
+/// "kiln-cache-2 <key> <hash of the payload> <bytes of the payload>\n"
+static std::string headerFor(std::string_view key, std::string_view payload) {
+  return fmt::format("{} {} {} {}\n", kMagic, key, hashHex(payload),
+                     payload.size());
 }
 
 static bool isHex(std::string_view text) {
@@ -145,13 +146,14 @@ std::optional<std::string> Cache::get(std::string_view key) {
   if (!isOn())
     return std::nullopt;
   std::string bytes;
-  if (readFile(pathOf(key), bytes, /*touch=*/true) != 0)
+  if (readFile(pathOf(key), bytes, limitBytes_, /*touch=*/true) != 0)
     return std::nullopt;
   std::size_t headerEnd = bytes.find('\n');
   if (headerEnd == std::string::npos)
     return std::nullopt;
   std::string_view payload = std::string_view(bytes).substr(headerEnd + 1);
-  if (std::string_view(bytes).substr(0, headerEnd + 1) != headerFor(payload))
+  if (std::string_view(bytes).substr(0, headerEnd + 1) !=
+      headerFor(key, payload))
     return std::nullopt;
   bytes.erase(0, headerEnd + 1);
   return bytes;
@@ -161,7 +163,7 @@ void Cache::put(std::string_view key, std::string_view bytes) {
   if (!isOn())
     return;
   fs::path path = pathOf(key);
-  std::string header = headerFor(bytes);
+  std::string header = headerFor(key, bytes);
   std::uint64_t fileBytes = header.size() + bytes.size();
   if (fileBytes > limitBytes_)
     return;

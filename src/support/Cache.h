@@ -2,10 +2,11 @@
 //
 // An entry is bytes under a key that says everything the bytes depend on. It is
 // written to a temporary name and renamed, so that a reader sees all of it or
-// nothing; it carries its own checksum, so that a damaged one counts as a miss
-// and is written again. The store stays under a size limit by dropping what was
-// used least recently (modification time is set at each hit). Where the folder
-// cannot be written there is simply no cache: nothing fails because of it.
+// nothing; it carries its key and its checksum, so that a damaged one, or one
+// that belongs under another key, counts as a miss and is written again. The
+// store stays under a size limit by dropping what was used least recently
+// (modification time is set at each hit). Where the folder cannot be written
+// there is simply no cache: nothing fails because of it.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,10 @@
 // Error: how the text of the public errors is put together.
 //
 // `what()` is all that most callers print, so it holds the place, the message
-// and, for a defect of Kiln's own, what to send us.
+// and, for a defect of Kiln's own, what to send us. What it quotes from others
+// can be shown on a terminal.
 #include "support/Error.h"
+#include "kiln/text.h"
 
 namespace kiln {
 
@@ -20,8 +22,8 @@ static std::string composeWhat(ExitStatus status, const SourceLine &where,
 }
 
 Error::Error(ExitStatus status, SourceLine where, std::string message)
-    : std::runtime_error(composeWhat(status, where, message)), status_(status),
-      where_(std::move(where)), message_(std::move(message)) {}
+    : std::runtime_error(printable(composeWhat(status, where, message))),
+      status_(status), where_(std::move(where)), message_(std::move(message)) {}
 
 UserError::UserError(std::string message)
     : UserError(SourceLine(), std::move(message)) {}

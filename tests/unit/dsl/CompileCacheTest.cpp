@@ -1,10 +1,12 @@
 // CompileCache: a kernel built again comes from the cache, and is the same.
+#include "kiln/environment.h"
 #include "kiln/kiln.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 using namespace kiln;
 
@@ -53,6 +55,32 @@ TEST(CompileCache, AnotherKernelOrLevelMisses) {
   compile_timed(scale(3));
   EXPECT_FALSE(compile_timed(scale(4)).second);
   EXPECT_FALSE(compile_timed(scale(3), 1).second);
+}
+
+/// The files of the cache.
+static std::vector<std::filesystem::path> entries() {
+  std::vector<std::filesystem::path> files;
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(
+           std::getenv("KILN_CACHE_DIR")))
+    if (entry.is_regular_file())
+      files.push_back(entry.path());
+  return files;
+}
+
+// Two entries of one name, target and contract change places.
+TEST(CompileCache, TheEntryOfAnotherKernelIsNotUsed) {
+  clear_cache();
+  Kernel six = compile_timed(scale(6)).first;
+  Kernel seven = compile_timed(scale(7)).first;
+  std::vector<std::filesystem::path> files = entries();
+  ASSERT_EQ(files.size(), 2u);
+  std::filesystem::rename(files[0], files[0].string() + ".moved");
+  std::filesystem::rename(files[1], files[0]);
+  std::filesystem::rename(files[0].string() + ".moved", files[1]);
+  EXPECT_EQ(compile_timed(scale(6)), std::pair(six, false));
+  EXPECT_EQ(compile_timed(scale(7)), std::pair(seven, false));
+  // And what was wrong has been written again.
+  EXPECT_EQ(compile_timed(scale(6)), std::pair(six, true));
 }
 
 TEST(CompileCache, IsLeftAloneWhereNotWanted) {

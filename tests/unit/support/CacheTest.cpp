@@ -6,6 +6,7 @@
 #include "support/AtomicFile.h"
 #include "support/Hash.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -97,6 +98,29 @@ TEST(Cache, EveryDamageIsAMiss) {
   EXPECT_EQ(cache.get(keyOf(3)), "payload");
 }
 
+TEST(Cache, AnEntryUnderAnotherKeyIsAMiss) {
+  TemporaryFolder folder;
+  Cache cache(folder.path(), kLimit);
+  cache.put(keyOf(1), "one");
+  cache.put(keyOf(2), "two");
+  std::string one = readWhole(fileOf(cache, 1));
+  writeWhole(fileOf(cache, 1), readWhole(fileOf(cache, 2)));
+  writeWhole(fileOf(cache, 2), one);
+  EXPECT_EQ(cache.get(keyOf(1)), std::nullopt);
+  EXPECT_EQ(cache.get(keyOf(2)), std::nullopt);
+  cache.put(keyOf(1), "one");
+  EXPECT_EQ(cache.get(keyOf(1)), "one");
+}
+
+TEST(Cache, AnEntryThatIsNoFileIsAMiss) {
+  TemporaryFolder folder;
+  Cache cache(folder.path(), kLimit);
+  fs::create_directories(fileOf(cache, 1).parent_path());
+  ASSERT_EQ(::mkfifo(fileOf(cache, 1).c_str(), 0600), 0);
+  EXPECT_EQ(cache.get(keyOf(1)), std::nullopt);
+  cache.put(keyOf(1), "one"); // nobody reads it: silent
+}
+
 TEST(Cache, KeyMustBeAHash) {
   TemporaryFolder folder;
   Cache cache(folder.path(), kLimit);
@@ -129,7 +153,7 @@ TEST(Cache, StatsAndClearTouchEntriesAlone) {
 TEST(Cache, DropsTheLeastRecentlyUsed) {
   TemporaryFolder folder;
   std::string payload(1000, 'x');
-  Cache cache(folder.path(), 16 * 1060);
+  Cache cache(folder.path(), 16 * 1120);
   for (int i = 0; i < 10; ++i) {
     cache.put(keyOf(i), payload);
     setAge(fileOf(cache, i), std::chrono::minutes(50 - i));
@@ -151,8 +175,8 @@ TEST(Cache, StoresNothingLargerThanTheLimit) {
   Cache cache(folder.path(), 1000);
   cache.put(keyOf(1), std::string(1000, 'x'));
   EXPECT_EQ(cache.stats().entries, 0u);
-  cache.put(keyOf(1), std::string(930, 'x'));
-  EXPECT_EQ(cache.get(keyOf(1)), std::string(930, 'x'));
+  cache.put(keyOf(1), std::string(850, 'x'));
+  EXPECT_EQ(cache.get(keyOf(1)), std::string(850, 'x'));
 }
 
 TEST(Cache, ScanRemovesStaleTemporaryFiles) {
