@@ -79,13 +79,22 @@ static void markStored(Warp &warp, const Op &op, const Place &place,
         "a value that depends on bytes nobody wrote goes to global memory");
 }
 
+/// A register that a lane has loaded is as unwritten as the memory was.
+static void poisonLoaded(Warp &warp, const Op &op, const MemoryFlags &flags,
+                         const Place &place, int lane) {
+  for (std::size_t i = 0; i < op.list.size(); ++i) {
+    // What extends a value is as unwritten as its sign.
+    std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
+    warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
+  }
+}
+
 static Step load(Warp &warp, const Op &op, LaneMask active) {
   MemoryFlags flags = MemoryFlags::unpack(op.flags);
   checkAddress(warp, op, active);
   Accessor accessor(warp, op, "a load");
-  bool hasChecks = warp.machine().config().hasChecks;
   std::size_t total = flags.bytes * op.list.size();
-  forEachLane(active, [&](int lane) {
+  auto loadLane = [&](int lane) {
     Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
                                   total, lane, false);
     for (std::size_t i = 0; i < op.list.size(); ++i) {
@@ -93,18 +102,20 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
       std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
       warp.write(op.list[i], lane, extend(bits, flags, op.list[i]));
     }
-    if (!hasChecks)
-      return;
-    bool isWhole = place.isWritten(total);
-    for (std::size_t i = 0; i < op.list.size(); ++i) {
-      if (isWhole) {
-        warp.setPoison(op.list[i], LaneMask(1) << lane, 0);
-        continue;
-      }
-      // What extends a value is as unwritten as its sign.
-      std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
-      warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
-    }
+    return place;
+  };
+  if (!warp.machine().config().hasChecks) {
+    forEachLane(active, loadLane);
+    return Step::next;
+  }
+  std::array<Place, kLanes> places;
+  forEachLane(active, [&](int lane) { places[lane] = loadLane(lane); });
+  CheckTime time(warp.observer());
+  for (const Reg &reg : op.list)
+    warp.setPoison(reg, active, 0);
+  forEachLane(active, [&](int lane) {
+    if (!places[lane].isWritten(total))
+      poisonLoaded(warp, op, flags, places[lane], lane);
   });
   return Step::next;
 }

@@ -69,6 +69,12 @@ void Clock::learn(View view, Component component, const Known &known) {
 }
 
 void Clock::join(const Clock &other) {
+  auto isKnown = [](const Block &from, const Block &by) {
+    for (std::size_t view = 0; view < kViews; ++view)
+      if (!isCovered(from.views[view], by.views[view]))
+        return false;
+    return true;
+  };
   for (const auto &[number, block] : other.blocks_) {
     std::shared_ptr<Block> *mine = blockOf(number);
     if (!mine) {
@@ -77,11 +83,13 @@ void Clock::join(const Clock &other) {
     }
     if (*mine == block)
       continue;
-    bool isNothingNew = true;
-    for (std::size_t view = 0; view < kViews && isNothingNew; ++view)
-      isNothingNew = isCovered(block->views[view], (*mine)->views[view]);
-    if (isNothingNew)
+    if (isKnown(*block, **mine))
       continue;
+    // Shared, nothing is compared the next time.
+    if (isKnown(**mine, *block)) {
+      *mine = block;
+      continue;
+    }
     Block &joined = own(number);
     for (std::size_t view = 0; view < kViews; ++view)
       joinView(joined.views[view], block->views[view]);
