@@ -90,6 +90,12 @@ struct Case {
   Size grid, block;
   std::uint32_t smem_bytes;
   std::vector<LaunchParameter> (*parameters)(Bench &);
+
+  Case(const char *file, const char *entry, Size grid, Size block,
+       std::uint32_t smem_bytes,
+       std::vector<LaunchParameter> (*parameters)(Bench &))
+      : file(file), entry(entry), grid(grid), block(block),
+        smem_bytes(smem_bytes), parameters(parameters) {}
 };
 } // namespace
 
@@ -109,125 +115,127 @@ static std::vector<LaunchParameter> list(const P &...values) {
 
 // A kernel without a loop has as many CTAs as give it some milliseconds.
 static const Case kCases[] = {
-    {"arithmetic.ptx", "half_pairs", {256}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(f16, 65536), b.random(f16, 65536), b.zeros(1 << 20),
-                   32768);
-     }},
-    {"arithmetic.ptx", "conversions", {256}, {128}, 0,
-     [](Bench &b) { return list(b.random(f32, 32768), b.zeros(1 << 20)); }},
-    {"arithmetic.ptx", "doubles", {64}, {128}, 0,
-     [](Bench &b) { return list(b.random(f64, 8192), b.zeros(1 << 19)); }},
-    {"arithmetic.ptx", "singles", {128}, {128}, 0,
-     [](Bench &b) { return list(b.random(f32, 16384), b.zeros(1 << 19)); }},
-    {"arithmetic.ptx", "wide", {64}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(u64, 8192, 1, 1e18), b.random(u64, 8192, 1, 1e9),
-                   b.zeros(1 << 19));
-     }},
-    {"atomics.ptx", "grid_histogram", {4}, {1024}, 0,
-     [](Bench &b) {
-       return list(b.random(u8, 400000, 0, 255), b.zeros(1024), b.zeros(1024),
-                   400000);
-     }},
-    {"atomics.ptx", "compact", {4}, {512}, 0,
-     [](Bench &b) {
-       return list(b.random(i32, 200000, 0, 99), b.zeros(1 << 25),
-                   b.zeros(4), 200000, 50);
-     }},
-    {"atomics.ptx", "float_max", {4}, {512}, 0,
-     [](Bench &b) {
-       return list(b.random(f32, 400000), b.zeros(16), 400000);
-     }},
-    {"atomics.ptx", "digit_rounds", {2}, {1024}, 0,
-     [](Bench &b) {
-       return list(b.random(u32, 2048, 0, 4e9), b.zeros(8192), 32);
-     }},
-    {"cluster.ptx", "cluster_histogram", {4}, {512}, 0,
-     [](Bench &b) {
-       return list(b.random(i32, 400000, 0, 127), b.zeros(512), 400000);
-     }},
-    {"cluster.ptx", "multicast", {128}, {64}, 0,
-     [](Bench &b) {
-       TensorMap map{.type = f32,
-                     .address = b.random(f32, 64 * 1024).address(),
-                     .dims = {32, 2048},
-                     .strides_bytes = {128},
-                     .box = {32, 32},
-                     .element_strides = {1, 1}};
-       return list(map, b.zeros(128 * 4096));
-     }},
-    {"control.ptx", "histogram", {1}, {1024}, 0,
-     [](Bench &b) {
-       return list(b.random(u8, 3200000, 0, 255), b.zeros(1024), 3200000);
-     }},
-    {"control.ptx", "switched", {64}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(i32, 8192, 0, 1000), b.zeros(32768));
-     }},
-    {"control.ptx", "local_sort", {64}, {32}, 0,
-     [](Bench &b) {
-       return list(b.random(i32, 24576, 0, 1000), b.zeros(98304));
-     }},
-    {"functions.ptx", "by_name", {128}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(i32, 16384, 0, 1000), b.zeros(65536));
-     }},
-    {"functions.ptx", "by_pointer", {64}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(i32, 8192, 0, 100), b.random(i32, 8192, 0, 100),
-                   b.random(i32, 8192, 0, 3), b.zeros(32768));
-     }},
-    {"functions.ptx", "recursion", {1}, {128}, 0,
-     [](Bench &b) { return list(b.random(i32, 128, 0, 12), b.zeros(1024)); }},
-    {"hopper_gemm.ptx", "hopper_gemm", {4, 4, 1}, {256}, 65536,
-     [](Bench &b) {
-       return list(b.map(256, 1024), b.map(256, 1024), b.zeros(1 << 18), 256,
-                   1024);
-     }},
-    {"locks.ptx", "spin_lock", {4}, {128}, 0,
-     [](Bench &b) { return list(b.zeros(4), b.zeros(1 << 18)); }},
-    {"messages.ptx", "check", {512}, {32}, 0,
-     [](Bench &b) { return list(b.random(i32, 32, 0, 9)); }},
-    {"messages.ptx", "greet", {16}, {32}, 0,
-     [](Bench &) { return list(32); }},
-    {"mma_gemm.ptx", "mma_gemm", {4, 4, 1}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(f16, 131072), b.random(f16, 131072),
-                   b.zeros(1 << 18), 256, 512);
-     }},
-    {"nvgpu_gemm.ptx", "nvgpu_gemm_kernel", {1, 4, 1}, {128}, 0,
-     [](Bench &b) {
-       std::int64_t m = 256, n = 64, k = 1024, zero = 0, one = 1, tile = 64;
-       Buffer to = b.zeros(1 << 16);
-       return list(zero, tile, zero, one, b.image(b.map(256, 1024)),
-                   b.image(b.map(1024, 64)), k, tile, to, to, zero, m, n, n,
-                   one);
-     }},
-    {"reductions.ptx", "block_sum", {8}, {256}, 0,
-     [](Bench &b) {
-       return list(b.random(f32, 400000), b.zeros(32), 400000);
-     }},
-    {"reductions.ptx", "warp_reduce", {64}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(i32, 8192, 0, 20), b.zeros(6144));
-     }},
-    {"reductions.ptx", "grid_sum", {8}, {128}, 0,
-     [](Bench &b) {
-       return list(b.random(f32, 400000), b.zeros(32), b.zeros(4), 400000);
-     }},
-    {"triton_matmul.ptx", "matmul", {4, 4, 1}, {128}, 24576,
-     [](Bench &b) {
-       Buffer none = b.zeros(8);
-       return list(b.random(f16, 131072), b.random(f16, 131072),
-                   b.zeros(1 << 17), 256, 256, 512, none, none);
-     }},
-    {"triton_softmax.ptx", "softmax", {256}, {128}, 16,
-     [](Bench &b) {
-       Buffer none = b.zeros(8);
-       return list(b.zeros(1 << 18), b.random(f32, 65536), 256, 256, none,
-                   none);
-     }},
+    Case("arithmetic.ptx", "half_pairs", {256}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(f16, 65536), b.random(f16, 65536),
+                       b.zeros(1 << 20), 32768);
+         }),
+    Case("arithmetic.ptx", "conversions", {256}, {128}, 0,
+         [](Bench &b) { return list(b.random(f32, 32768), b.zeros(1 << 20)); }),
+    Case("arithmetic.ptx", "doubles", {64}, {128}, 0,
+         [](Bench &b) { return list(b.random(f64, 8192), b.zeros(1 << 19)); }),
+    Case("arithmetic.ptx", "singles", {128}, {128}, 0,
+         [](Bench &b) { return list(b.random(f32, 16384), b.zeros(1 << 19)); }),
+    Case("arithmetic.ptx", "wide", {64}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(u64, 8192, 1, 1e18),
+                       b.random(u64, 8192, 1, 1e9), b.zeros(1 << 19));
+         }),
+    Case("atomics.ptx", "grid_histogram", {4}, {1024}, 0,
+         [](Bench &b) {
+           return list(b.random(u8, 400000, 0, 255), b.zeros(1024),
+                       b.zeros(1024), 400000);
+         }),
+    Case("atomics.ptx", "compact", {4}, {512}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 200000, 0, 99), b.zeros(1 << 25),
+                       b.zeros(4), 200000, 50);
+         }),
+    Case("atomics.ptx", "float_max", {4}, {512}, 0,
+         [](Bench &b) {
+           return list(b.random(f32, 400000), b.zeros(16), 400000);
+         }),
+    Case("atomics.ptx", "digit_rounds", {2}, {1024}, 0,
+         [](Bench &b) {
+           return list(b.random(u32, 2048, 0, 4e9), b.zeros(8192), 32);
+         }),
+    Case("cluster.ptx", "cluster_histogram", {4}, {512}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 400000, 0, 127), b.zeros(512), 400000);
+         }),
+    Case("cluster.ptx", "multicast", {128}, {64}, 0,
+         [](Bench &b) {
+           TensorMap map{.type = f32,
+                         .address = b.random(f32, 64 * 1024).address(),
+                         .dims = {32, 2048},
+                         .strides_bytes = {128},
+                         .box = {32, 32},
+                         .element_strides = {1, 1}};
+           return list(map, b.zeros(128 * 4096));
+         }),
+    Case("control.ptx", "histogram", {1}, {1024}, 0,
+         [](Bench &b) {
+           return list(b.random(u8, 3200000, 0, 255), b.zeros(1024), 3200000);
+         }),
+    Case("control.ptx", "switched", {64}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 8192, 0, 1000), b.zeros(32768));
+         }),
+    Case("control.ptx", "local_sort", {64}, {32}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 24576, 0, 1000), b.zeros(98304));
+         }),
+    Case("functions.ptx", "by_name", {128}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 16384, 0, 1000), b.zeros(65536));
+         }),
+    Case("functions.ptx", "by_pointer", {64}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 8192, 0, 100), b.random(i32, 8192, 0, 100),
+                       b.random(i32, 8192, 0, 3), b.zeros(32768));
+         }),
+    Case("functions.ptx", "recursion", {1}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 128, 0, 12), b.zeros(1024));
+         }),
+    Case("hopper_gemm.ptx", "hopper_gemm", {4, 4, 1}, {256}, 65536,
+         [](Bench &b) {
+           return list(b.map(256, 1024), b.map(256, 1024), b.zeros(1 << 18),
+                       256, 1024);
+         }),
+    Case("locks.ptx", "spin_lock", {2}, {64}, 0,
+         [](Bench &b) { return list(b.zeros(4), b.zeros(1 << 18)); }),
+    Case("messages.ptx", "check", {512}, {32}, 0,
+         [](Bench &b) { return list(b.random(i32, 32, 0, 9)); }),
+    Case("messages.ptx", "greet", {16}, {32}, 0,
+         [](Bench &) { return list(32); }),
+    Case("mma_gemm.ptx", "mma_gemm", {4, 4, 1}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(f16, 131072), b.random(f16, 131072),
+                       b.zeros(1 << 18), 256, 512);
+         }),
+    Case("nvgpu_gemm.ptx", "nvgpu_gemm_kernel", {1, 4, 1}, {128}, 0,
+         [](Bench &b) {
+           std::int64_t m = 256, n = 64, k = 1024, zero = 0, one = 1, tile = 64;
+           Buffer to = b.zeros(1 << 16);
+           return list(zero, tile, zero, one, b.image(b.map(256, 1024)),
+                       b.image(b.map(1024, 64)), k, tile, to, to, zero, m, n, n,
+                       one);
+         }),
+    Case("reductions.ptx", "block_sum", {8}, {256}, 0,
+         [](Bench &b) {
+           return list(b.random(f32, 400000), b.zeros(32), 400000);
+         }),
+    Case("reductions.ptx", "warp_reduce", {64}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(i32, 8192, 0, 20), b.zeros(6144));
+         }),
+    Case("reductions.ptx", "grid_sum", {8}, {128}, 0,
+         [](Bench &b) {
+           return list(b.random(f32, 400000), b.zeros(32), b.zeros(4), 400000);
+         }),
+    Case("triton_matmul.ptx", "matmul", {4, 4, 1}, {128}, 24576,
+         [](Bench &b) {
+           Buffer none = b.zeros(8);
+           return list(b.random(f16, 131072), b.random(f16, 131072),
+                       b.zeros(1 << 17), 256, 256, 512, none, none);
+         }),
+    Case("triton_softmax.ptx", "softmax", {256}, {128}, 16,
+         [](Bench &b) {
+           Buffer none = b.zeros(8);
+           return list(b.zeros(1 << 18), b.random(f32, 65536), 256, 256, none,
+                       none);
+         }),
 };
 
 static std::string read_ptx(const std::string &file) {

@@ -194,9 +194,9 @@ void Accessor::note(const Place &place, std::uint64_t address,
             lane,    bit,  false, isWrite, false};
   }
   // A lane that hands something over hands it to the lanes behind it, too.
-  bool isAlone = op_.order.isStrong && isWrite &&
-                 (!op_.order.isAtomic ||
-                  HappensBefore::publishes(warp_, op_.order));
+  bool isAlone =
+      op_.order.isStrong && isWrite &&
+      (!op_.order.isAtomic || HappensBefore::publishes(warp_, op_.order));
   if (isAlone)
     flush();
 }

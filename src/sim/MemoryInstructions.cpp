@@ -79,16 +79,6 @@ static void markStored(Warp &warp, const Op &op, const Place &place,
         "a value that depends on bytes nobody wrote goes to global memory");
 }
 
-/// A register that a lane has loaded is as unwritten as the memory was.
-static void poisonLoaded(Warp &warp, const Op &op, const MemoryFlags &flags,
-                         const Place &place, int lane) {
-  for (std::size_t i = 0; i < op.list.size(); ++i) {
-    // What extends a value is as unwritten as its sign.
-    std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
-    warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
-  }
-}
-
 static Step load(Warp &warp, const Op &op, LaneMask active) {
   MemoryFlags flags = MemoryFlags::unpack(op.flags);
   checkAddress(warp, op, active);
@@ -114,8 +104,13 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   for (const Reg &reg : op.list)
     warp.setPoison(reg, active, 0);
   forEachLane(active, [&](int lane) {
-    if (!places[lane].isWritten(total))
-      poisonLoaded(warp, op, flags, places[lane], lane);
+    const Place &place = places[lane];
+    bool isWhole = place.isWritten(total);
+    for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
+      // What extends a value is as unwritten as its sign.
+      std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
+      warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
+    }
   });
   return Step::next;
 }
@@ -126,9 +121,8 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   Accessor accessor(warp, op, "a store");
   std::size_t total = flags.bytes * op.list.size();
   forEachLane(active, [&](int lane) {
-    std::uint64_t address = addressOf(warp, op, lane);
-    Place place =
-        accessor.locate(flags.space, address, total, total, lane, true);
+    Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
+                                  total, lane, true);
     bool isSame = warp.order() && place.isWritten(total);
     for (std::size_t i = 0; isSame && i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);

@@ -407,7 +407,7 @@ bool HappensBefore::isOneOf(const Crowd &crowd, const Access &access) {
          (crowd.isOfOneCta && crowd.cta == access.warp->clock.cta);
 }
 
-void HappensBefore::join(Access &access, Crowd &crowd) const {
+void HappensBefore::join(const Access &access, Crowd &crowd) {
   const Record &record = access.record;
   const WarpClock &mine = access.warp->clock;
   crowd.note(record.scope(), mine.cta);
@@ -423,8 +423,7 @@ void HappensBefore::join(Access &access, Crowd &crowd) const {
       slot.time = record.time;
       return;
     }
-    if (isReplaced(access, slot) ||
-        isOrderedStrictly(access, slot, slot.bytes, View::generic)) {
+    if (isReplaced(access, slot)) {
       slot = record;
       return;
     }

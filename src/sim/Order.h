@@ -19,6 +19,7 @@
 #include "sim/Shadow.h"
 
 #include <map>
+#include <set>
 #include <span>
 
 namespace kiln::sim {
@@ -81,6 +82,9 @@ struct Location {
   std::map<std::uint32_t, SyncPoint> clusters, ctas; ///< by number
   /// What they seem to say, by writer.
   std::vector<Announcement> announced;
+  /// What fences had made ready and is published: version and scope, and the
+  /// number of the CTA or the cluster.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> fenced;
 };
 
 /// Memory that has a shadow: a CTA's shared memory, or all global memory.
@@ -229,7 +233,7 @@ private:
   /// Whether it is a strong write that no member of the crowd can race with.
   static bool isOneOf(const Crowd &crowd, const Access &access);
   /// Add a strong write to those that are there.
-  void join(Access &access, Crowd &crowd) const;
+  static void join(const Access &access, Crowd &crowd);
   /// Whether two stores of threads leave the same bytes, whoever comes last.
   bool isSameValue(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);

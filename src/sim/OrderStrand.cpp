@@ -38,7 +38,8 @@ void Handed::join(const Handed &other) {
     }
     auto joined = std::make_shared<Clock>(*fenced[scope]);
     joined->join(*other.fenced[scope]);
-    fenced[scope] = std::move(joined);
+    if (!joined->isSame(*fenced[scope]))
+      fenced[scope] = std::move(joined);
   }
 }
 

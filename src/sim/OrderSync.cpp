@@ -61,6 +61,31 @@ static void announce(Warp &warp, const MemoryOrder &order,
     announced.push_back(std::move(said));
 }
 
+/// Whether an address has all that a write of `lanes`, which is no release,
+/// would publish there for the CTA, the cluster or everyone; then it has.
+static bool isPublished(Warp &warp, LaneMask lanes, Scope scope,
+                        Location &location) {
+  constexpr std::size_t kMost = 4096;
+  if (location.fenced.size() >= kMost)
+    location.fenced.clear();
+  const Strand &strand = warp.group().strand;
+  auto reach = static_cast<std::size_t>(scope);
+  std::uint64_t number = scope == Scope::cta       ? warp.clock.cta
+                         : scope == Scope::cluster ? warp.clock.cluster
+                                                   : 0;
+  bool isAll = true;
+  auto note = [&](const Handed &handed) {
+    if (const auto &ready = handed.fenced[reach])
+      isAll &=
+          !location.fenced.emplace(ready->version() * kScopes + reach, number)
+               .second;
+  };
+  note(strand.practice());
+  strand.forEachPart(
+      lanes, [&](LaneMask, const Knowledge &knowledge) { note(knowledge); });
+  return isAll;
+}
+
 bool HappensBefore::publishes(Warp &warp, const MemoryOrder &order,
                               Scope reach) {
   return order.isRelease || warp.group().strand.hasFenced(reach);
@@ -102,6 +127,8 @@ void HappensBefore::synchronise(Warp &warp, const MemoryOrder &order,
     MemoryOrder part = order;
     part.scope = reach;
     Location &location = memory.locations[address];
+    if (!order.isRelease && isPublished(warp, lanes, reach, location))
+      continue;
     publish(warp, lanes, part,
             reach == Scope::gpu       ? location.everyone
             : reach == Scope::cluster ? location.clusters[clock.cluster]

@@ -56,10 +56,10 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 64, "four bytes of shadow per byte of memory");
 
-/// Strong writes to one cell by many threads: counters, the bins of a histogram.
-/// They do not race with each other where their scopes take in each other, so
-/// one more is not compared with all of them; it takes the place of an earlier
-/// one by its own warp.
+/// Strong writes to one cell by many threads: counters, the bins of a
+/// histogram. They do not race with each other where their scopes take in each
+/// other, so one more is not compared with all of them; it takes the place of
+/// an earlier one by its own warp.
 struct Crowd {
   std::map<Component, std::vector<Record>> members;
   std::size_t size = 0;     ///< records
