@@ -125,9 +125,10 @@ Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
 void Accessor::flush() {
   if (!run_.memory)
     return;
+  CheckTime time(warp_.observer());
   Access &access = run_.isWrite ? writes_ : reads_;
   if (!access.warp)
-    access = warp_.order()->plain(warp_, op_, run_.isWrite);
+    access = order_->plain(warp_, op_, run_.isWrite);
   constexpr unsigned kAlone = (1u << Record::kBaseShift) - 1 - Record::kSplit;
   unsigned flags = access.record.flags & kAlone;
   if (run_.isSplit)
@@ -136,18 +137,31 @@ void Accessor::flush() {
   access.record.flags = static_cast<std::uint16_t>(flags);
   access.record.lanes = access.issuers = run_.lanes;
   access.isSame = run_.isSame;
-  warp_.order()->touch(
+  order_->touch(
       access, *run_.memory, run_.cell,
       static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first)));
+  if (op_.order.isStrong)
+    synchronise();
   run_.memory = nullptr;
+}
+
+void Accessor::synchronise() {
+  std::uint64_t address = run_.cell * Shadow::kCellBytes + run_.first;
+  if (!run_.isSplit)
+    return order_->synchronise(warp_, op_.order, run_.lanes, *run_.memory,
+                               address, run_.isWrite);
+  forEachLane(run_.lanes, [&](int lane) {
+    order_->synchronise(warp_, op_.order, LaneMask(1) << lane, *run_.memory,
+                        address, run_.isWrite);
+    address += run_.bytes;
+  });
 }
 
 void Accessor::note(const Place &place, std::uint64_t address,
                     std::size_t bytes, int lane, bool isWrite) {
-  HappensBefore *order = warp_.order();
-  if (!order)
+  if (!order_)
     return;
-  ShadowedMemory &memory = place.owner ? place.owner->shadow : order->global();
+  ShadowedMemory &memory = place.owner ? place.owner->shadow : order_->global();
   std::uint64_t begin = place.owner ? place.offset : address;
   for (std::uint64_t end = begin + bytes; begin < end;) {
     constexpr std::uint64_t kCell = Shadow::kCellBytes;
@@ -179,11 +193,12 @@ void Accessor::note(const Place &place, std::uint64_t address,
     run_ = {&memory, cell, first, last,    last - first,
             lane,    bit,  false, isWrite, false};
   }
-  if (!op_.order.isStrong)
-    return;
-  flush();
-  order->synchronise(warp_, op_.order, LaneMask(1) << lane, memory,
-                     place.owner ? place.offset : address, isWrite);
+  // A lane that hands something over hands it to the lanes behind it, too.
+  bool isAlone =
+      op_.order.isStrong && isWrite &&
+      (!op_.order.isAtomic || HappensBefore::publishes(warp_, op_.order));
+  if (isAlone)
+    flush();
 }
 
 Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,

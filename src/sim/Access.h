@@ -44,7 +44,7 @@ struct Place {
 class Accessor {
 public:
   Accessor(Warp &warp, const Op &op, const char *verb)
-      : warp_(warp), op_(op), verb_(verb) {}
+      : warp_(warp), op_(op), verb_(verb), order_(warp.order()) {}
   Accessor(const Accessor &) = delete;
   ~Accessor() { flush(); }
 
@@ -70,12 +70,15 @@ private:
   void note(const Place &place, std::uint64_t address, std::size_t bytes,
             int lane, bool isWrite);
   void flush();
+  /// Those lanes of a strong access hand over, and take what others have.
+  void synchronise();
   [[noreturn]] void fault(const char *id, int lane, const std::string &message,
                           const FindingObject &object = {});
 
   Warp &warp_;
   const Op &op_;
   const char *verb_;
+  HappensBefore *order_; ///< null: nobody asks for it
   Region *last_ = nullptr;
 
   /// Lanes that touch one cell, not told yet.

@@ -77,6 +77,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
     }
     std::uint32_t generation = barrier.generation;
     if (warp.order()) {
+      CheckTime time(warp.observer());
       if (!barrier.round)
         barrier.round = std::make_shared<SyncPoint>();
       group.strand.release(*barrier.round, warp.clock, active);
@@ -95,6 +96,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
   takeResult(warp, op, active, barrier.results[group.wait.detail & 1]);
   group.wait = {};
   if (group.round) {
+    CheckTime time(warp.observer());
     group.strand.acquire(*group.round, warp.clock, active);
     group.round = nullptr;
   }
@@ -154,6 +156,7 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
     warp.group().wait = {};
     warp.clusterArrived &= ~active;
     if (warp.clusterRound) {
+      CheckTime time(warp.observer());
       warp.group().strand.acquire(*warp.clusterRound, warp.clock, active);
       warp.clock.clusterBarriers = warp.clusterGeneration + 1;
     }
@@ -201,8 +204,10 @@ static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
 // only what is known to be ordered.
 
 static Step fence(Warp &warp, const Op &op, LaneMask active) {
-  if (warp.order())
+  if (warp.order()) {
+    CheckTime time(warp.observer());
     warp.group().strand.fence(op.order.scope, warp.clock, active);
+  }
   return Step::next;
 }
 
@@ -212,6 +217,7 @@ static constexpr std::uint32_t isForShared = 1, isForGlobal = 2;
 static Step fenceProxy(Warp &warp, const Op &op, LaneMask active) {
   if (!warp.order())
     return Step::next;
+  CheckTime time(warp.observer());
   Strand &strand = warp.group().strand;
   if (op.flags & isForShared)
     strand.fenceProxy(View::asyncShared, warp.clock, active);

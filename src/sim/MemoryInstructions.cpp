@@ -83,9 +83,8 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   MemoryFlags flags = MemoryFlags::unpack(op.flags);
   checkAddress(warp, op, active);
   Accessor accessor(warp, op, "a load");
-  bool hasChecks = warp.machine().config().hasChecks;
   std::size_t total = flags.bytes * op.list.size();
-  forEachLane(active, [&](int lane) {
+  auto loadLane = [&](int lane) {
     Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
                                   total, lane, false);
     for (std::size_t i = 0; i < op.list.size(); ++i) {
@@ -93,14 +92,21 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
       std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
       warp.write(op.list[i], lane, extend(bits, flags, op.list[i]));
     }
-    if (!hasChecks)
-      return;
+    return place;
+  };
+  if (!warp.machine().config().hasChecks) {
+    forEachLane(active, loadLane);
+    return Step::next;
+  }
+  std::array<Place, kLanes> places;
+  forEachLane(active, [&](int lane) { places[lane] = loadLane(lane); });
+  CheckTime time(warp.observer());
+  for (const Reg &reg : op.list)
+    warp.setPoison(reg, active, 0);
+  forEachLane(active, [&](int lane) {
+    const Place &place = places[lane];
     bool isWhole = place.isWritten(total);
-    for (std::size_t i = 0; i < op.list.size(); ++i) {
-      if (isWhole) {
-        warp.setPoison(op.list[i], LaneMask(1) << lane, 0);
-        continue;
-      }
+    for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
       // What extends a value is as unwritten as its sign.
       std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
       warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
@@ -115,9 +121,8 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   Accessor accessor(warp, op, "a store");
   std::size_t total = flags.bytes * op.list.size();
   forEachLane(active, [&](int lane) {
-    std::uint64_t address = addressOf(warp, op, lane);
-    Place place =
-        accessor.locate(flags.space, address, total, total, lane, true);
+    Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
+                                  total, lane, true);
     bool isSame = warp.order() && place.isWritten(total);
     for (std::size_t i = 0; isSame && i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);

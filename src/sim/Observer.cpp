@@ -40,8 +40,10 @@ Observer::Observer(bool isTiming, bool isDrawing)
 void Observer::before(Warp &warp, const Op &op, LaneMask active) {
   if (recorder)
     recorder->before(warp, op, active);
-  if (isTiming_)
-    began_ = checked_ = ticksNow();
+  if (!isTiming_)
+    return;
+  began_ = checked_ = ticksNow();
+  inside_ = 0;
 }
 
 void Observer::checked(Warp &, const Op &) {
@@ -49,10 +51,23 @@ void Observer::checked(Warp &, const Op &) {
     checked_ = ticksNow();
 }
 
+void Observer::beginCheck() {
+  if (isTiming_ && depth_++ == 0)
+    entered_ = ticksNow();
+}
+
+void Observer::endCheck() {
+  if (!isTiming_ || --depth_ > 0)
+    return;
+  std::uint64_t ticks = ticksNow() - entered_;
+  cost.checkTicks += ticks;
+  inside_ += ticks;
+}
+
 void Observer::after(Warp &warp, const Op &op, LaneMask active, Step step) {
   if (isTiming_) {
     auto kind = static_cast<std::size_t>(op.event->cost);
-    cost.ticks[kind] += ticksNow() - checked_;
+    cost.ticks[kind] += ticksNow() - checked_ - inside_;
     cost.checkTicks += checked_ - began_;
     cost.instructions[kind] += step != Step::blocked;
   }

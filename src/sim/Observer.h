@@ -33,8 +33,34 @@ public:
   std::unique_ptr<Recorder> recorder; ///< null: no timeline is wanted
 
 private:
+  friend class CheckTime;
+  void beginCheck();
+  void endCheck();
+
   bool isTiming_;
   std::uint64_t began_ = 0, checked_ = 0;
+  std::uint64_t entered_ = 0; ///< when the check that is under way began
+  std::uint64_t inside_ = 0;  ///< of checks inside the instruction so far
+  int depth_ = 0;             ///< checks that are under way
+};
+
+/// While it lives, time goes to the checks, whoever is executed.
+class CheckTime {
+public:
+  /// null: nobody counts.
+  explicit CheckTime(Observer *observer) : observer_(observer) {
+    if (observer_)
+      observer_->beginCheck();
+  }
+  CheckTime(const CheckTime &) = delete;
+  CheckTime &operator=(const CheckTime &) = delete;
+  ~CheckTime() {
+    if (observer_)
+      observer_->endCheck();
+  }
+
+private:
+  Observer *observer_;
 };
 
 /// The account of a launch that took `totalUs` of all threads together.

@@ -103,6 +103,7 @@ void HappensBefore::touchGlobal(Access &access, std::uint64_t address,
 
 void HappensBefore::touchRun(Access &access, ShadowedMemory &memory,
                              std::uint64_t begin, std::size_t bytes) {
+  CheckTime time(access.warp->observer());
   constexpr std::uint64_t kPage = Shadow::kPageCells * Shadow::kCellBytes;
   // Shorter runs are threads' own: they leave a page in pieces.
   constexpr std::uint64_t kShortest = 4 * Shadow::kCellBytes;
@@ -187,6 +188,8 @@ bool HappensBefore::isOrderedInPractice(const Access &access,
 
 bool HappensBefore::isMutual(const Access &access,
                              const Record &earlier) const {
+  if (access.record.scope() == Scope::gpu && earlier.scope() == Scope::gpu)
+    return true;
   const Agent &other = agent(earlier.component);
   const WarpClock &mine = access.warp->clock;
   if (other.ctaNumber == mine.cta)
@@ -249,7 +252,7 @@ void HappensBefore::touch(Access &access, ShadowedMemory &memory,
   Record suspect{};
   if (isWrite && index < memory.barriers.size() && memory.barriers[index])
     reportOverBarrier(access, memory, index, bytes);
-  memory.cells.forEach(cell, [&](Record &earlier) {
+  auto meet = [&](Record &earlier) {
     auto overlap = static_cast<std::uint16_t>(earlier.bytes & bytes);
     if (!overlap || isSameInstruction(access, earlier))
       return;
@@ -269,7 +272,16 @@ void HappensBefore::touch(Access &access, ShadowedMemory &memory,
     isGone &= !later.isStrong() || earlier.isStrong();
     if (isGone && access.isRecorded)
       earlier.bytes &= static_cast<std::uint16_t>(~bytes);
-  });
+  };
+  Crowd *crowd = memory.cells.findCrowd(cell);
+  bool isInCrowd = crowd && isOneOf(*crowd, access);
+  if (isInCrowd && crowd->size < crowd->limit) {
+    memory.cells.forEachAlone(cell, meet);
+  } else {
+    memory.cells.forEach(cell, meet);
+    if (isInCrowd)
+      crowd->tidy();
+  }
   if (suspect.bytes)
     reportAnnounced(access, suspect, memory, index);
   if (access.isRecorded)
@@ -380,7 +392,44 @@ void HappensBefore::put(Access &access, ShadowedMemory &memory, Cell &cell,
       return;
     }
   }
+  bool isCounted = record.isStrong() && record.isWrite() && !record.isAsync();
+  if (isCounted)
+    return join(access, memory.cells.crowd(cell));
   memory.cells.add(cell, record);
+}
+
+bool HappensBefore::isOneOf(const Crowd &crowd, const Access &access) {
+  const Record &record = access.record;
+  if (!record.isStrong() || !record.isWrite() || !access.isRecorded)
+    return false;
+  bool reachesAll = crowd.reach == Scope::gpu && record.scope() == Scope::gpu;
+  return reachesAll ||
+         (crowd.isOfOneCta && crowd.cta == access.warp->clock.cta);
+}
+
+void HappensBefore::join(const Access &access, Crowd &crowd) {
+  const Record &record = access.record;
+  const WarpClock &mine = access.warp->clock;
+  crowd.note(record.scope(), mine.cta);
+  auto &records = crowd.members[record.component];
+  for (Record &slot : records) {
+    if (slot.bytes != record.bytes || slot.flags != record.flags)
+      continue;
+    // Since then nobody can have learnt what one lane did and not the other.
+    bool isJoined = slot.op == record.op && !(slot.flags & Record::kSplit) &&
+                    slot.time > std::max(mine.lastEdge, mine.lastParting);
+    if (isJoined) {
+      slot.lanes |= record.lanes;
+      slot.time = record.time;
+      return;
+    }
+    if (isReplaced(access, slot)) {
+      slot = record;
+      return;
+    }
+  }
+  records.push_back(record);
+  ++crowd.size;
 }
 
 } // namespace kiln::sim

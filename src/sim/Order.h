@@ -19,6 +19,7 @@
 #include "sim/Shadow.h"
 
 #include <map>
+#include <set>
 #include <span>
 
 namespace kiln::sim {
@@ -81,6 +82,9 @@ struct Location {
   std::map<std::uint32_t, SyncPoint> clusters, ctas; ///< by number
   /// What they seem to say, by writer.
   std::vector<Announcement> announced;
+  /// What fences had made ready and is published: version and scope, and the
+  /// number of the CTA or the cluster.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> fenced;
 };
 
 /// Memory that has a shadow: a CTA's shared memory, or all global memory.
@@ -155,6 +159,10 @@ public:
   /// Hand over what lanes know, as a release or what a fence made ready.
   void publish(Warp &warp, LaneMask lanes, const MemoryOrder &order,
                SyncPoint &to);
+  /// Whether a strong write of the lanes that run hands something over.
+  static bool publishes(Warp &warp, const MemoryOrder &order) {
+    return publishes(warp, order, Scope::cta);
+  }
   /// A strong access to an address.
   void synchronise(Warp &warp, const MemoryOrder &order, LaneMask lanes,
                    ShadowedMemory &memory, std::uint64_t address, bool isWrite);
@@ -213,6 +221,8 @@ private:
     unordered,
     announced, ///< strong ones that a flag seems to order and no fence does
   };
+  /// The same, as far as `reach`.
+  static bool publishes(Warp &warp, const MemoryOrder &order, Scope reach);
   Verdict judge(const Access &access, const Record &earlier,
                 std::uint16_t overlap) const;
   bool isOrderedStrictly(const Access &access, const Record &earlier,
@@ -220,6 +230,10 @@ private:
   bool isOrderedInPractice(const Access &access, const Record &earlier,
                            std::uint16_t overlap, View view) const;
   bool isMutual(const Access &access, const Record &earlier) const;
+  /// Whether it is a strong write that no member of the crowd can race with.
+  static bool isOneOf(const Crowd &crowd, const Access &access);
+  /// Add a strong write to those that are there.
+  static void join(const Access &access, Crowd &crowd);
   /// Whether two stores of threads leave the same bytes, whoever comes last.
   bool isSameValue(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);

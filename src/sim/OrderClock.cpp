@@ -2,6 +2,7 @@
 #include "sim/OrderClock.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace kiln::sim {
 
@@ -39,6 +40,13 @@ void Clock::joinView(std::vector<Known> &to, const std::vector<Known> &from) {
     to[i].join(from[i]);
 }
 
+std::uint64_t Clock::version() const {
+  static std::atomic<std::uint64_t> last = 0;
+  if (!version_)
+    version_ = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return version_;
+}
+
 std::shared_ptr<Clock::Block> *Clock::blockOf(std::uint32_t number) {
   for (auto &[known, block] : blocks_)
     if (known == number)
@@ -47,6 +55,7 @@ std::shared_ptr<Clock::Block> *Clock::blockOf(std::uint32_t number) {
 }
 
 Clock::Block &Clock::own(std::uint32_t number) {
+  version_ = 0;
   std::shared_ptr<Block> *block = blockOf(number);
   if (!block)
     return *blocks_.emplace_back(number, std::make_shared<Block>()).second;
@@ -69,19 +78,36 @@ void Clock::learn(View view, Component component, const Known &known) {
 }
 
 void Clock::join(const Clock &other) {
+  if (other.isEmpty())
+    return;
+  std::uint64_t theirs = other.version();
+  if (theirs == version_ ||
+      std::find(joined_.begin(), joined_.end(), theirs) != joined_.end())
+    return;
+  joined_[nextJoined_++ % joined_.size()] = theirs;
+  auto isKnown = [](const Block &from, const Block &by) {
+    for (std::size_t view = 0; view < kViews; ++view)
+      if (!isCovered(from.views[view], by.views[view]))
+        return false;
+    return true;
+  };
   for (const auto &[number, block] : other.blocks_) {
     std::shared_ptr<Block> *mine = blockOf(number);
     if (!mine) {
       blocks_.emplace_back(number, block);
+      version_ = 0;
       continue;
     }
     if (*mine == block)
       continue;
-    bool isNothingNew = true;
-    for (std::size_t view = 0; view < kViews && isNothingNew; ++view)
-      isNothingNew = isCovered(block->views[view], (*mine)->views[view]);
-    if (isNothingNew)
+    if (isKnown(*block, **mine))
       continue;
+    // Shared, nothing is compared the next time.
+    if (isKnown(**mine, *block)) {
+      *mine = block;
+      version_ = 0;
+      continue;
+    }
     Block &joined = own(number);
     for (std::size_t view = 0; view < kViews; ++view)
       joinView(joined.views[view], block->views[view]);

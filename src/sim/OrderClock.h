@@ -69,6 +69,8 @@ public:
   void fenceProxy(View to);
 
   bool isEmpty() const { return blocks_.empty(); }
+  /// Clocks with the same number know the same.
+  std::uint64_t version() const;
   /// Whether they share their blocks: nothing has changed since one became a
   /// copy of the other.
   bool isSame(const Clock &other) const { return blocks_ == other.blocks_; }
@@ -85,6 +87,10 @@ private:
   std::shared_ptr<Block> *blockOf(std::uint32_t number);
 
   std::vector<std::pair<std::uint32_t, std::shared_ptr<Block>>> blocks_;
+  mutable std::uint64_t version_ = 0; ///< 0: none since it learnt something
+  /// Versions that were joined last: they are known for good.
+  std::array<std::uint64_t, 4> joined_{};
+  std::uint8_t nextJoined_ = 0;
 };
 
 } // namespace kiln::sim

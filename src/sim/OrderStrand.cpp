@@ -1,6 +1,8 @@
 // OrderStrand: how knowledge is handed from lanes to lanes.
 #include "sim/OrderStrand.h"
 
+#include <algorithm>
+
 namespace kiln::sim {
 
 static constexpr auto kGeneric = static_cast<std::size_t>(View::generic);
@@ -36,7 +38,8 @@ void Handed::join(const Handed &other) {
     }
     auto joined = std::make_shared<Clock>(*fenced[scope]);
     joined->join(*other.fenced[scope]);
-    fenced[scope] = std::move(joined);
+    if (!joined->isSame(*fenced[scope]))
+      fenced[scope] = std::move(joined);
   }
 }
 
@@ -119,7 +122,8 @@ void Knowledge::fence(Scope scope, const WarpClock &warp, LaneMask lanes) {
     fenced[i] = clock;
 }
 
-Strand Strand::split(LaneMask taken, const WarpClock &warp) {
+Strand Strand::split(LaneMask taken, WarpClock &warp) {
+  warp.lastParting = warp.now;
   // Until here they ran together.
   Known together = upToNow(warp, lanes_);
   practice_.meet(practice_, lanes_, lanes_);
@@ -142,7 +146,8 @@ void Strand::drop(LaneMask lanes) {
   std::erase_if(parts_, [](const Part &part) { return part.lanes == 0; });
 }
 
-void Strand::meet(Strand &&other, const WarpClock &warp) {
+void Strand::meet(Strand &&other, WarpClock &warp) {
+  warp.lastParting = warp.now;
   practice_.meet(other.practice_, lanes_, other.lanes_);
   lanes_ |= other.lanes_;
   Known together = upToNow(warp, lanes_);
@@ -221,6 +226,14 @@ void Strand::fence(Scope scope, WarpClock &warp, LaneMask lanes) {
     knowledge.fence(scope, warp, some);
   });
   warp.lastEdge = warp.now;
+}
+
+bool Strand::hasFenced(Scope scope) const {
+  auto reach = static_cast<std::size_t>(scope);
+  return practice_.fenced[reach] ||
+         std::any_of(parts_.begin(), parts_.end(), [&](const Part &part) {
+           return part.knowledge.fenced[reach] != nullptr;
+         });
 }
 
 Announcement Strand::announce(const WarpClock &warp) const {

@@ -63,6 +63,7 @@ struct WarpClock {
   LaneMask started = 0;               ///< the lanes it has
   std::uint32_t now = 0;              ///< memory instructions so far
   std::uint32_t lastEdge = 0;         ///< when something was last handed over
+  std::uint32_t lastParting = 0;      ///< when lanes last parted or met
   std::uint32_t cta = 0, cluster = 0; ///< numbers in the launch
   std::uint32_t clusterBarriers = 0;  ///< waited for so far
   bool hasStrongStores = false;       ///< stores that are no atomics
@@ -130,9 +131,9 @@ public:
   }
 
   /// The lanes of `taken` go their own way.
-  Strand split(LaneMask taken, const WarpClock &warp);
+  Strand split(LaneMask taken, WarpClock &warp);
   /// Lanes meet again.
-  void meet(Strand &&other, const WarpClock &warp);
+  void meet(Strand &&other, WarpClock &warp);
   /// Lanes have left the kernel.
   void drop(LaneMask lanes);
 
@@ -145,6 +146,8 @@ public:
   void complete(Component component, const Known &known, LaneMask lanes);
   void fenceProxy(View to, WarpClock &warp, LaneMask lanes);
   void fence(Scope scope, WarpClock &warp, LaneMask lanes);
+  /// Whether a fence has made something ready for strong writes of that scope.
+  bool hasFenced(Scope scope) const;
   /// What a strong write of these lanes seems to say, fence or not.
   Announcement announce(const WarpClock &warp) const;
   void hear(const Announcement &announcement);

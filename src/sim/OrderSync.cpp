@@ -9,6 +9,7 @@ namespace kiln::sim {
 
 void HappensBefore::publish(Warp &warp, LaneMask lanes,
                             const MemoryOrder &order, SyncPoint &to) {
+  CheckTime time(warp.observer());
   Strand &strand = warp.group().strand;
   if (order.isRelease)
     return strand.release(to, warp.clock, lanes);
@@ -60,11 +61,42 @@ static void announce(Warp &warp, const MemoryOrder &order,
     announced.push_back(std::move(said));
 }
 
+/// Whether an address has all that a write of `lanes`, which is no release,
+/// would publish there for the CTA, the cluster or everyone; then it has.
+static bool isPublished(Warp &warp, LaneMask lanes, Scope scope,
+                        Location &location) {
+  constexpr std::size_t kMost = 4096;
+  if (location.fenced.size() >= kMost)
+    location.fenced.clear();
+  const Strand &strand = warp.group().strand;
+  auto reach = static_cast<std::size_t>(scope);
+  std::uint64_t number = scope == Scope::cta       ? warp.clock.cta
+                         : scope == Scope::cluster ? warp.clock.cluster
+                                                   : 0;
+  bool isAll = true;
+  auto note = [&](const Handed &handed) {
+    if (const auto &ready = handed.fenced[reach])
+      isAll &=
+          !location.fenced.emplace(ready->version() * kScopes + reach, number)
+               .second;
+  };
+  note(strand.practice());
+  strand.forEachPart(
+      lanes, [&](LaneMask, const Knowledge &knowledge) { note(knowledge); });
+  return isAll;
+}
+
+bool HappensBefore::publishes(Warp &warp, const MemoryOrder &order,
+                              Scope reach) {
+  return order.isRelease || warp.group().strand.hasFenced(reach);
+}
+
 void HappensBefore::synchronise(Warp &warp, const MemoryOrder &order,
                                 LaneMask lanes, ShadowedMemory &memory,
                                 std::uint64_t address, bool isWrite) {
   const WarpClock &clock = warp.clock;
-  auto found = memory.locations.find(address);
+  auto found = memory.locations.empty() ? memory.locations.end()
+                                        : memory.locations.find(address);
   bool isRead = !isWrite || order.isReturning;
   if (isRead && found != memory.locations.end()) {
     Location &location = found->second;
@@ -89,21 +121,18 @@ void HappensBefore::synchronise(Warp &warp, const MemoryOrder &order,
     memory.locations.erase(found);
   announce(warp, order, memory, address);
   for (Scope reach : {Scope::cta, Scope::cluster, Scope::gpu}) {
-    if (reach > order.scope)
+    // A fence reaches every scope below its own.
+    if (reach > order.scope || !publishes(warp, order, reach))
       return;
     MemoryOrder part = order;
     part.scope = reach;
-    SyncPoint published;
-    publish(warp, lanes, part, published);
-    if (published.isEmpty())
-      continue;
     Location &location = memory.locations[address];
-    if (reach == Scope::gpu)
-      location.everyone.join(published);
-    else if (reach == Scope::cluster)
-      location.clusters[clock.cluster].join(published);
-    else
-      location.ctas[clock.cta].join(published);
+    if (!order.isRelease && isPublished(warp, lanes, reach, location))
+      continue;
+    publish(warp, lanes, part,
+            reach == Scope::gpu       ? location.everyone
+            : reach == Scope::cluster ? location.clusters[clock.cluster]
+                                      : location.ctas[clock.cta]);
   }
 }
 
@@ -144,6 +173,7 @@ void HappensBefore::fenceInits(Warp &warp) {
 
 void HappensBefore::use(Warp &warp, const Op &op, int lane, Cta &owner,
                         std::uint32_t address) {
+  CheckTime time(warp.observer());
   MbarrierOrder &barrier = owner.mbarrierOrder[address];
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   access.record.component = warp.clock.lanes;
@@ -223,6 +253,7 @@ void HappensBefore::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
 
 void HappensBefore::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
                           std::uint32_t address) {
+  CheckTime time(warp.observer());
   MbarrierOrder &barrier = owner.mbarrierOrder[address];
   Strand &strand = warp.group().strand;
   barrier.observed = barrier.phases;

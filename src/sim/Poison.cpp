@@ -34,7 +34,7 @@ std::uint64_t RegisterPoison::bits(const Reg &reg, int lane) const {
   return spreadBytes(isPartial ? bytes_[reg.index][lane] : bytesOf(reg));
 }
 
-void RegisterPoison::setBits(const Reg &reg, int lane, std::uint64_t bits) {
+void RegisterPoison::setSomeBits(const Reg &reg, int lane, std::uint64_t bits) {
   std::uint8_t bytes = gatherBytes(bits) & bytesOf(reg);
   LaneMask bit = LaneMask(1) << lane;
   set(reg, bit, bytes && isTracked_ ? bit : 0);

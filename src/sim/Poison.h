@@ -39,9 +39,15 @@ public:
     if (!partial_.empty())
       partial_[reg.index] &= ~lanes;
   }
-  void setBits(const Reg &reg, int lane, std::uint64_t bits);
+  void setBits(const Reg &reg, int lane, std::uint64_t bits) {
+    if (bits)
+      return setSomeBits(reg, lane, bits);
+    set(reg, LaneMask(1) << lane, 0);
+  }
 
 private:
+  void setSomeBits(const Reg &reg, int lane, std::uint64_t bits);
+
   std::vector<LaneMask> any_;
   /// Lanes some bytes of which are written; empty as long as there are none.
   std::vector<LaneMask> partial_;

@@ -23,6 +23,19 @@ LaneMask Record::lanesOf(std::uint16_t overlap) const {
   return touched;
 }
 
+void Crowd::tidy() {
+  size = 0;
+  for (auto member = members.begin(); member != members.end();) {
+    auto &records = member->second;
+    std::erase_if(records, [](const Record &record) { return !record.bytes; });
+    size += records.size();
+    member = records.empty() ? members.erase(member) : std::next(member);
+  }
+  // Looking costs as much as there are: so it is done when there are twice as
+  // many.
+  limit = 2 * size + 16;
+}
+
 Shadow::Page *Shadow::find(std::uint64_t number) {
   if (number >= kNearPages)
     return &far_[number];
@@ -60,17 +73,21 @@ void Shadow::merge(Page &page, const Record &record) {
   page.layers.push_back({record, ~CellSet(0)});
 }
 
+Shadow::More &Shadow::more(Cell &cell) {
+  if (!cell.more) {
+    lists_.emplace_back();
+    cell.more = static_cast<std::uint32_t>(lists_.size());
+  }
+  return lists_[cell.more - 1];
+}
+
 void Shadow::add(Cell &cell, const Record &record) {
   for (Record &slot : cell.records)
     if (!slot.bytes) {
       slot = record;
       return;
     }
-  if (!cell.more) {
-    lists_.emplace_back();
-    cell.more = static_cast<std::uint32_t>(lists_.size());
-  }
-  auto &list = lists_[cell.more - 1];
+  auto &list = more(cell).records;
   auto free = std::find_if(list.begin(), list.end(),
                            [](const Record &slot) { return !slot.bytes; });
   if (free == list.end())
@@ -103,8 +120,8 @@ std::size_t Shadow::bytes() const {
     count(page);
   for (const auto &[number, page] : far_)
     count(page);
-  for (const auto &list : lists_)
-    total += list.capacity() * sizeof(Record);
+  for (const More &list : lists_)
+    total += (list.records.capacity() + list.crowd.size) * sizeof(Record);
   return total;
 }
 

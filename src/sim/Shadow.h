@@ -4,7 +4,8 @@
 // collide with: mostly one write, or a few reads. Each remembers which of the
 // 16 bytes it touched, so that threads that share a cell and no byte do not
 // meet. Cells are made a page at a time, where memory is touched at all; a cell
-// with more than three accesses keeps the others in a list of its own.
+// with more than three accesses keeps the others in a list of its own, and
+// strong writes among them by who made them.
 //
 // Copies and products touch many whole cells alike. A page that nothing else
 // has touched is kept as a few layers, each one access and the set of its
@@ -14,6 +15,8 @@
 
 #include "sim/OrderStrand.h"
 
+#include <deque>
+#include <map>
 #include <unordered_map>
 
 namespace kiln::sim {
@@ -52,6 +55,28 @@ struct Cell {
   std::uint32_t more; ///< which list holds further records; 0: none
 };
 static_assert(sizeof(Cell) == 64, "four bytes of shadow per byte of memory");
+
+/// Strong writes to one cell by many threads: counters, the bins of a
+/// histogram. They do not race with each other where their scopes take in each
+/// other, so one more is not compared with all of them; it takes the place of
+/// an earlier one by its own warp.
+struct Crowd {
+  std::map<Component, std::vector<Record>> members;
+  std::size_t size = 0;     ///< records
+  std::size_t limit = 0;    ///< from here on, those that are over are dropped
+  Scope reach = Scope::gpu; ///< the least scope of them
+  std::uint32_t cta = 0;    ///< of the last one
+  bool isOfOneCta = true;
+
+  /// One more comes, of that scope and from that CTA.
+  void note(Scope scope, std::uint32_t itsCta) {
+    isOfOneCta = members.empty() || (isOfOneCta && cta == itsCta);
+    reach = members.empty() ? scope : std::min(reach, scope);
+    cta = itsCta;
+  }
+  /// Forget the records without bytes.
+  void tidy();
+};
 
 /// Cells of a page, one bit each.
 using CellSet = std::uint64_t;
@@ -98,13 +123,16 @@ public:
 
   /// Call `body(record)` for every record of a cell.
   template <typename Body> void forEach(Cell &cell, Body &&body) {
-    for (Record &record : cell.records)
-      if (record.bytes)
-        body(record);
+    forEachAlone(cell, body);
     if (cell.more)
-      for (Record &record : lists_[cell.more - 1])
-        if (record.bytes)
-          body(record);
+      for (auto &[component, records] : lists_[cell.more - 1].crowd.members)
+        forEachOf(records, body);
+  }
+  /// The same without its crowd.
+  template <typename Body> void forEachAlone(Cell &cell, Body &&body) {
+    forEachOf(cell.records, body);
+    if (cell.more)
+      forEachOf(lists_[cell.more - 1].records, body);
   }
   /// The same by its index, which leaves the page as it is.
   template <typename Body> void peek(std::uint64_t index, Body &&body) {
@@ -116,6 +144,11 @@ public:
         body(layer.record);
   }
   void add(Cell &cell, const Record &record);
+  /// The crowd of a cell; null: it has none.
+  Crowd *findCrowd(Cell &cell) {
+    return cell.more ? &lists_[cell.more - 1].crowd : nullptr;
+  }
+  Crowd &crowd(Cell &cell) { return more(cell).crowd; }
   /// Make one layer of a split page all cells of which hold `record` and
   /// nothing else.
   static void merge(Page &page, const Record &record);
@@ -130,12 +163,25 @@ private:
   /// Pages below have their place in a table: those of shared memory.
   static constexpr std::uint64_t kNearPages = 256;
 
+  /// What does not fit into a cell.
+  struct More {
+    std::vector<Record> records;
+    Crowd crowd;
+  };
+
   Page *find(std::uint64_t number);
   void split(Page &page);
+  More &more(Cell &cell);
+  template <typename Records, typename Body>
+  static void forEachOf(Records &records, Body &&body) {
+    for (Record &record : records)
+      if (record.bytes)
+        body(record);
+  }
 
   std::vector<Page> near_;
   std::unordered_map<std::uint64_t, Page> far_;
-  std::vector<std::vector<Record>> lists_;
+  std::deque<More> lists_;
   std::uint64_t lastNumber_ = ~std::uint64_t(0);
   Page *last_ = nullptr;
 };

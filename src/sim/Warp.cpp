@@ -39,6 +39,8 @@ Machine &Warp::machine() { return cta_.machine(); }
 
 HappensBefore *Warp::order() { return cta_.cluster().order(); }
 
+Observer *Warp::observer() { return cta_.cluster().observer.get(); }
+
 void Warp::branch(LaneMask taken, int target, int reconverge) {
   Group &group = *current_;
   LaneMask rest = group.lanes & ~taken;
@@ -56,8 +58,10 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
         Meeting{reconverge, group.lanes, 0, group.meeting, group.frame});
   Group other{
       .pc = target, .lanes = taken, .meeting = meeting, .frame = group.frame};
-  if (order())
+  if (order()) {
+    CheckTime time(observer());
     other.strand = group.strand.split(taken, clock);
+  }
   group.lanes = rest;
   group.meeting = meeting;
   ++group.pc;
@@ -91,6 +95,7 @@ Group Warp::join(std::shared_ptr<Meeting> meeting) {
   for (Group &group : groups_) {
     if (!isHere(group) || !order())
       continue;
+    CheckTime time(observer());
     if (joined.strand.lanes())
       joined.strand.meet(std::move(group.strand), clock);
     else
@@ -257,7 +262,7 @@ Progress Warp::run(int limit) {
   current_->isSpinning = false;
   const std::vector<Op> &ops = code_.ops;
   bool hasChecks = cta_.machine().config().hasChecks;
-  Observer *observer = cta_.cluster().observer.get();
+  Observer *observer = this->observer();
   bool isLeaving = false, isSpinning = false;
   std::uint64_t first = instructions;
   std::uint64_t last = first + static_cast<std::uint64_t>(limit);

@@ -24,6 +24,7 @@ namespace kiln::sim {
 class Cta;
 class HappensBefore;
 class Machine;
+class Observer;
 
 /// What a group waits for; for the scheduler and for the deadlock report.
 struct WaitReason {
@@ -196,6 +197,8 @@ public:
   Machine &machine();
   /// The order of accesses; null where nothing is checked.
   HappensBefore *order();
+  /// Who watches; null: nobody.
+  Observer *observer();
   int index() const { return index_; }
   /// The group that is executing; handlers of control instructions change it.
   Group &group() { return *current_; }

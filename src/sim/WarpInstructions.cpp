@@ -315,10 +315,12 @@ static void decodeActiveMask(Decoder &decoder,
 static Step executeWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
   if (!hasAllMembers(warp, op, op.src[0], active))
     return Step::blocked;
-  if (warp.order())
+  if (warp.order()) {
+    CheckTime time(warp.observer());
     forEachSet(warp, op.src[0], active, [&](LaneMask set, U32) {
       warp.group().strand.syncLanes(set, warp.clock);
     });
+  }
   return Step::next;
 }
 

@@ -207,6 +207,7 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
                          "multiplications");
   bool isLast = ++entry.warps == kWarpsPerGroup;
   if (warp.order()) {
+    CheckTime time(warp.observer());
     noteReads(warp, op, product, entry, number, isLast);
     if (isLast)
       checkSwizzle(warp, op, viewsOf(product, descriptorA, descriptorB));

@@ -48,6 +48,35 @@ TEST(Clock, CopiesShareUntilTheyChange) {
   EXPECT_TRUE(clock.find(View::generic, 3)->covers(6, 1));
 }
 
+TEST(Clock, SharesWhatItJoinsAndIsPartOf) {
+  Clock clock, other;
+  clock.learn(View::generic, 3, {.all = 5});
+  other.learn(View::generic, 3, {.all = 6});
+  other.learn(View::completed, 4, {.all = 1});
+  clock.join(other);
+  EXPECT_TRUE(clock.isSame(other));
+}
+
+TEST(Clock, AVersionStandsForWhatIsKnown) {
+  Clock clock, other;
+  other.learn(View::generic, 3, {.all = 5});
+  std::uint64_t version = other.version();
+  clock.join(other);
+  other.learn(View::generic, 3, {.all = 4});
+  EXPECT_EQ(other.version(), version) << "nothing new";
+  Clock copy = other;
+  EXPECT_EQ(copy.version(), version);
+  copy.learn(View::generic, 3, {.all = 7});
+  EXPECT_NE(copy.version(), version);
+  other.learn(View::generic, 3, {.all = 6});
+  EXPECT_NE(other.version(), copy.version());
+  clock.join(other);
+  EXPECT_TRUE(clock.find(View::generic, 3)->covers(6, 1))
+      << "what was learnt since the last time";
+  clock.join(copy);
+  EXPECT_TRUE(clock.find(View::generic, 3)->covers(7, 1));
+}
+
 TEST(Clock, JoinsBlocksOfOtherClusters) {
   Component far = 7u << kBlockShift | 1;
   Clock clock, other;

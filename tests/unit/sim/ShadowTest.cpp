@@ -51,6 +51,43 @@ TEST(Shadow, KeepsWhatDoesNotFitIntoACell) {
   EXPECT_EQ(sum, 15u + 17u);
 }
 
+TEST(Shadow, ACrowdIsPartOfItsCell) {
+  Shadow shadow;
+  Cell &cell = shadow.cell(1000);
+  EXPECT_FALSE(shadow.findCrowd(cell));
+  shadow.add(cell, record(1));
+  Crowd &crowd = shadow.crowd(cell);
+  crowd.note(Scope::gpu, 7);
+  crowd.members[5].push_back(record(2));
+  crowd.members[6].push_back(record(4));
+  std::uint32_t sum = 0;
+  shadow.forEach(cell, [&](Record &one) { sum += one.time; });
+  EXPECT_EQ(sum, 7u);
+  shadow.forEachAlone(cell, [&](Record &one) { sum += one.time; });
+  EXPECT_EQ(sum, 8u);
+  crowd.members[6][0].bytes = 0;
+  crowd.tidy();
+  EXPECT_EQ(crowd.size, 1u);
+  EXPECT_EQ(crowd.members.size(), 1u);
+  EXPECT_EQ(shadow.findCrowd(cell), &crowd);
+}
+
+TEST(Crowd, KnowsItsLeastScopeAndWhetherItIsOfOneCta) {
+  Crowd crowd;
+  crowd.note(Scope::gpu, 7);
+  crowd.members[5].push_back(record(2));
+  crowd.note(Scope::cta, 7);
+  EXPECT_TRUE(crowd.isOfOneCta);
+  EXPECT_EQ(crowd.reach, Scope::cta);
+  crowd.note(Scope::gpu, 8);
+  EXPECT_FALSE(crowd.isOfOneCta);
+  EXPECT_EQ(crowd.reach, Scope::cta);
+  crowd.members.clear();
+  crowd.note(Scope::gpu, 8);
+  EXPECT_TRUE(crowd.isOfOneCta) << "those before are gone";
+  EXPECT_EQ(crowd.reach, Scope::gpu);
+}
+
 TEST(Shadow, CostsFourBytesPerByteAndOnlyWhereTouched) {
   Shadow shadow;
   EXPECT_EQ(shadow.bytes(), 0u);
