@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kiln::ptx {
@@ -156,6 +157,7 @@ struct Function {
 
 struct Module {
   int versionMajor = 0, versionMinor = 0;
+  int versionLine = 0;                    ///< of .version; 0: there is none
   std::string target;                     ///< "sm_90a"
   std::vector<std::string> targetOptions; ///< "debug", "texmode_independent"
   int addressSize = 64;
@@ -168,6 +170,9 @@ struct Module {
   const Function *find(const std::string &name) const;
   std::vector<const Function *> entries() const;
 };
+
+/// The newest version of PTX whose manual Kiln was written after.
+inline constexpr std::pair<int, int> kNewestVersion = {9, 0};
 
 /// Parse. Throws UserError with the line, the text there and what was expected.
 /// `origin` names the text in messages.

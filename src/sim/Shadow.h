@@ -13,6 +13,7 @@
 #pragma once
 
 #include "sim/OrderStrand.h"
+#include "support/HostMemory.h"
 
 #include <unordered_map>
 
@@ -136,6 +137,7 @@ private:
   std::vector<Page> near_;
   std::unordered_map<std::uint64_t, Page> far_;
   std::vector<std::vector<Record>> lists_;
+  HostMemory share_; ///< of the host's memory, for the cells
   std::uint64_t lastNumber_ = ~std::uint64_t(0);
   Page *last_ = nullptr;
 };
