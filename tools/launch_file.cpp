@@ -25,8 +25,8 @@ using nlohmann::json;
 static constexpr Type kTypes[] = {f16, bf16, f32, f64, i8,  u8,   i16,
                                   u16, i32,  u32, i64, u64, e4m3, e5m2};
 static constexpr std::size_t kAddressBytes = 8, kTensorMapBytes = 128;
-static constexpr std::uint64_t kMaxGrid = 0x7fffffff;
-static constexpr std::uint64_t kMaxParameterBytes = 32764;
+/// Sizes have 32 bits here; the device says how large they may be.
+static constexpr std::uint64_t kMaxSize = 0xffffffff;
 /// The alignment every buffer has.
 static constexpr std::uint64_t kBufferAlign = 256;
 /// NumPy has no arrays of more.
@@ -91,14 +91,13 @@ static std::string read_name(const Node &node) {
   return text;
 }
 
-static std::array<std::uint32_t, 3> read_dim3(const Node &node,
-                                              std::uint64_t most) {
+static std::array<std::uint32_t, 3> read_dim3(const Node &node) {
   std::array<std::uint32_t, 3> result;
   std::vector<Node> axes = node.list("three whole numbers, [x, y, z]");
   if (axes.size() != 3)
     node.refuse("a list of three whole numbers, [x, y, z]");
   for (std::size_t i = 0; i < 3; ++i)
-    result[i] = static_cast<std::uint32_t>(axes[i].whole(1, most));
+    result[i] = static_cast<std::uint32_t>(axes[i].whole(1, kMaxSize));
   return result;
 }
 
@@ -388,7 +387,9 @@ static void place_field(StructArgument &result, std::vector<bool> &is_taken,
 StructArgument Reader::read_struct(const Node &node) const {
   node.check_keys({"size", "align", "fields"});
   StructArgument result;
-  result.bytes.resize(node.at("size").whole(1, kMaxParameterBytes));
+  auto most = static_cast<std::uint64_t>(
+      DeviceDescription::h200().max_parameter_bytes);
+  result.bytes.resize(node.at("size").whole(1, most));
   if (auto align = node.find("align"))
     check_align(*align);
   std::vector<bool> is_taken(result.bytes.size());
@@ -424,13 +425,13 @@ LaunchSpec Reader::read_launch(const Node &node) const {
   launch.where = node.place();
   if (auto kernel = node.find("kernel"))
     launch.kernel = kernel->text("the name of an entry");
-  launch.grid = read_dim3(node.at("grid"), kMaxGrid);
-  launch.block = read_dim3(node.at("block"), kMaxGrid);
+  launch.grid = read_dim3(node.at("grid"));
+  launch.block = read_dim3(node.at("block"));
   if (auto cluster = node.find("cluster"))
-    launch.cluster = read_dim3(*cluster, kMaxGrid);
+    launch.cluster = read_dim3(*cluster);
   if (auto smem = node.find("dynamic_smem"))
     launch.dynamic_smem_bytes =
-        static_cast<std::uint32_t>(smem->whole(0, kMaxGrid));
+        static_cast<std::uint32_t>(smem->whole(0, kMaxSize));
   for (const Node &argument : node.at("args").list("arguments"))
     launch.arguments.push_back(read_argument(argument));
   return launch;

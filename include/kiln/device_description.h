@@ -4,6 +4,7 @@
 // read the machine's numbers from here; none of them knows one by itself.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,11 @@ struct DeviceDescription {
   int max_threads_per_cta = 1024;
   int max_threads_per_sm = 2048;
   int max_ctas_per_sm = 32;
-  int max_cluster_ctas = 8; ///< portable; 16 where a kernel opts in
+  int max_cluster_ctas = 8;              ///< portable
+  int max_nonportable_cluster_ctas = 16; ///< where a kernel opts in
+  /// CTAs of a grid and threads of a CTA, in x, y and z.
+  std::array<int, 3> max_grid = {2147483647, 65535, 65535};
+  std::array<int, 3> max_block = {1024, 1024, 64};
 
   int registers_per_sm = 65536;
   int max_registers_per_thread = 255;
@@ -28,6 +33,9 @@ struct DeviceDescription {
   int smem_per_sm_bytes = 233472;
   int max_smem_per_cta_bytes = 232448; ///< with the opt-in attribute
   int reserved_smem_per_cta_bytes = 1024;
+  int max_local_bytes_per_thread = 524288;
+  int max_constant_bytes = 65536;  ///< .const variables of a module
+  int max_parameter_bytes = 32764; ///< of a kernel
 
   /// Multiprocessors that lie together (in a GPC); a cluster is inside one such
   /// group. Empty: not known.

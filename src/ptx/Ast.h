@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace kiln::ptx {
@@ -157,6 +158,7 @@ struct Function {
 
 struct Module {
   int versionMajor = 0, versionMinor = 0;
+  int versionLine = 0;                    ///< of .version; 0: there is none
   std::string target;                     ///< "sm_90a"
   std::vector<std::string> targetOptions; ///< "debug", "texmode_independent"
   int addressSize = 64;
@@ -172,6 +174,9 @@ struct Module {
   const Variable *findVariable(const std::string &name) const;
   std::vector<const Function *> entries() const;
 };
+
+/// The newest version of PTX whose manual Kiln was written after.
+inline constexpr std::pair<int, int> kNewestVersion = {9, 0};
 
 /// Parse. Throws UserError with the line, the text there and what was expected.
 /// `origin` names the text in messages.

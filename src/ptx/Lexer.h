@@ -74,6 +74,9 @@ public:
     TokenStream &stream_;
   };
 
+  /// Bytes that initialisers take so far, which are bounded (ParseVariables).
+  std::uint64_t initialBytes = 0;
+
 private:
   std::string_view text_;
   std::string origin_;

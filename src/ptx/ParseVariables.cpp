@@ -11,8 +11,8 @@ namespace kiln::ptx {
 
 /// No variable is larger: sums of sizes and offsets then never overflow.
 static constexpr std::uint64_t kMaxBytes = std::uint64_t(1) << 48;
-/// Nor are its initial bytes, which `{ {1}, {1} }` could make much larger than
-/// its text.
+/// Nor are the initial bytes of all variables, which `{ {1}, {1} }` could make
+/// much larger than their text.
 static constexpr std::uint64_t kMaxInitialBytes = std::uint64_t(64) << 20;
 
 StateSpace parseStateSpace(std::string_view dotWord) {
@@ -138,8 +138,14 @@ private:
     bool isMask = token.kind == Token::Kind::integer && stream_.peek(1).is("(");
     if (isMask)
       return parseMask(offset);
-    if (token.isName() && !token.is("WARP_SZ"))
+    if (token.isName() && !token.is("WARP_SZ")) {
+      if (sizeBytes(variable_.type) > 8)
+        stream_.fail(token.line,
+                     fmt::format("an address cannot initialise '{}', whose "
+                                 "elements have {} bytes",
+                                 variable_.name, sizeBytes(variable_.type)));
       return addRelocation(offset, sizeBytes(variable_.type), 0);
+    }
     int line = token.line;
     store(offset, bitsOf(parseConstant(stream_), line));
   }
@@ -197,13 +203,15 @@ private:
 
   void store(std::uint64_t offset, std::uint64_t bits) {
     std::uint64_t size = sizeBytes(variable_.type);
-    if (offset + size > kMaxInitialBytes)
+    std::uint64_t before = variable_.init.size();
+    std::uint64_t after = std::max(before, offset + size);
+    if (after - before > kMaxInitialBytes - stream_.initialBytes)
       stream_.fail(stream_.peek().line,
-                   fmt::format("the initialiser of '{}' spans more than {} "
-                               "bytes",
+                   fmt::format("with the initialiser of '{}' those of the "
+                               "module span more than {} bytes",
                                variable_.name, kMaxInitialBytes));
-    variable_.init.resize(
-        std::max<std::size_t>(variable_.init.size(), offset + size));
+    stream_.initialBytes += after - before;
+    variable_.init.resize(after);
     for (std::uint64_t byte = 0; byte < std::min<std::uint64_t>(size, 8);
          ++byte)
       variable_.init[offset + byte] = bits >> (8 * byte);

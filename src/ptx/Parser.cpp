@@ -111,14 +111,38 @@ void ModuleParser::parseVersion() {
   }
   if (!isVersion)
     stream_.failExpected("a version such as 8.0");
-  stream_.next();
+  module_.versionLine = stream_.next().line;
+}
+
+/// The targets of the PTX manual. Some have architecture-specific (a) and
+/// family-specific (f) variants.
+static constexpr std::array<std::string_view, 44> kTargets = {
+    "sm_10",   "sm_11",   "sm_12",   "sm_13",   "sm_20",   "sm_21",
+    "sm_30",   "sm_32",   "sm_35",   "sm_37",   "sm_50",   "sm_52",
+    "sm_53",   "sm_60",   "sm_61",   "sm_62",   "sm_70",   "sm_72",
+    "sm_75",   "sm_80",   "sm_86",   "sm_87",   "sm_88",   "sm_89",
+    "sm_90",   "sm_90a",  "sm_100",  "sm_100a", "sm_100f", "sm_101",
+    "sm_101a", "sm_101f", "sm_103",  "sm_103a", "sm_103f", "sm_110",
+    "sm_110a", "sm_110f", "sm_120",  "sm_120a", "sm_120f", "sm_121",
+    "sm_121a", "sm_121f"};
+static constexpr std::array<std::string_view, 4> kTargetOptions = {
+    "texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"};
+
+/// Take one of `accepted`, or fail with all of them.
+template <std::size_t N>
+static std::string
+expectOneOf(TokenStream &stream,
+            const std::array<std::string_view, N> &accepted) {
+  if (std::find(accepted.begin(), accepted.end(), stream.peek().text) ==
+      accepted.end())
+    stream.failExpected(fmt::format("one of {}", fmt::join(accepted, ", ")));
+  return std::string(stream.next().text);
 }
 
 void ModuleParser::parseTarget() {
-  module_.target = stream_.expectName("a target such as sm_90a").text;
+  module_.target = expectOneOf(stream_, kTargets);
   while (stream_.accept(","))
-    module_.targetOptions.emplace_back(
-        stream_.expectName("an option of the target").text);
+    module_.targetOptions.push_back(expectOneOf(stream_, kTargetOptions));
 }
 
 void ModuleParser::parseFile() {
@@ -252,9 +276,15 @@ void ModuleParser::parseFunctionDirectives(Function &function) {
     values.clear();
     if (stream_.peek().kind != Token::Kind::integer)
       continue;
-    do
+    do {
+      int line = stream_.peek().line;
       values.push_back(stream_.expectInt("a number after ." + name));
-    while (stream_.accept(","));
+      bool isShape = name == "reqntid" || name == "maxntid";
+      if (isShape && (values.size() > 3 || values.back() == 0))
+        stream_.fail(line, fmt::format(".{} takes one to three sizes, none of "
+                                       "which is 0",
+                                       name));
+    } while (stream_.accept(","));
   }
 }
 

@@ -14,9 +14,6 @@
 
 namespace kiln {
 
-/// CUDA's limits of a grid; they hold for every device Kiln knows.
-static constexpr std::array<std::int64_t, 3> kMaxGrid = {0x7fffffff, 65535,
-                                                         65535};
 static constexpr std::array<char, 3> kAxes = {'x', 'y', 'z'};
 
 /// Wide enough for every i64 and every u64.
@@ -211,11 +208,11 @@ private:
     for (int axis = 0; axis < 3; ++axis) {
       const Dim &dim = contract_.grid[axis];
       std::int64_t ctas = evaluate(dim);
-      if (ctas < 1 || ctas > kMaxGrid[axis])
+      if (ctas < 1 || ctas > device_.max_grid[axis])
         userError("the grid of kernel \"{}\" has {} CTAs in {} ({}); 1 to {} "
                   "are possible",
                   kernel_.name, ctas, kAxes[axis], dim.to_string(),
-                  kMaxGrid[axis]);
+                  device_.max_grid[axis]);
       int cluster = contract_.cluster[axis];
       if (cluster < 1)
         userError("the cluster of kernel \"{}\" has {} CTAs in {}; it must "

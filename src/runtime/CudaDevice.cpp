@@ -271,7 +271,7 @@ void CudaDevice::synchronize(const Stream &stream) {
 
 CudaDevice::Prepared CudaDevice::pack(const LaunchDescription &launch) {
   CudaEntry &entry = context->modules.find(launch.ptx, launch.name);
-  checkSizes(launch, entry.name(), description_);
+  checkShape(launch, entry.name(), description_);
   checkParameters(launch, entry);
   entry.allow(launch.dynamic_smem_bytes, volume(launch.cluster));
   return {entry, packParameters(driver, launch, entry.name())};
@@ -380,7 +380,8 @@ static DeviceDescription describeDevice(const CudaDriver &driver,
   description.max_ctas_per_sm =
       read(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
   if (!read(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
-    description.max_cluster_ctas = 1;
+    description.max_cluster_ctas = description.max_nonportable_cluster_ctas =
+        1;
   description.registers_per_sm =
       read(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
   description.smem_per_sm_bytes =

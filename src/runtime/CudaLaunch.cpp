@@ -7,44 +7,6 @@ namespace kiln {
 
 using namespace cuda;
 
-/// "8x8x1"
-static std::string formatShape(const std::array<std::uint32_t, 3> &shape) {
-  return fmt::format("{}x{}x{}", shape[0], shape[1], shape[2]);
-}
-
-std::uint64_t volume(const std::array<std::uint32_t, 3> &shape) {
-  return std::uint64_t{shape[0]} * shape[1] * shape[2];
-}
-
-std::string describeLaunch(const LaunchDescription &launch,
-                           const std::string &name) {
-  return fmt::format(
-      "launching {}, grid {}, block {}, cluster {}, {} bytes of shared memory",
-      name, formatShape(launch.grid), formatShape(launch.block),
-      formatShape(launch.cluster), launch.dynamic_smem_bytes);
-}
-
-void checkSizes(const LaunchDescription &launch, const std::string &name,
-                const DeviceDescription &device) {
-  auto refuse = [&](const std::string &why) {
-    userError("{}: {}", describeLaunch(launch, name), why);
-  };
-  if (!volume(launch.grid) || !volume(launch.block) || !volume(launch.cluster))
-    refuse("no dimension may be 0");
-  if (volume(launch.block) >
-      static_cast<std::uint64_t>(device.max_threads_per_cta))
-    refuse(fmt::format("the block has {} threads, {} allows {}",
-                       volume(launch.block), device.name,
-                       device.max_threads_per_cta));
-  for (int i = 0; i < 3; ++i)
-    if (launch.grid[i] % launch.cluster[i] != 0)
-      refuse("the grid must be a multiple of the cluster in each dimension");
-  if (launch.dynamic_smem_bytes >
-      static_cast<std::uint32_t>(device.max_smem_per_cta_bytes))
-    refuse(fmt::format("{} allows {} bytes of shared memory", device.name,
-                       device.max_smem_per_cta_bytes));
-}
-
 /// The size of a parameter as it is handed over, and what to call it.
 static std::pair<std::size_t, std::string>
 describe(const LaunchParameter &parameter) {

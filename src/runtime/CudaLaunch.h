@@ -8,6 +8,7 @@
 #include "kiln/device.h"
 #include "runtime/CudaDriver.h"
 #include "runtime/CudaModule.h"
+#include "support/LaunchShape.h"
 
 #include <array>
 #include <cstdint>
@@ -15,18 +16,6 @@
 #include <vector>
 
 namespace kiln {
-
-std::uint64_t volume(const std::array<std::uint32_t, 3> &shape);
-
-/// "launching gemm_ws, grid 8x8x1, block 256x1x1, cluster 1x1x1, 131072 bytes
-/// of shared memory"
-std::string describeLaunch(const LaunchDescription &launch,
-                           const std::string &name);
-
-/// Throws UserError where a size is 0, is more than the device allows, or the
-/// grid does not consist of whole clusters.
-void checkSizes(const LaunchDescription &launch, const std::string &name,
-                const DeviceDescription &device);
 
 /// Throws UserError where the parameters are not those the entry declares.
 void checkParameters(const LaunchDescription &launch, const CudaEntry &entry);

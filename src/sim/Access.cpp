@@ -57,6 +57,11 @@ void Accessor::fault(const char *id, int lane, const std::string &message,
   warp_.machine().fault(id, warp_, op_, LaneMask(1) << lane, message, object);
 }
 
+/// An operand without values has no size; then any address will do.
+static bool isAligned(std::uint64_t address, std::size_t alignment) {
+  return alignment == 0 || address % alignment == 0;
+}
+
 Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
                              std::size_t alignment, int lane, Cta **owner) {
   std::uint32_t plain;
@@ -77,14 +82,14 @@ Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
                       cta->rankInCluster()),
           {"shared", plain});
   if (plain < kFirstSharedAddress ||
-      plain - kFirstSharedAddress + bytes > cta->shared.size())
+      !isInside(plain - kFirstSharedAddress, bytes, cta->shared.size()))
     fault("out-of-bounds", lane,
           fmt::format("{} of {} bytes at shared address {}; the CTA has {} "
                       "bytes from address {} on",
                       verb_, bytes, plain, cta->shared.size(),
                       kFirstSharedAddress),
           {"shared", plain});
-  if (plain % alignment)
+  if (!isAligned(plain, alignment))
     fault("misaligned", lane,
           fmt::format("{} of {} bytes at shared address {}, which is not a "
                       "multiple of {}",
@@ -96,18 +101,20 @@ Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
 
 Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
                              std::size_t alignment, int lane, bool isWrite) {
-  bool isInside = last_ && address >= last_->base &&
-                  address - last_->base + bytes <= last_->bytes;
-  if (!isInside) {
+  auto isInLast = [&] {
+    return last_ && address >= last_->base &&
+           isInside(address - last_->base, bytes, last_->bytes);
+  };
+  if (!isInLast()) {
     last_ = warp_.machine().memory().find(address);
-    if (!last_ || address - last_->base + bytes > last_->bytes)
+    if (!isInLast())
       fault("out-of-bounds", lane,
             fmt::format("{} of {} bytes at global address {:#x}: {}", verb_,
                         bytes, address,
                         warp_.machine().memory().describe(address)),
             {"global", address, last_ ? last_->name : ""});
   }
-  if (address % alignment)
+  if (!isAligned(address, alignment))
     fault("misaligned", lane,
           fmt::format("{} of {} bytes at global address {:#x} ({}), which is "
                       "not a multiple of {}",
@@ -120,6 +127,38 @@ Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
           {"global", address, last_->name});
   return {last_->at(address), &last_->valid,
           static_cast<std::size_t>(address - last_->base)};
+}
+
+Place Accessor::locateParameter(std::uint64_t address, std::size_t bytes,
+                                int lane, bool isWrite) {
+  const std::vector<std::uint8_t> &params = warp_.machine().config().params;
+  if (!isInside(address, bytes, params.size()))
+    fault("out-of-bounds", lane,
+          fmt::format("{} of {} bytes at {} of {} bytes of parameters", verb_,
+                      bytes, static_cast<std::int64_t>(address),
+                      params.size()));
+  if (isWrite)
+    fault("read-only", lane,
+          fmt::format("{} to the parameters of the kernel", verb_));
+  return {const_cast<std::uint8_t *>(params.data()) + address, nullptr, 0};
+}
+
+Place Accessor::locateLocal(std::uint64_t address, std::size_t bytes,
+                            std::size_t alignment, int lane) {
+  std::size_t perLane = warp_.localBytes;
+  if (!isInside(address, bytes, perLane))
+    fault("out-of-bounds", lane,
+          fmt::format("{} of {} bytes at local address {}; a thread has {}",
+                      verb_, bytes, static_cast<std::int64_t>(address),
+                      perLane));
+  if (!isAligned(address, alignment))
+    fault("misaligned", lane,
+          fmt::format("{} of {} bytes at local address {}, which is not a "
+                      "multiple of {}",
+                      verb_, bytes, address, alignment));
+  std::size_t offset = perLane * lane + address;
+  return {warp_.local.data() + offset, &warp_.localValid, offset, nullptr,
+          /*isLocal=*/true};
 }
 
 void Accessor::flush() {
@@ -224,22 +263,9 @@ Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
     note(place, address, bytes, lane, isWrite);
     return place;
   }
-  if (space == Space::param) {
-    const std::vector<std::uint8_t> &params = warp_.machine().config().params;
-    if (address + bytes > params.size())
-      fault("out-of-bounds", lane,
-            fmt::format("{} of {} bytes at {} of {} bytes of parameters", verb_,
-                        bytes, address, params.size()));
-    return {const_cast<std::uint8_t *>(params.data()) + address, nullptr, 0};
-  }
-  std::size_t perLane = warp_.localBytes;
-  if (address + bytes > perLane)
-    fault("out-of-bounds", lane,
-          fmt::format("{} of {} bytes at local address {}; a thread has {}",
-                      verb_, bytes, address, perLane));
-  std::size_t offset = perLane * lane + address;
-  return {warp_.local.data() + offset, &warp_.localValid, offset, nullptr,
-          /*isLocal=*/true};
+  if (space == Space::param)
+    return locateParameter(address, bytes, lane, isWrite);
+  return locateLocal(address, bytes, alignment, lane);
 }
 
 } // namespace kiln::sim

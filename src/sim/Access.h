@@ -40,7 +40,8 @@ struct Place {
   }
 };
 
-/// Finds places for one instruction; remembers the last buffer it was in.
+/// Finds places for one instruction; remembers the last buffer it was in. No
+/// other code turns an address that a kernel computed into a pointer.
 class Accessor {
 public:
   Accessor(Warp &warp, const Op &op, const char *verb)
@@ -64,6 +65,11 @@ public:
   /// Global memory, likewise.
   Place locateGlobal(std::uint64_t address, std::size_t bytes,
                      std::size_t alignment, int lane, bool isWrite);
+  /// The thread's own memory, and the kernel's parameters.
+  Place locateLocal(std::uint64_t address, std::size_t bytes,
+                    std::size_t alignment, int lane);
+  Place locateParameter(std::uint64_t address, std::size_t bytes, int lane,
+                        bool isWrite);
 
 private:
   /// A lane touches bytes. Lanes that share a cell in a row are told at once.

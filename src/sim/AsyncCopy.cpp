@@ -75,14 +75,14 @@ static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
       to.behind(taken).markWritten(zeros);
     });
     work->op = &op;
-    warp.asyncCopies[lane].open.push_back(std::move(work));
+    addToGroup(warp.cta().cluster(), warp.asyncCopies[lane], std::move(work));
   });
   return Step::next;
 }
 
 static Step commit(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
-    commitGroup(warp.asyncCopies[lane]);
+    commitGroup(warp.cta().cluster(), warp.asyncCopies[lane]);
     noteCommit(warp, warp.clock.copyCommits[lane]);
   });
   return Step::next;
@@ -105,7 +105,7 @@ static Step waitGroup(Warp &warp, const Op &op, LaneMask active) {
 
 static Step waitAll(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
-    commitGroup(warp.asyncCopies[lane]);
+    commitGroup(warp.cta().cluster(), warp.asyncCopies[lane]);
     waitGroups(warp.cta().cluster(), warp.asyncCopies[lane], 0);
     noteCommit(warp, warp.clock.copyCommits[lane]);
     noteWaited(warp, lane, 0);

@@ -27,7 +27,7 @@ Place SharedRange::in(Cta &cta) const {
 }
 
 SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
-                        std::uint32_t bytes, std::size_t alignment, int lane) {
+                        std::uint64_t bytes, std::size_t alignment, int lane) {
   std::uint64_t address = operand.read(warp, op, lane);
   if (address >> kWindowShift == kSharedWindow >> kWindowShift)
     address -= kSharedWindow;
@@ -36,7 +36,7 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
       .locateShared(address, bytes, alignment, lane, &range.owner);
   range.address =
       static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
-  range.bytes = bytes;
+  range.bytes = static_cast<std::uint32_t>(bytes);
   return range;
 }
 
@@ -51,8 +51,11 @@ Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
 }
 
 void noteCommit(Warp &warp, std::vector<std::uint32_t> &commits) {
-  if (warp.order())
-    commits.push_back(warp.clock.now);
+  if (!warp.order())
+    return;
+  if (commits.size() >= 2 * kMaxGroups)
+    commits.erase(commits.begin(), commits.begin() + kMaxGroups);
+  commits.push_back(warp.clock.now);
 }
 
 void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
@@ -70,7 +73,8 @@ void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
 }
 
 void copyBytes(const Place &to, const Place &from, std::size_t bytes) {
-  std::memcpy(to.data, from.data, bytes);
+  // From shared to shared memory they may overlap.
+  std::memmove(to.data, from.data, bytes);
   if (from.isWritten(bytes))
     return to.markWritten(bytes);
   for (std::size_t i = 0; i < bytes; ++i)
@@ -133,9 +137,21 @@ std::shared_ptr<Pending> enqueueStore(Cluster &cluster, const Op &op,
   return writing;
 }
 
-void commitGroup(BulkGroups &groups) {
+void addToGroup(Cluster &cluster, BulkGroups &groups,
+                std::shared_ptr<Pending> work) {
+  if (groups.open.size() >= 2 * kMaxGroups) {
+    auto half = groups.open.begin() + kMaxGroups;
+    std::for_each(groups.open.begin(), half,
+                  [&](const auto &old) { cluster.complete(old); });
+    groups.open.erase(groups.open.begin(), half);
+  }
+  groups.open.push_back(std::move(work));
+}
+
+void commitGroup(Cluster &cluster, BulkGroups &groups) {
   groups.committed.push_back(std::move(groups.open));
   groups.open.clear();
+  waitGroups(cluster, groups, kMaxGroups);
 }
 
 void waitGroups(Cluster &cluster, BulkGroups &groups, std::size_t keep) {

@@ -34,7 +34,7 @@ struct SharedRange {
 
 /// The `bytes` of shared memory that an operand means, generic or not.
 SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
-                        std::uint32_t bytes, std::size_t alignment, int lane);
+                        std::uint64_t bytes, std::size_t alignment, int lane);
 
 /// Copy, with the knowledge of which bytes were ever written.
 void copyBytes(const Place &to, const Place &from, std::size_t bytes);
@@ -75,8 +75,15 @@ void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
               std::size_t keep, std::initializer_list<Component> components,
               bool isLast);
 
+/// What a thread may have open, of copies and of groups. A kernel that never
+/// waits shall not fill the host's memory: beyond it the oldest are done.
+inline constexpr std::size_t kMaxGroups = 4096;
+
+/// Add a copy to the open group.
+void addToGroup(Cluster &cluster, BulkGroups &groups,
+                std::shared_ptr<Pending> work);
 /// Close the open group.
-void commitGroup(BulkGroups &groups);
+void commitGroup(Cluster &cluster, BulkGroups &groups);
 /// Do all but the last `keep` groups.
 void waitGroups(Cluster &cluster, BulkGroups &groups, std::size_t keep);
 /// Read the sources of all but the last `keep` groups.

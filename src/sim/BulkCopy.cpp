@@ -162,14 +162,15 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
       std::memcpy(to.data, data->data(), data->size());
       to.markWritten(data->size());
     };
-    warp.bulk[lane].open.push_back(enqueueStore(cluster, op, read, write));
+    addToGroup(cluster, warp.bulk[lane],
+               enqueueStore(cluster, op, read, write));
   });
   return Step::next;
 }
 
 static Step commit(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
-    commitGroup(warp.bulk[lane]);
+    commitGroup(warp.cta().cluster(), warp.bulk[lane]);
     noteCommit(warp, warp.clock.bulkCommits[lane]);
   });
   return Step::next;

@@ -10,8 +10,6 @@
 
 namespace kiln::sim {
 
-/// What the hardware can give a thread.
-static constexpr std::uint32_t kMaxLocalBytes = 512 * 1024;
 /// A return address needs room too.
 static constexpr int kMaxDepth = 16384;
 
@@ -41,7 +39,8 @@ static bool matches(const std::vector<Slot> &given,
                     });
 }
 
-/// Where a slot lies in a lane's local memory.
+/// Where a slot lies in a lane's local memory: in the frame at `base`, for
+/// which growLocal has made room.
 static Place placeOf(Warp &warp, const Slot &slot, std::uint32_t base,
                      int lane) {
   std::size_t offset = std::size_t(warp.localBytes) * lane + base + slot.offset;
@@ -103,6 +102,8 @@ void Warp::growLocal(std::uint32_t bytes) {
   if (bytes <= localBytes && !local.empty())
     return;
   std::uint32_t fresh = std::max(bytes, 2 * localBytes);
+  share_.take(std::uint64_t(fresh - localBytes) * kLanes * 9 / 8,
+              "the local memory of a warp");
   std::vector<std::uint8_t> memory(std::size_t(fresh) * kLanes);
   ValidBits valid(memory.size());
   for (int lane = 0; lane < kLanes && localBytes; ++lane) {
@@ -137,14 +138,16 @@ void Warp::enter(int function, const Op &op) {
   frame->returnTo = group.pc + 1;
   frame->localBase = localBase() + code_.functions[caller].localBytes;
   frame->depth = group.frame ? group.frame->depth + 1 : 1;
+  auto mostLocal = static_cast<std::uint32_t>(
+      machine().config().device.max_local_bytes_per_thread);
   if (frame->depth > kMaxDepth ||
-      frame->localBase + callee.localBytes > kMaxLocalBytes)
+      !isInside(frame->localBase, callee.localBytes, mostLocal))
     machine().fault(
         "stack-overflow", *this, op, lanes,
         fmt::format("a thread is {} calls deep with {} bytes of local memory; "
                     "it may have {} calls and {} bytes",
                     frame->depth, frame->localBase + callee.localBytes,
-                    kMaxDepth, kMaxLocalBytes));
+                    kMaxDepth, mostLocal));
   growLocal(frame->localBase + callee.localBytes);
   // The frame is fresh, whatever was there before.
   forEachLane(machine().config().hasChecks ? lanes : 0, [&](int lane) {
@@ -159,6 +162,9 @@ void Warp::enter(int function, const Op &op) {
        outer = outer->caller.get())
     isNested = outer->function == function;
   if (isNested) {
+    constexpr std::uint64_t kPerRegister = 2 * 8 * kLanes; // with its poison
+    frame->share.take(callee.registers.size() * kPerRegister,
+                      "the registers of a function that calls itself");
     for (const Reg &reg : callee.registers) {
       const auto *lanesOf = this->lanes<std::uint8_t>(reg);
       frame->file.insert(frame->file.end(), lanesOf,
@@ -304,6 +310,10 @@ void decodeCall(Decoder &decoder, const ptx::Instruction &instruction, Op &op) {
           instruction,
           fmt::format("the function '{}' has no body here", target->name));
     const ptx::Function &callee = *decoder.module().find(target->name);
+    if (callee.isEntry)
+      decoder.refuse(instruction,
+                     fmt::format("'{}' is an entry; a call takes a .func",
+                                 target->name));
     checkSizes(decoder, instruction, "parameter", call.arguments,
                callee.parameters);
     checkSizes(decoder, instruction, "result", call.results, callee.results);

@@ -8,6 +8,8 @@ namespace kiln::sim {
 
 /// Instructions a group runs before the next one's turn.
 static constexpr int kTurn = 512;
+/// Pieces of work that a cluster puts off.
+static constexpr std::size_t kMaxPending = 1 << 17;
 /// Instructions of a warp for which lanes wait where their paths meet, however
 /// much their partners do.
 static constexpr std::uint64_t kPatience = 1 << 16;
@@ -19,6 +21,11 @@ Cta::Cta(Machine &machine, Cluster &cluster, const Dim3 &index, int rank)
   shadow.owner = this;
   const Dim3 &block = machine.config().block;
   int threads = static_cast<int>(block[0] * block[1] * block[2]);
+  const Code &code = machine.code();
+  std::uint64_t perWarp =
+      code.registerBytes + code.registerCount * 2 * sizeof(LaneMask);
+  share_.take(perWarp * ((threads + kLanes - 1) / kLanes),
+              "the registers of a CTA");
   for (int warp = 0; warp * kLanes < threads; ++warp)
     warps_.push_back(std::make_unique<Warp>(*this, warp, machine.code()));
   if (!cluster.order())
@@ -77,10 +84,13 @@ bool Cluster::isDone() const {
 
 std::shared_ptr<Pending> Cluster::enqueue(std::function<void()> perform) {
   auto work = std::make_shared<Pending>(Pending{std::move(perform)});
-  if (machine_.config().order == Order::eager)
+  if (machine_.config().order == Order::eager) {
     complete(work);
-  else
-    pending_.push_back(work);
+    return work;
+  }
+  if (pending_.size() >= kMaxPending)
+    performOne();
+  pending_.push_back(work);
   return work;
 }
 
@@ -88,7 +98,9 @@ void Cluster::complete(const std::shared_ptr<Pending> &work) {
   if (work->isDone)
     return;
   work->isDone = true;
-  work->perform();
+  // Who keeps the work does not keep its data.
+  std::function<void()> perform = std::move(work->perform);
+  perform();
   notify();
 }
 
@@ -150,9 +162,6 @@ bool Cluster::step(bool isAlone) {
           hasMoved |= performOne();
       }
     }
-    std::uint64_t limit = machine_.config().maxInstructions * ctas_.size();
-    if (limit && instructions > limit)
-      machine_.reportLimit(*this);
     if (isDone()) {
       while (performOne())
         ;
@@ -160,6 +169,10 @@ bool Cluster::step(bool isAlone) {
         order_->end(*this);
       return true;
     }
+    // The limit is a CTA's own; whoever is done has kept it.
+    std::uint64_t limit = machine_.config().maxInstructions;
+    if (limit && instructions / ctas_.size() >= limit)
+      machine_.reportLimit(*this);
     if (hasMoved && !isAlone)
       return true;
     if (hasMoved || performOne() || unblock())

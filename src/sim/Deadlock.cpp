@@ -363,8 +363,8 @@ void Machine::reportLimit(Cluster &cluster) {
            "CTA ({}, {}, {}) has executed {} warp instructions and is not "
            "done; the limit is {} (--max-instructions). It needs more, or it "
            "moves without getting anywhere:{}",
-           cta[0], cta[1], cta[2], cluster.instructions,
-           config_.maxInstructions * cluster.size(), showAll(*this, lines)),
+           cta[0], cta[1], cta[2], cluster.instructions / cluster.size(),
+           config_.maxInstructions, showAll(*this, lines)),
        .where = sourceLine(*lines.front().wait.op->origin),
        .ptx_line = lines.front().wait.op->origin->line,
        .cta = cta});

@@ -12,11 +12,13 @@ Machine::Machine(GlobalMemory &memory, const ptx::Module &module,
                  const ModuleVariables *variables)
     : memory_(memory), module_(module), config_(config) {
   if (!variables) {
-    ownVariables_ = std::make_unique<ModuleVariables>(memory, module);
+    ownVariables_ =
+        std::make_unique<ModuleVariables>(memory, module, config.device);
     variables = ownVariables_.get();
   }
   Reachable reachable = reachableFrom(module, entry);
-  SymbolLayout layout(*variables, module, reachable, config.dynamicSmemBytes);
+  SymbolLayout layout(*variables, module, reachable, config.dynamicSmemBytes,
+                      config.device);
   staticSharedBytes_ = layout.staticSharedBytes();
   sharedVariables_ = layout.sharedVariables();
   Names names{[&](const ptx::Function &function, const std::string &name) {

@@ -70,6 +70,9 @@ struct Pending {
   bool isAwaited = false; ///< somebody will know when its sources are free
 };
 
+/// What a launch may print.
+inline constexpr std::uint64_t kMaxPrintedBytes = std::uint64_t(256) << 20;
+
 class Cluster;
 class ModuleVariables;
 
@@ -144,6 +147,7 @@ private:
   Cluster &cluster_;
   Dim3 index_;
   int rank_;
+  HostMemory share_; ///< of the host's memory, for the registers of the warps
   std::vector<std::unique_ptr<Warp>> warps_;
 };
 
@@ -213,6 +217,8 @@ struct LastWriter {
 class Machine {
 public:
   /// `variables`: those of the module, where they live longer than a launch.
+  /// Throws UserError where the kernel needs more memory of a kind than the
+  /// device has for it.
   Machine(GlobalMemory &memory, const ptx::Module &module,
           const ptx::Function &entry, const LaunchConfig &config,
           const ModuleVariables *variables = nullptr);
@@ -254,9 +260,12 @@ public:
   /// "gemm.cpp:12"
   std::string placeOf(const Op &op) const;
   /// Text from the kernel's printf: in the order of clusters, or of events
-  /// where clusters talk to each other.
-  void print(Cluster &cluster, const std::string &text) {
+  /// where clusters talk to each other. False where it is too much.
+  bool print(Cluster &cluster, const std::string &text) {
+    if ((printedBytes_ += text.size()) > kMaxPrintedBytes)
+      return false;
     print_(cluster, text);
+    return true;
   }
   using Printer = std::function<void(Cluster &, const std::string &)>;
   void setPrinter(Printer printer) { print_ = std::move(printer); }
@@ -289,6 +298,7 @@ private:
   std::vector<std::pair<std::string, Symbol>> sharedVariables_;
   Code code_;
   Printer print_;
+  std::atomic<std::uint64_t> printedBytes_{0};
   std::mutex writersMutex_;
   std::map<const void *, LastWriter> writers_; ///< by their first byte
 };

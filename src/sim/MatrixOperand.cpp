@@ -31,9 +31,10 @@ OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
 
 std::uint32_t OperandView::lastByte() const {
   std::uint32_t last = 0;
-  for (int row : {0, rows - 1})
-    for (int column : {0, k - 1})
-      last = std::max(last, address(row, column));
+  // Offsets grow with the columns; with the rows they need not, where the next
+  // group of them lies over this one.
+  for (int row = 0; row < rows; ++row)
+    last = std::max(last, address(row, k - 1));
   // The swizzle moves bytes within their row of the pattern only.
   std::uint32_t pattern = std::max(swizzleBytes, 16);
   return (last / pattern + 1) * pattern;

@@ -70,12 +70,18 @@ Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
   std::lock_guard lock(mutex_);
   auto region = std::make_unique<Region>();
   region->name = name.empty() ? fmt::format("buffer {}", count_) : name;
-  ++count_;
   region->base = next_;
   region->bytes = bytes;
-  region->data =
-      std::make_unique<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
-  region->valid = ValidBits(bytes);
+  region->share.take(bytes, region->name);
+  region->share.take(bytes / 8, region->name);
+  try {
+    region->data =
+        std::make_unique<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
+    region->valid = ValidBits(bytes);
+  } catch (const std::bad_alloc &) {
+    HostMemory::fail(bytes, region->name);
+  }
+  ++count_;
   // A gap behind each buffer, so that a small overrun hits nobody.
   next_ += (bytes + 4096 + 255) / 256 * 256;
   Region &result = *region;

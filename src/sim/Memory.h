@@ -13,6 +13,8 @@
 //     112 and up: global buffers
 #pragma once
 
+#include "support/HostMemory.h"
+
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -33,6 +35,13 @@ inline constexpr std::uint64_t kGlobalBase = std::uint64_t(112) << kWindowShift;
 inline constexpr int kRankShift = 24;
 /// The first KiB belongs to the system on sm_90.
 inline constexpr std::uint32_t kFirstSharedAddress = 1024;
+
+/// Whether `bytes` from `offset` on lie within the first `size`. Every address
+/// of a kernel is checked by this; nothing is added, so that nothing wraps.
+constexpr bool isInside(std::uint64_t offset, std::uint64_t bytes,
+                        std::uint64_t size) {
+  return bytes <= size && offset <= size - bytes;
+}
 
 /// One bit per byte: has it been written?
 class ValidBits {
@@ -75,6 +84,7 @@ struct Region {
   std::unique_ptr<std::uint8_t[]> data;
   ValidBits valid;
   bool isReadOnly = false; ///< a constant variable
+  HostMemory share;        ///< of the host's memory
 
   std::uint8_t *at(std::uint64_t address) {
     return data.get() + (address - base);
@@ -85,6 +95,7 @@ struct Region {
 /// must not run while another thread allocates or frees: launches do neither.
 class GlobalMemory {
 public:
+  /// Throws RuntimeError where the host has not so much memory.
   Region &allocate(std::size_t bytes, const std::string &name);
   void free(std::uint64_t base);
   /// The region that holds `address`, or the nearest below it; null: none.

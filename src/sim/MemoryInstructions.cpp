@@ -203,7 +203,11 @@ struct Atomic {
 template <typename T> static T applyNumber(AtomicKind kind, T old, T value) {
   switch (kind) {
   case AtomicKind::add:
-    return static_cast<T>(old + value);
+    if constexpr (std::is_integral_v<T>) // wraps
+      return static_cast<T>(std::make_unsigned_t<T>(old) +
+                            std::make_unsigned_t<T>(value));
+    else
+      return old + value;
   case AtomicKind::min:
     return std::min(old, value);
   case AtomicKind::max:

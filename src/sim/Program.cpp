@@ -14,6 +14,16 @@
 
 namespace kiln::sim {
 
+Reg highHalf(const Reg &low) {
+  if (low.bytes != 16)
+    userError("a register of {} bytes stands where one of 16 is expected",
+              low.bytes);
+  return {low.offset + 8 * kLanes, 8, 8, low.index + 1};
+}
+
+/// Of all registers of a warp: what a kernel of a million lines may need.
+static constexpr std::uint32_t kMaxRegisterBytes = std::uint32_t(1) << 30;
+
 Decoder::Decoder(const ptx::Module &module,
                  std::vector<const ptx::Function *> functions, Names names)
     : names_(std::move(names)) {
@@ -97,6 +107,10 @@ Reg Decoder::allocate(int bytes) {
     return low;
   }
   std::uint16_t width = bytes > 4 ? 8 : 4;
+  if (code_.registerBytes >= kMaxRegisterBytes)
+    userError("the registers and constants of the kernel need more than {} "
+              "bytes of each warp",
+              kMaxRegisterBytes);
   Reg reg{code_.registerBytes, width, static_cast<std::uint16_t>(bytes),
           code_.registerCount++};
   code_.registerBytes += static_cast<std::uint32_t>(width) * kLanes;
@@ -180,8 +194,7 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
       auto [place, isNew] = localAddresses_.try_emplace(offset);
       if (isNew) {
         place->second = allocate(8);
-        current().localAddresses.emplace_back(
-            place->second, static_cast<std::uint32_t>(offset));
+        current().localAddresses.emplace_back(place->second, offset);
       }
       return place->second;
     }

@@ -42,10 +42,9 @@ struct Reg {
   bool isValid() const { return width != 0; }
 };
 
-/// A register of 16 bytes is two of 8, one behind the other.
-inline Reg highHalf(const Reg &low) {
-  return {low.offset + 8 * kLanes, 8, 8, low.index + 1};
-}
+/// A register of 16 bytes is two of 8, one behind the other. Throws UserError
+/// for another register, which has no half behind it.
+Reg highHalf(const Reg &low);
 
 /// A predicate of the decoded program.
 struct Pred {
@@ -99,7 +98,8 @@ struct InitialValue {
   std::function<std::uint64_t(const Warp &, int lane)> value;
 };
 
-/// Where a parameter or a result is: a register, or bytes of a frame.
+/// Where a parameter or a result is: a register, or bytes of a frame, which is
+/// no larger than a thread's local memory (SymbolLayout).
 struct Slot {
   Reg reg; ///< not valid: in local memory
   std::uint32_t offset = 0, bytes = 0;
@@ -114,7 +114,7 @@ struct FunctionCode {
   int predicateBegin = 0, predicateEnd = 0;
   std::uint32_t localBytes = 0; ///< of its frame
   /// Registers that hold the address of something in the frame.
-  std::vector<std::pair<Reg, std::uint32_t>> localAddresses;
+  std::vector<std::pair<Reg, std::uint64_t>> localAddresses;
   std::vector<Slot> parameters, results; ///< not of an entry
 };
 

@@ -30,7 +30,8 @@ Residency residencyOf(const LaunchConfig &config,
     result.limit = why;
   };
   limitTo(device.max_threads_per_sm / (warps * kLanes), "threads");
-  limitTo(device.smem_per_sm_bytes / result.smemBytes, "shared memory");
+  limitTo(device.smem_per_sm_bytes / std::max(result.smemBytes, 1),
+          "shared memory");
   if (config.registersAtEntry > 0) {
     int unit = device.register_granularity_warp;
     int perWarp = (config.registersAtEntry * kLanes + unit - 1) / unit * unit;

@@ -44,11 +44,13 @@ Shadow::Page *Shadow::find(std::uint64_t number) {
 }
 
 void Shadow::split(Page &page) {
-  page.isSplit = true;
-  if (page.cells)
+  if (page.cells) {
     std::fill_n(page.cells.get(), kPageCells, Cell{});
-  else
+  } else {
+    share_.take(kPageCells * sizeof(Cell), "what the checks know of memory");
     page.cells = std::make_unique<Cell[]>(kPageCells);
+  }
+  page.isSplit = true;
   for (Layer &layer : page.layers) {
     layer.record.bytes = 0xffff;
     for (CellSet left = layer.cells; left; left &= left - 1)

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "sim/OrderStrand.h"
+#include "support/HostMemory.h"
 
 #include <deque>
 #include <map>
@@ -182,6 +183,7 @@ private:
   std::vector<Page> near_;
   std::unordered_map<std::uint64_t, Page> far_;
   std::deque<More> lists_;
+  HostMemory share_; ///< of the host's memory, for the cells
   std::uint64_t lastNumber_ = ~std::uint64_t(0);
   Page *last_ = nullptr;
 };

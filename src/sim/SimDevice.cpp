@@ -2,11 +2,13 @@
 #include "kiln/assemble.h"
 #include "kiln/sim.h"
 #include "ptx/Diagnostics.h"
+#include "sim/EntryRules.h"
 #include "sim/Residency.h"
 #include "sim/SymbolLayout.h"
 #include "sim/TensorMapImage.h"
 #include "support/Error.h"
 #include "support/Hash.h"
+#include "support/LaunchShape.h"
 
 #include <algorithm>
 #include <bit>
@@ -102,15 +104,17 @@ private:
   sim::Region &locate(const Buffer &buffer, std::size_t bytes,
                       const char *what) {
     sim::Region *region = memory_->find(buffer.address());
-    if (!region || buffer.address() - region->base + bytes > region->bytes)
+    if (!region || !sim::isInside(buffer.address() - region->base, bytes,
+                                  region->bytes))
       userError("{} of {} bytes at {:#x}: {}", what, bytes, buffer.address(),
                 memory_->describe(buffer.address()));
     return *region;
   }
   /// A module and its variables, which keep their values between launches.
   struct Loaded {
-    Loaded(sim::GlobalMemory &memory, const std::string &text)
-        : module(ptx::parse(text)), variables(memory, module) {}
+    Loaded(sim::GlobalMemory &memory, const std::string &text,
+           const DeviceDescription &device)
+        : module(ptx::parse(text)), variables(memory, module, device) {}
     ptx::Module module;
     sim::ModuleVariables variables;
   };
@@ -129,7 +133,8 @@ const SimDevice::Loaded &SimDevice::load(std::string_view text) {
   std::lock_guard lock(mutex_);
   auto &loaded = modules_[key];
   if (!loaded)
-    loaded = std::make_unique<Loaded>(*memory_, std::string(text));
+    loaded =
+        std::make_unique<Loaded>(*memory_, std::string(text), options_.device);
   return *loaded;
 }
 
@@ -152,11 +157,13 @@ static const ptx::Function &findEntry(const ptx::Module &module,
 /// Lay the parameters out as the entry declares them.
 static std::vector<std::uint8_t>
 packParameters(const ptx::Function &entry,
-               const std::vector<LaunchParameter> &parameters) {
+               const std::vector<LaunchParameter> &parameters,
+               const DeviceDescription &device) {
   if (parameters.size() != entry.parameters.size())
     userError("{} takes {} parameters and was given {}", entry.name,
               entry.parameters.size(), parameters.size());
-  std::vector<std::uint8_t> bytes;
+  std::vector<std::uint64_t> offsets = sim::parameterOffsets(entry, device);
+  std::vector<std::uint8_t> bytes(offsets.back());
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const ptx::Variable &declared = entry.parameters[i];
     std::vector<std::uint8_t> value;
@@ -181,9 +188,7 @@ packParameters(const ptx::Function &entry,
     if (value.size() != declared.bytes)
       userError("parameter {} of {} has {} bytes and was given {}", i,
                 entry.name, declared.bytes, value.size());
-    std::size_t align = std::max(declared.align, 1);
-    bytes.resize((bytes.size() + align - 1) / align * align);
-    bytes.insert(bytes.end(), value.begin(), value.end());
+    std::copy(value.begin(), value.end(), bytes.begin() + offsets[i]);
   }
   return bytes;
 }
@@ -251,12 +256,13 @@ static EntryRegisters registersAtEntry(const LaunchDescription &description,
     if (int count = registersByPtxas(description, module, entry))
       return {count, "ptxas"};
   if (int most = find("maxnreg"))
-    return {most, ".maxnreg"};
-  int threads = 1;
-  for (int axis : entry.directives.at(threadsFrom))
-    threads *= axis;
+    return {std::min(most, options.device.max_registers_per_thread),
+            ".maxnreg"};
+  std::uint64_t threads = sim::threadsOf(entry, threadsFrom);
   int ctas = std::max(find("minnctapersm"), 1);
-  int registers = options.device.registers_per_sm / ctas / threads / 8 * 8;
+  auto registers = static_cast<int>(
+      static_cast<std::uint64_t>(options.device.registers_per_sm / ctas) /
+      threads / 8 * 8);
   // ptxas gives no thread more than the kernel itself will ask for.
   if (int most = mostAskedFor(entry))
     registers = std::min(registers, most);
@@ -291,45 +297,16 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   const ptx::Module &module = loaded.module;
   const ptx::Function &entry = findEntry(module, description.name);
   sim::LaunchConfig config;
-  config.grid = description.grid;
-  config.block = description.block;
-  config.cluster = description.cluster;
-  auto required = entry.directives.find("reqnctapercluster");
-  if (required != entry.directives.end())
-    for (std::size_t i = 0; i < required->second.size() && i < 3; ++i)
-      config.cluster[i] = static_cast<std::uint32_t>(required->second[i]);
-  if (description.cluster != sim::Dim3{1, 1, 1} &&
-      description.cluster != config.cluster)
-    userError("{} is launched with clusters of {}x{}x{}; its PTX requires "
-              "{}x{}x{}",
-              entry.name, description.cluster[0], description.cluster[1],
-              description.cluster[2], config.cluster[0], config.cluster[1],
-              config.cluster[2]);
-  for (int axis = 0; axis < 3; ++axis)
-    if (config.grid[axis] == 0 || config.block[axis] == 0 ||
-        config.cluster[axis] == 0 ||
-        config.grid[axis] % config.cluster[axis] != 0)
-      userError(
-          "{} is launched with a grid of {}x{}x{}, blocks of {}x{}x{} and "
-          "clusters of {}x{}x{}; none may be 0 and the grid must be a "
-          "multiple of the cluster",
-          entry.name, config.grid[0], config.grid[1], config.grid[2],
-          config.block[0], config.block[1], config.block[2], config.cluster[0],
-          config.cluster[1], config.cluster[2]);
-  std::uint64_t threads =
-      std::uint64_t(config.block[0]) * config.block[1] * config.block[2];
-  if (threads > std::uint64_t(options_.device.max_threads_per_cta))
-    userError("{} is launched with {} threads per CTA; {} takes {}", entry.name,
-              threads, options_.device.name,
-              options_.device.max_threads_per_cta);
-  if (description.dynamic_smem_bytes >
-      std::uint32_t(options_.device.max_smem_per_cta_bytes))
-    userError("{} is launched with {} bytes of shared memory; a CTA of {} has "
-              "{}",
-              entry.name, description.dynamic_smem_bytes, options_.device.name,
-              options_.device.max_smem_per_cta_bytes);
+  LaunchDescription shape = description;
+  shape.cluster = sim::clusterOf(entry, description.cluster);
+  checkShape(shape, entry.name, options_.device);
+  sim::checkBlock(entry, description.block);
+  config.grid = shape.grid;
+  config.block = shape.block;
+  config.cluster = shape.cluster;
   config.dynamicSmemBytes = description.dynamic_smem_bytes;
-  config.params = packParameters(entry, description.parameters);
+  config.params =
+      packParameters(entry, description.parameters, options_.device);
   config.device = options_.device;
   config.order = static_cast<sim::Order>(options_.order);
   config.seed = options_.seed;
@@ -349,11 +326,15 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   sim::Machine machine(*memory_, module, entry, config, &loaded.variables);
   if (options_.co_resident)
     checkCoResident(entry, config, machine.staticSharedBytes());
-  if (options_.check_only)
-    return {};
-  LaunchResult result = machine.run();
-  result.registers = registers.count;
-  result.registers_from = registers.from;
+  LaunchResult result;
+  if (!options_.check_only) {
+    result = machine.run();
+    result.registers = registers.count;
+    result.registers_from = registers.from;
+  }
+  std::optional<Finding> newer = sim::checkVersion(module);
+  if (newer && !machine.isAllowed(newer->id))
+    result.findings.insert(result.findings.begin(), std::move(*newer));
   return result;
 }
 

@@ -13,12 +13,29 @@ static std::uint64_t roundUp(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Take room for a variable behind `end`.
+namespace {
+/// A memory of which variables take their room.
+struct Memory {
+  StateSpace space;
+  const char *name;  ///< "shared memory"
+  const char *owner; ///< "a CTA"
+  std::uint64_t first;
+  std::uint64_t bytes; ///< that there are
+};
+} // namespace
+
+/// Take room for a variable behind `end`; refuse it where there is none.
 static Symbol place(std::uint64_t &end, const ptx::Variable &variable,
-                    StateSpace space) {
+                    const Memory &memory) {
   std::uint64_t address = roundUp(end, std::max(variable.align, 1));
+  if (!isInside(address - memory.first, variable.bytes, memory.bytes))
+    userErrorAt({"PTX", static_cast<unsigned>(variable.line)},
+                "'{}' of {} bytes does not fit into {} behind the {} bytes "
+                "that are taken; {} has {}",
+                variable.name, variable.bytes, memory.name,
+                address - memory.first, memory.owner, memory.bytes);
   end = address + variable.bytes;
-  return {space, address, variable.bytes};
+  return {memory.space, address, variable.bytes};
 }
 
 static bool isOfModule(const ptx::Variable &variable) {
@@ -37,17 +54,29 @@ std::uint64_t functionAddress(const ptx::Module &module,
 }
 
 ModuleVariables::ModuleVariables(GlobalMemory &memory,
-                                 const ptx::Module &module)
+                                 const ptx::Module &module,
+                                 const DeviceDescription &device)
     : memory_(memory) {
-  for (const ptx::Variable &variable : module.variables)
+  Memory constants{StateSpace::constant, "constant memory", "a module", 0,
+                   static_cast<std::uint64_t>(device.max_constant_bytes)};
+  std::uint64_t end = 0;
+  auto take = [&](const ptx::Variable &variable) {
+    if (!isOfModule(variable))
+      return;
+    if (variable.space == StateSpace::constant)
+      place(end, variable, constants);
+    allocate(variable);
+  };
+  for (const ptx::Variable &variable : module.variables) {
+    take(variable);
     if (isOfModule(variable))
-      allocate(variable);
+      symbols_[variable.name] = of(variable);
+  }
   for (const ptx::Function &function : module.functions) {
     symbols_[function.name] = {StateSpace::none,
                                functionAddress(module, function), 0};
     for (const ptx::Variable &variable : function.locals)
-      if (isOfModule(variable))
-        allocate(variable);
+      take(variable);
   }
   for (const auto &[alias, function] : module.aliases)
     symbols_[alias] = symbols_[function];
@@ -74,7 +103,7 @@ void ModuleVariables::allocate(const ptx::Variable &variable) {
   std::copy(variable.init.begin(), variable.init.end(), region.data.get());
   region.valid.set(0, region.bytes);
   regions_.push_back(region.base);
-  symbols_[variable.name] = {variable.space, region.base, variable.bytes};
+  variables_[&variable] = {variable.space, region.base, variable.bytes};
 }
 
 void ModuleVariables::relocate(const ptx::Variable &variable) {
@@ -88,7 +117,7 @@ void ModuleVariables::relocate(const ptx::Variable &variable) {
                   variable.name, relocation.symbol);
     std::uint64_t address =
         (target->address + relocation.addend) >> relocation.shift;
-    Region *region = memory_.find(symbols_[variable.name].address);
+    Region *region = memory_.find(of(variable).address);
     std::memcpy(region->data.get() + relocation.offset, &address,
                 relocation.bytes);
   }
@@ -97,8 +126,9 @@ void ModuleVariables::relocate(const ptx::Variable &variable) {
 SymbolLayout::SymbolLayout(const ModuleVariables &variables,
                            const ptx::Module &module,
                            const Reachable &reachable,
-                           std::uint32_t dynamicSmemBytes)
-    : variables_(variables) {
+                           std::uint32_t dynamicSmemBytes,
+                           const DeviceDescription &device)
+    : variables_(variables), device_(device) {
   auto isHere = [&](const ptx::Variable &variable) {
     return variable.space == StateSpace::shared &&
            reachable.variables.contains(variable.name) && !isDynamic(variable);
@@ -128,37 +158,67 @@ SymbolLayout::SymbolLayout(const ModuleVariables &variables,
       end = std::max(end, base);
     }
   shared_ = end;
+  auto most = static_cast<std::uint64_t>(device.max_smem_per_cta_bytes);
+  if (!isInside(shared_ - kFirstSharedAddress, dynamicSmemBytes, most))
+    userErrorAt({"PTX", static_cast<unsigned>(entry.line)},
+                "{} has {} bytes of static shared memory and is launched with "
+                "{} of dynamic; a CTA has {} for both",
+                entry.name, shared_ - kFirstSharedAddress, dynamicSmemBytes,
+                most);
 }
 
 Symbol SymbolLayout::placeShared(const ptx::Variable &variable) {
-  Symbol symbol = place(shared_, variable, StateSpace::shared);
+  Symbol symbol =
+      place(shared_, variable,
+            {StateSpace::shared, "shared memory", "a CTA", kFirstSharedAddress,
+             static_cast<std::uint64_t>(device_.max_smem_per_cta_bytes)});
   sharedVariables_.emplace_back(variable.name, symbol);
   return symbol;
 }
 
+Symbol SymbolLayout::placeLocal(Frame &frame, const ptx::Variable &variable) {
+  return place(
+      frame.bytes, variable,
+      {StateSpace::local, "local memory", "a thread", 0,
+       static_cast<std::uint64_t>(device_.max_local_bytes_per_thread)});
+}
+
 void SymbolLayout::placeLocals(const ptx::Function &function) {
   Frame &frame = frames_[&function];
-  for (const ptx::Variable &variable : function.locals) {
-    if (isOfModule(variable))
-      continue;
+  for (const ptx::Variable &variable : function.locals)
     frame.symbols[variable.name] =
-        variable.space == StateSpace::shared
-            ? placeShared(variable)
-            : place(frame.bytes, variable, StateSpace::local);
-  }
+        isOfModule(variable)                   ? variables_.of(variable)
+        : variable.space == StateSpace::shared ? placeShared(variable)
+                                               : placeLocal(frame, variable);
+}
+
+std::vector<std::uint64_t> parameterOffsets(const ptx::Function &entry,
+                                            const DeviceDescription &device) {
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t end = 0;
+  Memory memory{StateSpace::param, "the parameters", "a kernel", 0,
+                static_cast<std::uint64_t>(device.max_parameter_bytes)};
+  for (const ptx::Variable &variable : entry.parameters)
+    offsets.push_back(place(end, variable, memory).address);
+  offsets.push_back(end);
+  return offsets;
 }
 
 void SymbolLayout::placeParameters(const ptx::Function &function) {
   Frame &frame = frames_[&function];
-  std::uint64_t entryBytes = 0;
-  for (const auto *list : {&function.parameters, &function.results})
-    for (const ptx::Variable &variable : *list) {
-      if (variable.space == StateSpace::none)
-        continue; // a register
-      frame.symbols[variable.name] =
-          function.isEntry ? place(entryBytes, variable, StateSpace::param)
-                           : place(frame.bytes, variable, StateSpace::local);
+  if (function.isEntry) {
+    std::vector<std::uint64_t> offsets = parameterOffsets(function, device_);
+    for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+      const ptx::Variable &variable = function.parameters[i];
+      frame.symbols[variable.name] = {StateSpace::param, offsets[i],
+                                      variable.bytes};
     }
+    return;
+  }
+  for (const auto *list : {&function.parameters, &function.results})
+    for (const ptx::Variable &variable : *list)
+      if (variable.space != StateSpace::none) // else it is a register
+        frame.symbols[variable.name] = placeLocal(frame, variable);
 }
 
 const Symbol *SymbolLayout::find(const ptx::Function &function,

@@ -5,9 +5,12 @@
 // extern ones that have a size, the entry's own, those of the module that it
 // reaches in order of declaration, those of the functions it calls, and extern
 // arrays behind them all. Local variables and the parameters of functions lie
-// in the frame of their call, at the offset given here.
+// in the frame of their call, at the offset given here. What does not fit into
+// the memory that the device has for it is refused here, so that every offset
+// of shared, local and parameter memory fits 32 bits.
 #pragma once
 
+#include "kiln/device_description.h"
 #include "sim/Memory.h"
 #include "sim/Program.h"
 #include "sim/Reachable.h"
@@ -17,13 +20,18 @@ namespace kiln::sim {
 /// The global and constant variables of a module, initialised.
 class ModuleVariables {
 public:
-  ModuleVariables(GlobalMemory &memory, const ptx::Module &module);
+  ModuleVariables(GlobalMemory &memory, const ptx::Module &module,
+                  const DeviceDescription &device);
   ~ModuleVariables();
   ModuleVariables(const ModuleVariables &) = delete;
   ModuleVariables &operator=(const ModuleVariables &) = delete;
 
-  /// A variable or a function; null: neither.
+  /// A variable of the module or a function; null: neither.
   const Symbol *find(const std::string &name) const;
+  /// A variable of the module or of a function.
+  const Symbol &of(const ptx::Variable &variable) const {
+    return variables_.at(&variable);
+  }
 
 private:
   void allocate(const ptx::Variable &variable);
@@ -31,8 +39,14 @@ private:
 
   GlobalMemory &memory_;
   std::map<std::string, Symbol> symbols_;
+  std::map<const ptx::Variable *, Symbol> variables_;
   std::vector<std::uint64_t> regions_;
 };
+
+/// Where the parameters of an entry lie, and behind the last their size. Throws
+/// UserError where they are more than a kernel may have.
+std::vector<std::uint64_t> parameterOffsets(const ptx::Function &entry,
+                                            const DeviceDescription &device);
 
 /// The address of a function: of nothing that can be read.
 std::uint64_t functionAddress(const ptx::Module &module,
@@ -41,7 +55,8 @@ std::uint64_t functionAddress(const ptx::Module &module,
 class SymbolLayout {
 public:
   SymbolLayout(const ModuleVariables &variables, const ptx::Module &module,
-               const Reachable &reachable, std::uint32_t dynamicSmemBytes);
+               const Reachable &reachable, std::uint32_t dynamicSmemBytes,
+               const DeviceDescription &device);
 
   const Symbol *find(const ptx::Function &function,
                      const std::string &name) const;
@@ -65,10 +80,12 @@ private:
   };
 
   Symbol placeShared(const ptx::Variable &variable);
+  Symbol placeLocal(Frame &frame, const ptx::Variable &variable);
   void placeLocals(const ptx::Function &function);
   void placeParameters(const ptx::Function &function);
 
   const ModuleVariables &variables_;
+  const DeviceDescription &device_;
   std::map<const ptx::Function *, Frame> frames_;
   std::map<std::string, Symbol> moduleShared_;
   std::uint64_t shared_ = kFirstSharedAddress;

@@ -2,18 +2,23 @@
 #include "sim/Access.h"
 #include "support/Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kiln::sim {
 
-/// A string of the module, up to its zero byte.
+/// What one conversion may print, and about what one call may: the size of
+/// CUDA's buffer.
+static constexpr int kMaxWidth = 1 << 20;
+
+/// A string of the module, up to its zero byte or to what may be printed.
 static std::string stringAt(Accessor &accessor, std::uint64_t address,
                             int lane) {
   std::string text;
   for (;; ++address) {
     char c = static_cast<char>(
         *accessor.locate(Space::generic, address, 1, 1, lane, false).data);
-    if (c == 0)
+    if (c == 0 || text.size() == kMaxWidth)
       return text;
     text += c;
   }
@@ -28,51 +33,105 @@ static std::string formatOne(const std::string &spec, T value) {
   return text;
 }
 
+namespace {
 /// printf's output for one lane; arguments lie one behind the other, each
-/// aligned to its size.
-static std::string formatPrintf(Accessor &accessor, const std::string &format,
-                                std::uint64_t arguments, int lane) {
-  std::string out;
-  std::uint64_t offset = 0;
-  auto take = [&](std::size_t bytes) {
-    offset = (offset + bytes - 1) / bytes * bytes;
-    std::uint64_t bits = 0;
-    Place place = accessor.locate(Space::generic, arguments + offset, bytes,
-                                  bytes, lane, false);
-    std::memcpy(&bits, place.data, bytes);
-    offset += bytes;
-    return bits;
-  };
-  for (std::size_t i = 0; i < format.size();) {
-    if (format[i] != '%') {
+/// aligned to its size. The format is the kernel's: the host's printf sees
+/// nothing but conversions that were put together here.
+class Printf {
+public:
+  Printf(Accessor &accessor, std::uint64_t arguments, int lane)
+      : accessor_(accessor), arguments_(arguments), lane_(lane) {}
+
+  std::string print(const std::string &format) {
+    std::string out;
+    for (std::size_t i = 0; i < format.size() && out.size() < kMaxWidth;) {
+      std::size_t begin = i;
+      if (format[i] == '%') {
+        out += convert(format, i);
+        // What is no conversion is printed as it is.
+        if (i != begin)
+          continue;
+      }
       out += format[i++];
-      continue;
     }
-    std::size_t end = format.find_first_of("diouxXcsfFeEgGaAp%", i + 1);
-    if (end == std::string::npos)
-      return out + format.substr(i);
-    std::string spec = format.substr(i, end - i + 1);
-    char conversion = format[end];
-    i = end + 1;
-    for (auto star = spec.find('*'); star != std::string::npos;
-         star = spec.find('*'))
-      spec.replace(star, 1, std::to_string(static_cast<int>(take(4))));
-    bool isWide = spec.find_first_of("lzjt") != std::string::npos;
-    if (conversion == '%')
-      out += '%';
-    else if (std::strchr("fFeEgGaA", conversion))
-      out += formatOne(spec, std::bit_cast<double>(take(8)));
-    else if (conversion == 's')
-      out += formatOne(spec, stringAt(accessor, take(8), lane).c_str());
-    else if (conversion == 'p')
-      out += fmt::format("{:#x}", take(8));
-    else if (isWide)
-      out += formatOne(spec, static_cast<long long>(take(8)));
-    else
-      out += formatOne(spec, static_cast<int>(take(4)));
+    return out;
   }
-  return out;
-}
+
+private:
+  std::uint64_t take(std::size_t bytes) {
+    offset_ = (offset_ + bytes - 1) / bytes * bytes;
+    std::uint64_t bits = 0;
+    Place place = accessor_.locate(Space::generic, arguments_ + offset_, bytes,
+                                   bytes, lane_, false);
+    std::memcpy(&bits, place.data, bytes);
+    offset_ += bytes;
+    return bits;
+  }
+
+  /// A width or a precision, if there is one, `*` included.
+  std::string number(const std::string &format, std::size_t &at) {
+    std::string digits;
+    if (at < format.size() && format[at] == '*') {
+      ++at;
+      auto value = static_cast<std::int32_t>(take(4));
+      return std::to_string(std::clamp(value, -kMaxWidth, kMaxWidth));
+    }
+    while (at < format.size() && format[at] >= '0' && format[at] <= '9')
+      digits += format[at++];
+    if (digits.size() > 7 || std::atoi(digits.c_str()) > kMaxWidth)
+      return std::to_string(kMaxWidth);
+    return digits;
+  }
+
+  /// The conversion at `at`, which is moved behind it; not where there is none.
+  std::string convert(const std::string &format, std::size_t &at) {
+    std::size_t end = at + 1;
+    auto isOneOf = [&](const char *characters) {
+      return end < format.size() && format[end] != 0 &&
+             std::strchr(characters, format[end]);
+    };
+    std::string spec = "%";
+    while (isOneOf("-+ #0") && spec.size() < 6)
+      spec += format[end++];
+    spec += number(format, end);
+    if (isOneOf(".")) {
+      std::string precision = number(format, ++end);
+      if (!precision.starts_with('-')) // as if it were left out
+        spec += '.' + precision;
+    }
+    std::string halves; // of an int
+    bool isWide = false;
+    for (; isOneOf("hlLqjzt"); ++end) {
+      isWide |= format[end] != 'h';
+      if (format[end] == 'h' && halves.size() < 2)
+        halves += 'h';
+    }
+    if (!isOneOf("diouxXcsfFeEgGaAp%"))
+      return "";
+    char conversion = format[end];
+    at = end + 1;
+    if (conversion == '%')
+      return "%";
+    if (std::strchr("fFeEgGaA", conversion))
+      return formatOne(spec + conversion, std::bit_cast<double>(take(8)));
+    if (conversion == 's')
+      return formatOne(spec + 's',
+                       stringAt(accessor_, take(8), lane_).c_str());
+    if (conversion == 'p')
+      return fmt::format("{:#x}", take(8));
+    if (isWide && conversion != 'c')
+      return formatOne(spec + "ll" + conversion,
+                       static_cast<long long>(take(8)));
+    if (conversion == 'c')
+      halves.clear();
+    return formatOne(spec + halves + conversion, static_cast<int>(take(4)));
+  }
+
+  Accessor &accessor_;
+  std::uint64_t arguments_, offset_ = 0;
+  int lane_;
+};
+} // namespace
 
 namespace {
 struct SystemCall {
@@ -100,8 +159,8 @@ static Step callPrintf(Warp &warp, const Op &op, LaneMask active) {
     auto parameter = [&](std::size_t i) {
       return callParameter(warp, accessor, call.parameters[i], lane);
     };
-    text += formatPrintf(accessor, stringAt(accessor, parameter(0), lane),
-                         parameter(1), lane);
+    text += Printf(accessor, parameter(1), lane)
+                .print(stringAt(accessor, parameter(0), lane));
     for (const Slot &result : call.results) {
       if (result.reg.isValid()) {
         warp.write(result.reg, lane, 0);
@@ -114,7 +173,9 @@ static Step callPrintf(Warp &warp, const Op &op, LaneMask active) {
       std::memset(place.data, 0, result.bytes);
     }
   });
-  warp.machine().print(warp.cta().cluster(), text);
+  if (!warp.machine().print(warp.cta().cluster(), text))
+    userErrorAt(warp.machine().sourceLine(*op.origin),
+                "the kernel prints more than {} bytes", kMaxPrintedBytes);
   return Step::next;
 }
 

@@ -17,11 +17,11 @@ struct Box {
   TensorMap map;
   BoxIndex start{};
   int elementBytes = 1;
-  std::uint32_t bytes = 0; ///< copied, and counted by the mbarrier
+  std::uint64_t bytes = 0; ///< copied, and counted by the mbarrier
   /// From row to row of the tile: a row as wide as the swizzle, however narrow
   /// the box.
   std::uint32_t pitch = 0;
-  std::uint32_t tileBytes = 0; ///< from the first byte of the tile to its last
+  std::uint64_t tileBytes = 0; ///< from the first byte of the tile to its last
   std::optional<Reduction> reduction;
 
   std::uint32_t rowBytes() const { return map.box[0] * elementBytes; }

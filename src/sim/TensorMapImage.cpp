@@ -1,6 +1,7 @@
 // TensorMapImage: pack and unpack tensor maps.
 #include "sim/TensorMapImage.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 
@@ -27,6 +28,7 @@ static_assert(sizeof(Image) <= kTensorMapBytes / 2);
 static constexpr std::uint16_t kMagic = 0x4d54; // "TM"
 static constexpr int kStrideBits = 3;
 static constexpr unsigned kL2Unit = 32;
+static constexpr Type kLastType = Type::e5m2;
 
 static bool putDim(Image &image, std::uint64_t index, std::uint64_t value) {
   if (index >= std::size(image.dims))
@@ -92,7 +94,13 @@ std::array<std::uint8_t, kTensorMapBytes> encode(const TensorMap &map) {
 std::optional<TensorMap> decode(const std::uint8_t *bytes) {
   Image image;
   std::memcpy(&image, bytes, sizeof(image));
-  if (image.magic != kMagic || image.rank < 1 || image.rank > 5)
+  auto isOneOf = [](int value, std::initializer_list<int> known) {
+    return std::find(known.begin(), known.end(), value) != known.end();
+  };
+  if (image.magic != kMagic || image.rank < 1 || image.rank > 5 ||
+      image.type > static_cast<int>(kLastType) ||
+      !isOneOf(image.swizzle, {0, 32, 64, 128}) ||
+      !isOneOf(image.interleave, {0, 16, 32}) || !isOneOf(image.oob, {0, 1}))
     return std::nullopt;
   TensorMap map;
   map.type = static_cast<Type>(image.type);

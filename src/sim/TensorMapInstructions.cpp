@@ -1,7 +1,6 @@
 // TensorMapInstructions: tensor maps that a kernel changes: tensormap.replace
 // in shared or global memory, and the copy that publishes them.
-#include "sim/Access.h"
-#include "sim/Execute.h"
+#include "sim/Bulk.h"
 #include "sim/TensorMapImage.h"
 #include "support/Error.h"
 
@@ -57,9 +56,9 @@ static Step copyMap(Warp &warp, const Op &op, LaneMask active) {
   Accessor accessor(warp, op, "the copy of a tensor map");
   Place to = accessor.locate(Space::global, warp.read(op.src[0], lane) + op.imm,
                              kTensorMapBytes, 128, lane, true);
-  Place from =
-      accessor.locate(Space::shared, warp.read(op.src[1], lane) + op.flags,
-                      kTensorMapBytes, 128, lane, false);
+  const auto &source = *static_cast<const AddressOperand *>(op.extra.get());
+  Place from = accessor.locate(Space::shared, source.read(warp, op, lane),
+                               kTensorMapBytes, 128, lane, false);
   std::memcpy(to.data, from.data, kTensorMapBytes);
   to.markWritten(kTensorMapBytes);
   return Step::next;
@@ -71,9 +70,9 @@ void decodeTensorMap(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("cp_fenceproxy")) {
     expectOperands(decoder, instruction, 3);
     op.src[0] = decoder.address(operands[0], op.imm);
-    std::int64_t offset = 0;
-    op.src[1] = decoder.address(operands[1], offset);
-    op.flags = static_cast<std::uint32_t>(offset);
+    AddressOperand source = AddressOperand::decode(decoder, operands[1]);
+    op.src[1] = source.base;
+    op.extra = std::make_shared<AddressOperand>(source);
     op.handler = copyMap;
     return;
   }

@@ -37,6 +37,34 @@ static Reduction reductionOf(Warp &warp, const Op &op, ReductionKind kind,
   return reduction;
 }
 
+/// A kernel can make a map of anything: the rules of those that come with a
+/// launch hold for it too.
+static void checkMap(Warp &warp, const Op &op, const TensorMap &map, int lane) {
+  std::string why;
+  try {
+    check(map, "the tensor map");
+  } catch (const UserError &error) {
+    why = error.message();
+  }
+  if (map.interleave != Interleave::none)
+    why = "the simulator does not know interleaved tensor maps";
+  if (!why.empty())
+    warp.machine().fault("tensor-map", warp, op, LaneMask(1) << lane, why);
+}
+
+/// Bytes from the first of a tensor to its last; 2^64 - 1 where there are more.
+static std::uint64_t extentOf(const TensorMap &map) {
+  std::uint64_t bytes = map.dims[0] * size_bytes(map.type);
+  for (std::size_t i = 1; i < map.dims.size(); ++i) {
+    std::uint64_t rows;
+    if (__builtin_mul_overflow(map.dims[i] - 1, map.strides_bytes[i - 1],
+                               &rows) ||
+        __builtin_add_overflow(bytes, rows, &bytes))
+      return ~std::uint64_t(0);
+  }
+  return bytes;
+}
+
 /// Read the map and the coordinates of one lane, with the hardware's rules.
 static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   LaneMask bit = LaneMask(1) << lane;
@@ -50,7 +78,8 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   std::optional<TensorMap> map = decode(place.data);
   if (!map)
     machine.fault("tensor-map", warp, op, bit,
-                  "the bytes at the tensor map's address are no tensor map");
+                  "the bytes at the tensor map's address are not a tensor map");
+  checkMap(warp, op, *map, lane);
   // A box spans what it takes every n-th element of; the innermost dimension
   // has no stride, whatever the map says.
   for (std::size_t i = 1; i < map->box.size(); ++i)
@@ -66,7 +95,7 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   if (copy.reduction)
     box.reduction = reductionOf(warp, op, *copy.reduction, *map, lane);
   box.elementBytes = size_bytes(map->type);
-  box.bytes = static_cast<std::uint32_t>(box.elementBytes);
+  box.bytes = static_cast<std::uint64_t>(box.elementBytes);
   for (int i = 0; i < copy.rank; ++i) {
     box.start[i] =
         static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
@@ -91,16 +120,8 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
                               "of 16",
                               box.start[0], box.start[0] * box.elementBytes));
   // The whole tensor must be there; then so is every box of it.
-  std::uint64_t last = map->address;
-  for (std::size_t i = 1; i < map->dims.size(); ++i)
-    last += (map->dims[i] - 1) * map->strides_bytes[i - 1];
-  accessor.locateGlobal(map->address, 1, 16, lane, copy.isStore);
-  std::uint64_t rowBytes = map->dims[0] * box.elementBytes;
-  accessor.locateGlobal(last, rowBytes, 1, lane, copy.isStore);
-  // Two buffers are not one, even where the tensor begins and ends in some.
-  if (machine.memory().find(map->address) != machine.memory().find(last))
-    accessor.locateGlobal(map->address, last - map->address + rowBytes, 16,
-                          lane, copy.isStore);
+  Accessor(warp, op, "a tensor")
+      .locateGlobal(map->address, extentOf(*map), 16, lane, copy.isStore);
   return box;
 }
 
@@ -158,7 +179,8 @@ static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
       cluster.enqueue(
           [&warp, &op, lane, box, &target, &signalled, destination, barrier] {
             loadBox(warp.machine(), box, target, destination.address);
-            completeTx(warp, op, lane, signalled, barrier.address, box.bytes);
+            completeTx(warp, op, lane, signalled, barrier.address,
+                       static_cast<std::uint32_t>(box.bytes));
           });
     });
   });
@@ -220,8 +242,9 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
               warp.machine().config().hasChecks)
             reportUnwritten(warp, op, lane);
         });
-    forEachLane(alike,
-                [&](int other) { warp.bulk[other].open.push_back(work); });
+    forEachLane(alike, [&](int other) {
+      addToGroup(warp.cta().cluster(), warp.bulk[other], work);
+    });
   }
   return Step::next;
 }

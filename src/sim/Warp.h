@@ -99,6 +99,7 @@ struct Frame {
   std::vector<std::uint8_t> file;
   std::vector<std::array<std::uint64_t, kLanes>> poison; ///< bits
   std::vector<LaneMask> predicates, predPoison;
+  HostMemory share; ///< of the host's memory, for these
 };
 
 /// Two paths that will meet: at `pc` of one call, all lanes of `expected`.
@@ -281,6 +282,7 @@ private:
   std::vector<LaneMask> predicates_, predPoison_;
   std::vector<Group> groups_;
   Group *current_ = nullptr;
+  HostMemory share_; ///< of the host's memory, for `local`
   LaneMask live_ = 0;
   std::size_t next_ = 0;  ///< round robin
   bool isBroken_ = false; ///< some lanes went on without their partners

@@ -4,8 +4,7 @@
 // it and is finished for all of them together. Operations of a warpgroup are
 // done in the order they were issued; when, the order of the run decides, and
 // at the latest the wait that covers them.
-#include "sim/Access.h"
-#include "sim/Execute.h"
+#include "sim/Bulk.h"
 #include "sim/WgmmaProduct.h"
 #include "support/Error.h"
 
@@ -245,6 +244,8 @@ static Step fence(Warp &warp, const Op &op, LaneMask active) {
 static Step commit(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
   warp.wgmma.groups.push_back(warp.wgmma.issued);
+  if (warp.wgmma.groups.size() > kMaxGroups)
+    warp.wgmma.groups.pop_front();
   return Step::next;
 }
 
@@ -386,9 +387,14 @@ static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-static void decodeSetmaxnreg(Decoder &, const ptx::Instruction &instruction,
-                             Op &op) {
-  op.imm = static_cast<std::int64_t>(instruction.operands.at(0).bits);
+static void decodeSetmaxnreg(Decoder &decoder,
+                             const ptx::Instruction &instruction, Op &op) {
+  op.imm = immediateOf(decoder, instruction, 0);
+  if (op.imm < 24 || op.imm > 256 || op.imm % 8)
+    decoder.refuse(instruction,
+                   fmt::format("{} registers; setmaxnreg takes a multiple of 8 "
+                               "from 24 to 256",
+                               op.imm));
   op.flags = instruction.has("inc");
   op.handler = setRegisters;
 }

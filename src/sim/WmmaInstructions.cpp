@@ -229,7 +229,7 @@ static bool isShape(ptx::ScalarType type, int m, int n, int k) {
   case ptx::ScalarType::bf16:
   case ptx::ScalarType::s8:
   case ptx::ScalarType::u8:
-    return k == 16 && m * n == 256 && (m == 8 || m == 16 || m == 32);
+    return k == 16 && (m == 8 || m == 16 || m == 32) && n == 256 / m;
   default:
     return false;
   }

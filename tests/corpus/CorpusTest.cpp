@@ -259,4 +259,37 @@ TEST(Corpus, Asserts) {
   EXPECT_NE(result.findings[0].message.find("thread 7 "), std::string::npos);
 }
 
+/// A CTA may end in the very turn in which it reaches its limit, and then it
+/// has kept it.
+TEST(Corpus, EveryLimitOfInstructionsIsKeptOrTold) {
+  std::vector<int> numbers(256, 1);
+  int kept = 0, told = 0;
+  auto look = [&](const LaunchResult &result) {
+    ++(result.is_finished ? kept : told);
+    if (result.is_finished)
+      return;
+    ASSERT_FALSE(result.findings.empty());
+    EXPECT_EQ(result.findings.back().id, "instruction-limit");
+  };
+  for (SimOrder order : kSimOrders)
+    for (std::uint64_t limit = 1; limit <= 400; limit += limit < 40 ? 1 : 37) {
+      RunCorpus greet("messages.ptx", order, limit);
+      look(greet.launch("greet", {1, 1, 1}, {32, 1, 1}, 0, 3));
+      RunCorpus warps("reductions.ptx", order, limit);
+      Buffer in = warps.buffer(numbers), out = warps.empty<int>(48);
+      look(warps.launch("warp_reduce", {2, 1, 1}, {128, 1, 1}, 0, in, out));
+      RunCorpus locks("locks.ptx", order, limit);
+      Buffer count = locks.buffer(std::vector<int>{0});
+      look(locks.launch("spin_lock", {2, 1, 1}, {48, 1, 1}, 0, count,
+                        locks.empty<int>(96)));
+      RunCorpus clusters("cluster.ptx", order, limit);
+      in = clusters.buffer(numbers);
+      out = clusters.buffer(std::vector<int>(128, 0));
+      look(clusters.launch("cluster_histogram", {4, 1, 1}, {96, 1, 1}, 0, in,
+                           out, 256));
+    }
+  EXPECT_GT(kept, 10);
+  EXPECT_GT(told, 10);
+}
+
 } // namespace kiln

@@ -411,6 +411,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refusal{"ret;", "t.ptx:1: expected '.entry', '.func', a variable"},
         Refusal{".version x", "expected a version such as 8.0, found 'x'"},
+        Refusal{".target sm_999", "expected one of sm_10, sm_11, sm_12"},
+        Refusal{".target foo", "sm_121a, sm_121f, found 'foo'"},
+        Refusal{".target sm_90a, foo",
+                "expected one of texmode_unified, texmode_independent, debug, "
+                "map_f64_to_f32, found 'foo'"},
         Refusal{".address_size 32", "addresses have 64 bits, not 32"},
         Refusal{".file 1 x", "expected the name of a file in quotes"},
         Refusal{".section .s { 1", "expected '}' for the section opened in"},
@@ -430,7 +435,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{".global .b8 a[99999999][99999999];",
                 "'a' is larger than 281474976710656 bytes"},
         Refusal{".global .b8 a[2][99999999] = {{1}, {1}};",
-                "the initialiser of 'a' spans more than 67108864 bytes"},
+                "with the initialiser of 'a' those of the module span more "
+                "than 67108864 bytes"},
+        // Each alone is small enough.
+        Refusal{".global .b8 a[2][30000000] = {{1}, {1}};\n"
+                ".global .b8 b[2][40000000] = {{1}, {1}};",
+                "with the initialiser of 'b' those of the module span more"},
+        Refusal{".global .b64 x;\n.global .b128 a = x;",
+                "an address cannot initialise 'a', whose elements have 16 "
+                "bytes"},
         Refusal{".global .b8 a[2] = {1, 2, 3};",
                 "'a' has more values than the 2 it can hold"},
         Refusal{".global .b8 a = 1.5;", "a real number cannot initialise 'a'"},

@@ -309,6 +309,18 @@ TEST_F(CudaDeviceTest, SizesTheDeviceCannotTakeAreRefused) {
   EXPECT_THAT(launchError(launch),
               EndsWith("the block has 2048 threads, Fake GPU allows 1024"));
   launch = mixed();
+  launch.block = {1, 1, 65};
+  EXPECT_THAT(launchError(launch),
+              EndsWith("Fake GPU allows a block of 1024x1024x64"));
+  launch = mixed();
+  launch.grid = {1, 65536, 1};
+  EXPECT_THAT(launchError(launch),
+              EndsWith("Fake GPU allows a grid of 2147483647x65535x65535"));
+  launch = mixed();
+  launch.grid = launch.cluster = {17, 1, 1};
+  EXPECT_THAT(launchError(launch),
+              EndsWith("the cluster has 17 CTAs, Fake GPU allows 16"));
+  launch = mixed();
   launch.cluster = {3, 1, 1};
   EXPECT_THAT(launchError(launch),
               EndsWith("the grid must be a multiple of the cluster in each "
