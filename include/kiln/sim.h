@@ -36,6 +36,9 @@ struct SimOptions {
   int threads = 0; ///< of the host; 0: all cores
   /// Warp instructions per CTA after which a launch is ended.
   std::uint64_t max_instructions = kDefaultMaxInstructions;
+  /// Seconds after which a launch is ended with the finding `time-limit`; 0:
+  /// never.
+  double time_limit_s = 0;
   int registers_at_entry = 0; ///< per thread; 0: as ptxas or the PTX says
   bool co_resident = false;   ///< refuse a grid the device cannot hold at once
   bool check_only = false;    ///< refuse what cannot be launched, run nothing
@@ -45,7 +48,9 @@ struct SimOptions {
   bool timeline = false;          ///< fill LaunchResult::timeline
   /// Told how many CTAs are done, of how many, from time to time.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
-  /// Set it, from a signal handler too, and the launch throws RuntimeError.
+  /// Set it, from a signal handler or another thread, and the launch ends soon,
+  /// with what it has found so far and the finding `interrupted`, which says
+  /// where each warp stands.
   const std::atomic<bool> *cancel = nullptr;
   /// Takes what kernels print, piece by piece; empty: it goes to stdout.
   std::function<void(const std::string &)> print;

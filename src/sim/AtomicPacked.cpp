@@ -66,6 +66,10 @@ static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
         std::memcpy(place.data, value.data(), bytes);
       break;
     }
+    if (std::memcmp(place.data, old.data(), bytes) != 0) {
+      ++warp.effects;
+      warp.cta().cluster().notify();
+    }
     LaneMask bit = LaneMask(1) << lane;
     bool isKnown =
         std::all_of(what.values.begin(), what.values.end(),
@@ -81,7 +85,6 @@ static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
       warp.setPoison(what.results[i], bit, isWritten ? 0 : bit);
     }
   });
-  warp.cta().cluster().notify();
   return Step::next;
 }
 

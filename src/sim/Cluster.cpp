@@ -1,6 +1,5 @@
 // Cluster: CTAs and warps taking turns, and the end where nobody can.
 #include "sim/Machine.h"
-#include "support/Error.h"
 
 #include <algorithm>
 
@@ -77,6 +76,15 @@ Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
             rank++));
 }
 
+bool Cluster::isLast(const Warp &warp, LaneMask lanes) const {
+  bool isAlone = warp.live() == lanes;
+  for (const auto &cta : ctas_)
+    for (const auto &other : cta->warps())
+      isAlone &= other.get() == &warp || other->isDone();
+  return isAlone && std::all_of(pending_.begin(), pending_.end(),
+                                [](const auto &work) { return work->isDone; });
+}
+
 bool Cluster::isDone() const {
   return std::all_of(ctas_.begin(), ctas_.end(),
                      [](const auto &cta) { return cta->isDone(); });
@@ -142,10 +150,7 @@ static Progress runWarp(Warp &warp, int limit) {
 
 bool Cluster::step(bool isAlone) {
   bool isRandom = machine_.config().order == Order::random;
-  const std::atomic<bool> *cancel = machine_.config().cancel;
   for (;;) {
-    if (cancel && cancel->load(std::memory_order_relaxed))
-      runtimeError("the launch was interrupted");
     bool hasMoved = false;
     for (auto &cta : ctas_) {
       auto &warps = cta->warps();
@@ -160,6 +165,8 @@ bool Cluster::step(bool isAlone) {
         hasMoved |= warp.breakMeeting(kPatience);
         if (isRandom && random_() % 4 == 0)
           hasMoved |= performOne();
+        if (machine_.isStopping() && !isDone())
+          return true;
       }
     }
     if (isDone()) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <thread>
+#include <utility>
 
 namespace kiln::sim {
 
@@ -56,21 +58,22 @@ bool Crew::take(Mine &mine) {
   return true;
 }
 
+Crew::Outcome Crew::outcomeOf(Cluster &cluster) {
+  Outcome outcome;
+  outcome.instructions = cluster.instructions;
+  outcome.findings = std::move(cluster.findings);
+  outcome.printed = std::move(cluster.printed);
+  outcome.order = std::move(cluster.ownOrder);
+  if (cluster.observer)
+    outcome.cost = cluster.observer->cost;
+  if (cluster.observer && cluster.observer->recorder)
+    outcome.events = cluster.observer->recorder->take();
+  return outcome;
+}
+
 void Crew::finish(Mine &mine, std::size_t index, std::optional<Finding> fault) {
   std::unique_ptr<Cluster> cluster = std::move(mine[index]);
   mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(index));
-  auto outcomeOf = [](Cluster &one) {
-    Outcome outcome;
-    outcome.instructions = one.instructions;
-    outcome.findings = std::move(one.findings);
-    outcome.printed = std::move(one.printed);
-    outcome.order = std::move(one.ownOrder);
-    if (one.observer)
-      outcome.cost = one.observer->cost;
-    if (one.observer && one.observer->recorder)
-      outcome.events = one.observer->recorder->take();
-    return outcome;
-  };
   bool isLast = fault.has_value();
   if (isLast && isTalking_)
     machine_.lastWanted = 0;
@@ -124,6 +127,31 @@ void Crew::absorb(Outcome &outcome) {
   result_.findings.push_back(std::move(*outcome.fault));
   result_.is_finished = false;
   hasEnded_ = true;
+}
+
+void Crew::concludeStopped() {
+  std::uint64_t done = (retired_ + waiting_.size()) * perCluster_;
+  std::sort(stopped_.begin(), stopped_.end(),
+            [](auto &a, auto &b) { return a->number() < b->number(); });
+  std::vector<Cluster *> standing;
+  for (auto &cluster : stopped_) {
+    standing.push_back(cluster.get());
+    waiting_[cluster->number()] = outcomeOf(*cluster);
+  }
+  // An error of one that waited for others to end is told too; what ended the
+  // launch is the stop.
+  for (auto &[number, outcome] : waiting_) {
+    if (outcome.fault)
+      outcome.findings.push_back(*std::exchange(outcome.fault, std::nullopt));
+    absorb(outcome);
+  }
+  Outcome end;
+  try {
+    machine_.reportStop(standing, done);
+  } catch (Fault &caught) {
+    end.fault = std::move(caught.finding);
+  }
+  absorb(end);
 }
 
 void Crew::emit(const std::string &text) {
@@ -224,6 +252,9 @@ void Crew::work() {
       std::lock_guard lock(mutex_);
       seen = moves_;
     }
+    // Asked after `moves_`, so that nobody takes those who stop for stuck.
+    if (machine_.isStopping())
+      break;
     // A cluster that can move is run to its end before the next is begun,
     // unless they talk: then all that fit are there.
     bool hasTaken = false;
@@ -241,6 +272,7 @@ void Crew::work() {
       waitForOthers(mine, seen);
   }
   std::lock_guard lock(mutex_);
+  std::move(mine.begin(), mine.end(), std::back_inserter(stopped_));
   // Those who wait for others have one fewer to wait for.
   ++idle_;
   ++moves_;
@@ -273,6 +305,8 @@ LaunchResult Crew::run() {
     thread.join();
   if (failure_)
     std::rethrow_exception(failure_);
+  if (!hasEnded_ && retired_ < count_ && machine_.isStopping())
+    concludeStopped();
   std::fflush(stdout);
   if (commonOrder_)
     order_.take(*commonOrder_);

@@ -41,6 +41,9 @@ private:
   /// Begin the next cluster; false where there is none.
   bool take(Mine &mine);
   void finish(Mine &mine, std::size_t index, std::optional<Finding> fault);
+  static Outcome outcomeOf(Cluster &cluster);
+  /// The launch was stopped: take what there is of every cluster.
+  void concludeStopped();
   /// All clusters wait: sleep until another thread has moved; where none will,
   /// end the launch.
   void waitForOthers(Mine &mine, std::uint64_t seen);
@@ -63,6 +66,7 @@ private:
   std::uint64_t moves_ = 0;
   int threads_ = 1, idle_ = 0;
   std::vector<Cluster *> stuck_;
+  Mine stopped_; ///< under way when the launch was stopped
   std::exception_ptr failure_;
   std::uint64_t retired_ = 0; ///< all clusters below are done
   std::map<std::uint64_t, Outcome> waiting_;

@@ -5,6 +5,7 @@
 // its loop that read say what it waits for.
 #include "sim/Access.h"
 #include "sim/Event.h"
+#include "sim/Ledger.h"
 #include "sim/SpinLoop.h"
 #include "support/Error.h"
 
@@ -13,29 +14,7 @@
 
 namespace kiln::sim {
 
-/// Lines of a ledger, and places in a line, that are shown.
-static constexpr std::size_t kLines = 32, kPlaces = 6;
-
-namespace {
-/// What some lanes wait for.
-struct Wait {
-  std::string what;   ///< "barrier 1: 32 of 64 threads have arrived"
-  std::string source; ///< who has sent, who could have; may be empty
-  const Op *op = nullptr;
-  FindingObject object;
-};
-
-/// Lanes with the same wait, one warp after another.
-struct Line {
-  Dim3 cta;
-  int first, last; ///< threads
-  Wait wait;
-};
-} // namespace
-
-/// "a.cu:3, a.cu:9 and 2 more"
-static std::string places(const Machine &machine,
-                          const std::vector<const Op *> &ops) {
+std::string places(const Machine &machine, const std::vector<const Op *> &ops) {
   std::vector<std::string> all;
   for (const Op *op : ops)
     if (std::string place = machine.placeOf(*op);
@@ -204,7 +183,20 @@ static std::string missingAt(Machine &machine, Cta &cta,
   return fmt::format("{}", fmt::join(missing, "; "));
 }
 
+/// A loop of several rounds, or with branches in it, that repeats itself.
+static Wait waitInRepeat(Machine &machine, Warp &warp) {
+  const LoopWatch &watch = warp.watch();
+  Wait wait{fmt::format("a loop that repeats itself every {} rounds and reads "
+                        "memory at {}",
+                        watch.period(),
+                        places(machine, watch.polls(warp.code())))};
+  wait.op = &warp.code().ops[watch.head()];
+  return wait;
+}
+
 static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
+  if (group.isStuck)
+    return waitInRepeat(machine, warp);
   if (group.isSpinning)
     return waitInLoop(machine, warp, group);
   Cta &cta = warp.cta();
@@ -260,6 +252,23 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
   return wait;
 }
 
+/// Where a group stands while the launch is under way.
+static Wait standOf(Machine &machine, Warp &warp, const Group &group) {
+  Wait wait{group.isParked ? "waiting where paths of its warp meet"
+                           : "running"};
+  wait.op = &warp.code().ops[group.pc];
+  bool isWaiting =
+      group.isSpinning || group.wait.kind != WaitReason::Kind::none;
+  if (group.isParked || !isWaiting)
+    return wait;
+  try {
+    return waitOf(machine, warp, group);
+  } catch (const Fault &) {
+    // What it reads is not there, which it will find out itself.
+    return wait;
+  }
+}
+
 static std::string show(const Machine &machine, const Line &line) {
   std::string text =
       fmt::format("\n  CTA ({}, {}, {}), threads {} to {}: {}, at {}",
@@ -291,8 +300,14 @@ static std::vector<Line> linesOf(const std::vector<Cluster *> &clusters,
   return lines;
 }
 
-static std::string showAll(const Machine &machine,
-                           const std::vector<Line> &lines) {
+std::vector<Line> linesOf(Machine &machine,
+                          const std::vector<Cluster *> &clusters) {
+  return linesOf(clusters, [&](Warp &warp, Group &group) {
+    return standOf(machine, warp, group);
+  });
+}
+
+std::string showAll(const Machine &machine, const std::vector<Line> &lines) {
   std::string text;
   for (std::size_t i = 0; i < lines.size() && i < kLines; ++i)
     text += show(machine, lines[i]);
@@ -305,7 +320,9 @@ bool Cluster::waitsForOthers() const {
   for (const auto &cta : ctas_)
     for (const auto &warp : cta->warps())
       for (const Group &group : warp->groups()) {
-        if (!group.isSpinning)
+        if (group.isStuck && warp->watch().readsGlobal())
+          return true;
+        if (!group.isSpinning || group.isStuck)
           continue;
         for (const Op *op : pollsOf(*warp, group)) {
           const Event &event = *op->event;
@@ -322,6 +339,16 @@ bool Cluster::waitsForOthers() const {
   return false;
 }
 
+/// Whether everyone in a cluster is in a loop that repeats itself.
+static bool isAllStuck(Cluster *cluster) {
+  for (std::size_t rank = 0; rank < cluster->size(); ++rank)
+    for (auto &warp : cluster->cta(static_cast<int>(rank)).warps())
+      for (const Group &group : warp->groups())
+        if (!group.isStuck)
+          return false;
+  return true;
+}
+
 void Machine::reportDeadlock(const std::vector<Cluster *> &clusters,
                              std::uint64_t notBegun) {
   std::vector<Line> lines = linesOf(clusters, [&](Warp &warp, Group &group) {
@@ -332,9 +359,14 @@ void Machine::reportDeadlock(const std::vector<Cluster *> &clusters,
     return *line.wait.object.space != 0;
   });
   const Line &first = named == lines.end() ? lines.front() : *named;
-  Finding finding{.id = "deadlock",
-                  .message =
-                      "everyone who is left waits:" + showAll(*this, lines),
+  std::string id = "deadlock", what = "everyone who is left waits:";
+  if (std::all_of(clusters.begin(), clusters.end(), isAllStuck)) {
+    id = "endless-loop";
+    what = "everyone who is left is in a loop that repeats itself, and nobody "
+           "can change what it reads:";
+  }
+  Finding finding{.id = id,
+                  .message = what + showAll(*this, lines),
                   .where = sourceLine(*first.wait.op->origin),
                   .ptx_line = first.wait.op->origin->line,
                   .cta = first.cta,

@@ -115,10 +115,24 @@ static constexpr Explanation kExplanations[] = {
      "it hangs or does something else.",
      "@%p1 bar.sync 0;  // %p1 true in one lane",
      "Move it out of the branch, or make the branch uniform for the warp."},
+    {"endless-loop",
+     "A loop repeats itself: what decides about its next round, registers and "
+     "the memory it reads, is as it was some rounds before, and no other "
+     "thread can change it any more. The hardware would never end it.",
+     "again: xor.b32 %r1, %r1, 1;\n"
+     "       setp.lt.u32 %p1, %r1, 2;\n"
+     "       @%p1 bra again;",
+     "Look at the registers that the finding names: one of them was meant to "
+     "change, or the condition to be another."},
     {"instruction-limit",
      "A CTA executed more warp instructions than --max-instructions allows.",
      "while (true) ++i;",
      "Raise the limit, or find the loop that moves without getting anywhere."},
+    {"interrupted",
+     "The caller cancelled the launch: Ctrl-C, SIGTERM or SimOptions::cancel. "
+     "What was found until then is reported, and where each warp stood.",
+     "kiln sim KERNEL.ptx --launch LAUNCH.json   # and Ctrl-C",
+     "Run it to its end, or with --time-limit where it is to be ended anyway."},
     {"matrix-address",
      "A row address of ldmatrix or stmatrix is not a multiple of 16 bytes or "
      "not in shared memory.",
@@ -279,6 +293,11 @@ static constexpr Explanation kExplanations[] = {
      "than the instruction.",
      "cp.async.bulk.tensor.2d ... [%rd1, {...}]  // %rd1 is the tensor",
      "Pass the map, made for this rank, as a __grid_constant__ parameter."},
+    {"time-limit",
+     "The launch ran for as many seconds as --time-limit allows.",
+     "kiln sim KERNEL.ptx --launch LAUNCH.json --time-limit 0.001",
+     "Raise the limit, or see by the ledger who makes no progress. A smaller "
+     "problem and --checks off are faster."},
     {"tma-coordinate",
      "Coordinates on which the TMA unit traps: an innermost one that is not a "
      "multiple of 16 bytes, or a store that starts below 0. Hardware says "

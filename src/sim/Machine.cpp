@@ -159,6 +159,9 @@ const LastWriter *Machine::lastWriter(const void *data) {
   return found == writers_.end() ? nullptr : &found->second;
 }
 
-LaunchResult Machine::run() { return Crew(*this).run(); }
+LaunchResult Machine::run() {
+  start_ = std::chrono::steady_clock::now();
+  return Crew(*this).run();
+}
 
 } // namespace kiln::sim

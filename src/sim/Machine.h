@@ -40,6 +40,7 @@ struct LaunchConfig {
   int threads = 0;                   ///< host threads; 0: all
   int registersAtEntry = 0;          ///< per thread; 0: setmaxnreg does nothing
   std::uint64_t maxInstructions = 0; ///< per CTA; 0: no limit
+  double timeLimitS = 0;             ///< of the launch; 0: no limit
   std::vector<std::string> allow, warn; ///< ids of findings
   bool hasStats = false, hasTimeline = false;
   std::function<void(std::uint64_t, std::uint64_t)> progress;
@@ -74,6 +75,7 @@ struct Pending {
 inline constexpr std::uint64_t kMaxPrintedBytes = std::uint64_t(256) << 20;
 
 class Cluster;
+class LoopWatch;
 class ModuleVariables;
 
 /// Named barrier of a CTA (bar.sync, bar.arrive).
@@ -162,6 +164,8 @@ public:
   /// has had its turn. False where nothing moved. Throws Fault.
   bool step(bool isAlone);
   bool isDone() const;
+  /// Nobody else is left in it, and nothing is in flight.
+  bool isLast(const Warp &warp, LaneMask lanes) const;
   /// Whether some lanes spin on global memory, which another cluster may write.
   bool waitsForOthers() const;
   std::uint64_t number() const { return number_; }
@@ -275,6 +279,20 @@ public:
                                    std::uint64_t notBegun = 0);
   /// End it because a cluster has executed more than it may.
   [[noreturn]] void reportLimit(Cluster &cluster);
+  /// End it because the time is up or the caller wants it, with `done` CTAs at
+  /// their end and those clusters under way.
+  [[noreturn]] void reportStop(const std::vector<Cluster *> &clusters,
+                               std::uint64_t done);
+  /// End it because the loop that a warp's current group is in repeats itself,
+  /// and reads nothing that could change.
+  [[noreturn]] void reportEndless(Warp &warp, const LoopWatch &loop);
+  /// Whether the time is up or the caller has cancelled the launch; once true
+  /// it stays so. Cheap enough for every turn of a warp.
+  bool isStopping() const {
+    return (config_.cancel &&
+            config_.cancel->load(std::memory_order_relaxed)) ||
+           (config_.timeLimitS > 0 && elapsedS() >= config_.timeLimitS);
+  }
   /// Remember who wrote a flag last; for the deadlock's ledger.
   void noteWriter(const Warp &warp, const Op &op, const void *data, int lane);
   const LastWriter *lastWriter(const void *data);
@@ -289,7 +307,14 @@ private:
             const FindingObject &object);
   /// End the launch with that finding, graded as the caller wants it.
   [[noreturn]] void end(Finding finding) const;
+  /// Since run() was called.
+  double elapsedS() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         start_)
+        .count();
+  }
 
+  std::chrono::steady_clock::time_point start_;
   GlobalMemory &memory_;
   const ptx::Module &module_;
   LaunchConfig config_;

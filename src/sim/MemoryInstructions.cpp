@@ -120,14 +120,17 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   checkAddress(warp, op, active);
   Accessor accessor(warp, op, "a store");
   std::size_t total = flags.bytes * op.list.size();
+  bool isAllSame = true;
   forEachLane(active, [&](int lane) {
-    Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
-                                  total, lane, true);
-    bool isSame = warp.order() && place.isWritten(total);
+    std::uint64_t address = addressOf(warp, op, lane);
+    Place place =
+        accessor.locate(flags.space, address, total, total, lane, true);
+    bool isSame = place.isWritten(total);
     for (std::size_t i = 0; isSame && i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       isSame = !std::memcmp(place.data + i * flags.bytes, &bits, flags.bytes);
     }
+    isAllSame &= isSame;
     accessor.noteValue(isSame);
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
@@ -138,7 +141,7 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     if (op.event->isStrong)
       warp.machine().noteWriter(warp, op, place.data, lane);
   });
-  return Step::next;
+  return isAllSame ? Step::same : Step::next;
 }
 
 /// The registers of a value or a vector. 128 bits are two of 64: `bytes` says

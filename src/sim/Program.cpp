@@ -56,6 +56,8 @@ void Decoder::begin(std::size_t number) {
     registers_.push_back(allocate(ptx::sizeBytes(declared.type)));
     predicates_.push_back(-1);
   }
+  code.declared = registers_;
+  code.declaredPredicates = predicates_;
   if (code.function->isEntry)
     return;
   // The parser numbers registers as they are declared: those of results and

@@ -60,6 +60,7 @@ enum class Space : std::uint8_t { generic, global, shared, local, param };
 /// What a handler did with its instruction.
 enum class Step : std::uint8_t {
   next,    ///< go on with the next one
+  same,    ///< likewise, and memory is as it was
   jumped,  ///< the handler has set where the group goes
   blocked, ///< try this instruction again when something has changed
 };
@@ -116,6 +117,9 @@ struct FunctionCode {
   /// Registers that hold the address of something in the frame.
   std::vector<std::pair<Reg, std::uint64_t>> localAddresses;
   std::vector<Slot> parameters, results; ///< not of an entry
+  /// By register of the AST: one of the two, the other is none.
+  std::vector<Reg> declared;
+  std::vector<int> declaredPredicates;
 };
 
 /// The program of a launch.

@@ -313,6 +313,7 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   config.hasChecks = options_.checks;
   config.threads = options_.threads;
   config.maxInstructions = options_.max_instructions;
+  config.timeLimitS = options_.time_limit_s;
   EntryRegisters registers =
       registersAtEntry(description, module, entry, options_);
   config.registersAtEntry = registers.count;

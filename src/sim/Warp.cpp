@@ -259,13 +259,15 @@ Progress Warp::run(int limit) {
     return Progress::none;
   next_ = chosen;
   current_ = &groups_[chosen];
-  current_->isSpinning = false;
+  current_->isSpinning = current_->isStuck = false;
   const std::vector<Op> &ops = code_.ops;
   bool hasChecks = cta_.machine().config().hasChecks;
   Observer *observer = this->observer();
   bool isLeaving = false, isSpinning = false;
   std::uint64_t first = instructions;
-  std::uint64_t last = first + static_cast<std::uint64_t>(limit);
+  // A loop that repeats itself shows it within a turn.
+  std::uint64_t last = first + std::max(static_cast<std::uint64_t>(limit),
+                                        watch_.periodOf(*current_));
   // It waits still: nothing was done, by it or for it.
   auto isStill = [&] {
     return instructions == first && cta_.cluster().epoch == epoch;
@@ -291,6 +293,8 @@ Progress Warp::run(int limit) {
       if (!active) {
         if (unknown)
           setResultPoison(op, unknown, kAllLanes);
+        if (watch_.isLooking())
+          watch_.note(*this, group.pc, group.lanes, 0);
         ++group.pc;
         continue;
       }
@@ -314,23 +318,31 @@ Progress Warp::run(int limit) {
     if (observer)
       observer->checked(*this, op);
     int pc = group.pc;
+    LaneMask together = group.lanes;
     Step step = op.handler(*this, op, active);
     if (observer)
       observer->after(*this, op, active, step);
     // Whether these lanes should have executed it, nobody knows.
     if (unknown)
       setResultPoison(op, unknown, kAllLanes);
-    effects += !op.isQuiet && step != Step::blocked;
+    effects += !op.isQuiet && step != Step::blocked && step != Step::same;
+    if (watch_.isLooking() && step != Step::blocked)
+      watch_.note(*this, pc, together, active);
     switch (step) {
     case Step::next:
+    case Step::same:
       ++group.pc;
       break;
     case Step::jumped:
       // A split has made groups move in memory; begin anew with one of them.
       isLeaving = current_ == nullptr || current_->lanes == 0;
-      if (!isLeaving && op.spin && current_->pc == op.target &&
-          isSameRound(*op.spin, pc))
+      if (isLeaving)
+        break;
+      if (op.spin && current_->pc == op.target && isSameRound(*op.spin, pc))
         isLeaving = isSpinning = current_->isSpinning = true;
+      else if (current_->pc <= pc && watch_.jumpedBack(*this, *current_))
+        isLeaving = isSpinning = current_->isSpinning = current_->isStuck =
+            true;
       break;
     case Step::blocked:
       isSpinning = isStill();

@@ -7,6 +7,7 @@
 // lane's work ends as it does on hardware (independent thread scheduling).
 #pragma once
 
+#include "sim/LoopWatch.h"
 #include "sim/Memory.h"
 #include "sim/OrderStrand.h"
 #include "sim/Poison.h"
@@ -132,6 +133,7 @@ struct Group {
   std::uint64_t roundOfFirstLane = 0; ///< the hash for one lane
   std::uint64_t roundState = 0;
   bool isSpinning = false; ///< the last two rounds were the same
+  bool isStuck = false;    ///< several rounds were, and so are the next
 };
 
 /// What came of a warp's turn.
@@ -219,6 +221,7 @@ public:
   void checkStrayLanes();
   bool isDone() const { return live_ == 0; }
   std::vector<Group> &groups() { return groups_; }
+  const LoopWatch &watch() const { return watch_; }
 
   // For control handlers.
   /// Split the current group: lanes of `taken` go to `target`, the others to
@@ -284,6 +287,7 @@ private:
   Group *current_ = nullptr;
   HostMemory share_; ///< of the host's memory, for `local`
   LaneMask live_ = 0;
+  LoopWatch watch_;
   std::size_t next_ = 0;  ///< round robin
   bool isBroken_ = false; ///< some lanes went on without their partners
 };

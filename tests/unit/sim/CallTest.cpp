@@ -245,6 +245,62 @@ TEST(Call, EndsEndlessRecursion) {
 }
 
 /// Only what the entry reaches counts, for shared memory and for refusals.
+TEST(Call, LoopsThatRepeatThemselves) {
+  const char *functions = R"(
+.func (.reg .b32 result) flip(.reg .b32 value)
+{
+xor.b32 result, value, 1;
+ret;
+}
+.func (.param .b32 result) until(.param .b32 value)
+{
+.reg .b32 %a, %b;
+.reg .pred %q;
+ld.param.b32 %b, [value];
+mov.u32 %a, 0;
+again:
+add.u32 %a, %a, 1;
+setp.ne.u32 %q, %a, %b;
+and.b32 %a, %a, 7;
+@%q bra again;
+st.param.b32 [result], %a;
+ret;
+}
+)";
+  // Around a call, and within one; the second ends for those who ask for less.
+  expectContains(RunModule(functions, R"(
+    mov.u32 %r0, 0;
+  again:
+    call (%r0), flip, (%r0);
+    setp.lt.u32 %p0, %r0, 2;
+    @%p0 bra again;
+  )")
+                     .finding(),
+                 "endless-loop: the loop of PTX:");
+  auto untilOf = [&](int value, int rounds) {
+    return RunModule(functions, fmt::format(R"(
+    .param .b32 a;
+    .param .b32 r;
+    mov.u32 %r1, 0;
+    mov.u32 %r0, {};
+  again:
+    st.param.b32 [a], %r0;
+    call (r), until, (a);
+    ld.param.b32 %r2, [r];
+    add.u32 %r1, %r1, 1;
+    setp.lt.u32 %p0, %r1, {};
+    @%p0 bra again;
+  )",
+                                            value, rounds))
+        .finding();
+  };
+  EXPECT_EQ(untilOf(8, 20000), "");
+  std::string finding = untilOf(9, 1);
+  expectContains(finding, "endless-loop: the loop of PTX:");
+  expectContains(finding, "%a = 0x");
+  expectContains(finding, "is as it was 8 rounds before");
+}
+
 TEST(Call, LooksAtWhatTheEntryReaches) {
   RunModule run(".shared .align 4 .b8 unused[400000];"
                 ".shared .align 16 .b8 used[32];"

@@ -237,7 +237,7 @@ TEST(Report, UnknownIdsAreRefusedWithTheList) {
   EXPECT_EQ(text({.allow = {"deadlock"}, .warn = {"out-of-bounds"}}), "");
 }
 
-TEST(Report, ProgressIsToldAndARunCanBeInterrupted) {
+TEST(Report, ProgressIsTold) {
   RunKernel run("st.global.u32 [%out], %t;");
   run.config.grid = {6, 1, 1};
   std::vector<std::uint64_t> done;
@@ -247,14 +247,6 @@ TEST(Report, ProgressIsToldAndARunCanBeInterrupted) {
   };
   run.run();
   EXPECT_EQ(done, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
-  std::atomic<bool> cancel = true;
-  run.config.cancel = &cancel;
-  try {
-    run.run();
-    FAIL() << "it was not interrupted";
-  } catch (const RuntimeError &error) {
-    expectContains(error.what(), "the launch was interrupted");
-  }
 }
 
 } // namespace kiln::sim
