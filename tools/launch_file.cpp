@@ -387,8 +387,8 @@ static void place_field(StructArgument &result, std::vector<bool> &is_taken,
 StructArgument Reader::read_struct(const Node &node) const {
   node.check_keys({"size", "align", "fields"});
   StructArgument result;
-  auto most = static_cast<std::uint64_t>(
-      DeviceDescription::h200().max_parameter_bytes);
+  auto most =
+      static_cast<std::uint64_t>(DeviceDescription::h200().max_parameter_bytes);
   result.bytes.resize(node.at("size").whole(1, most));
   if (auto align = node.find("align"))
     check_align(*align);

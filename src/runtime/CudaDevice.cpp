@@ -380,8 +380,7 @@ static DeviceDescription describeDevice(const CudaDriver &driver,
   description.max_ctas_per_sm =
       read(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
   if (!read(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
-    description.max_cluster_ctas = description.max_nonportable_cluster_ctas =
-        1;
+    description.max_cluster_ctas = description.max_nonportable_cluster_ctas = 1;
   description.registers_per_sm =
       read(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
   description.smem_per_sm_bytes =

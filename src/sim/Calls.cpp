@@ -311,9 +311,9 @@ void decodeCall(Decoder &decoder, const ptx::Instruction &instruction, Op &op) {
           fmt::format("the function '{}' has no body here", target->name));
     const ptx::Function &callee = *decoder.module().find(target->name);
     if (callee.isEntry)
-      decoder.refuse(instruction,
-                     fmt::format("'{}' is an entry; a call takes a .func",
-                                 target->name));
+      decoder.refuse(
+          instruction,
+          fmt::format("'{}' is an entry; a call takes a .func", target->name));
     checkSizes(decoder, instruction, "parameter", call.arguments,
                callee.parameters);
     checkSizes(decoder, instruction, "result", call.results, callee.results);

@@ -47,17 +47,16 @@ std::optional<Finding> checkVersion(const ptx::Module &module) {
   std::pair version(module.versionMajor, module.versionMinor);
   if (version <= ptx::kNewestVersion)
     return std::nullopt;
-  return Finding{
-      .id = "ptx-version",
-      .grade = Finding::Grade::warning,
-      .message = fmt::format("the PTX is of version {}.{} and the simulator "
-                             "knows {}.{}: what is newer may mean something "
-                             "else",
-                             version.first, version.second,
-                             ptx::kNewestVersion.first,
-                             ptx::kNewestVersion.second),
-      .where = {"PTX", static_cast<unsigned>(module.versionLine)},
-      .ptx_line = module.versionLine};
+  return Finding{.id = "ptx-version",
+                 .grade = Finding::Grade::warning,
+                 .message = fmt::format(
+                     "the PTX is of version {}.{} and the simulator "
+                     "knows {}.{}: what is newer may mean something "
+                     "else",
+                     version.first, version.second, ptx::kNewestVersion.first,
+                     ptx::kNewestVersion.second),
+                 .where = {"PTX", static_cast<unsigned>(module.versionLine)},
+                 .ptx_line = module.versionLine};
 }
 
 } // namespace kiln::sim

@@ -238,7 +238,7 @@ static constexpr Explanation kExplanations[] = {
      "[full];",
      "Execute fence.proxy.async.shared::cta after the reads."},
     {"ptx-version",
-     "The PTX says a newer .version than the simulator was written after. It "
+     "The PTX says a newer .version than any that the simulator has met. It "
      "runs what it knows; an instruction may mean more by now. A warning.",
      ".version 9.9",
      "Compile for the version that is known, or see that nothing the kernel "
@@ -252,7 +252,8 @@ static constexpr Explanation kExplanations[] = {
      "Put the missing edge between them: bar.sync in a CTA, "
      "barrier.cluster in a cluster, a fence and an atomic on each side "
      "between CTAs."},
-    {"read-only", "A write to a constant variable or to the parameters of a kernel.",
+    {"read-only",
+     "A write to a constant variable or to the parameters of a kernel.",
      "st.global.u32 [const_table], %r1;", "Write to global memory."},
     {"refused",
      "The PTX, the launch or an instruction was refused before anything ran.",

@@ -104,8 +104,8 @@ private:
   sim::Region &locate(const Buffer &buffer, std::size_t bytes,
                       const char *what) {
     sim::Region *region = memory_->find(buffer.address());
-    if (!region || !sim::isInside(buffer.address() - region->base, bytes,
-                                  region->bytes))
+    if (!region ||
+        !sim::isInside(buffer.address() - region->base, bytes, region->bytes))
       userError("{} of {} bytes at {:#x}: {}", what, bytes, buffer.address(),
                 memory_->describe(buffer.address()));
     return *region;

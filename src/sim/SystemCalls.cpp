@@ -115,8 +115,7 @@ private:
     if (std::strchr("fFeEgGaA", conversion))
       return formatOne(spec + conversion, std::bit_cast<double>(take(8)));
     if (conversion == 's')
-      return formatOne(spec + 's',
-                       stringAt(accessor_, take(8), lane_).c_str());
+      return formatOne(spec + 's', stringAt(accessor_, take(8), lane_).c_str());
     if (conversion == 'p')
       return fmt::format("{:#x}", take(8));
     if (isWide && conversion != 'c')

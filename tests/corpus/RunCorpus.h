@@ -43,9 +43,8 @@ std::vector<T> randomNumbers(std::size_t count, double least, double most) {
 /// A device, its buffers, and launches of one PTX file.
 class RunCorpus {
 public:
-  explicit RunCorpus(
-      const std::string &file, SimOrder order = SimOrder::eager,
-      std::uint64_t maxInstructions = kDefaultMaxInstructions) {
+  explicit RunCorpus(const std::string &file, SimOrder order = SimOrder::eager,
+                     std::uint64_t maxInstructions = kDefaultMaxInstructions) {
     SimOptions options;
     options.order = order;
     options.max_instructions = maxInstructions;

@@ -230,8 +230,8 @@ TEST(Address, EveryElementOfAnOperandIsBehindItsLastByte) {
               std::uint32_t last = 0;
               for (int row = 0; row < view.rows; ++row)
                 for (int k = 0; k < view.k; ++k)
-                  last = std::max(last, view.address(row, k) +
-                                            view.elementBytes);
+                  last =
+                      std::max(last, view.address(row, k) + view.elementBytes);
               ASSERT_LE(last, view.lastByte()) << std::hex << descriptor;
             }
           }

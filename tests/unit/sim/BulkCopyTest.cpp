@@ -289,7 +289,9 @@ TEST(BulkCopy, TensorsOfEightBitsHaveNoReduction) {
   RunKernel run(storing("mov.u32 %r4, 0;"
                         "cp.reduce.async.bulk.tensor.2d.global.shared::cta."
                         "add.tile.bulk_group [%map, {%r4, %r4}], [%s];"));
-  setMap(run, mapOf(run, Type::e4m3));
+  TensorMap map = mapOf(run, Type::e4m3);
+  map.box[0] = 16;
+  setMap(run, map);
   run.input(counting<float>(64));
   expectContains(run.finding(),
                  "tensor-map: the operation add is not one of tensors of e4m3");

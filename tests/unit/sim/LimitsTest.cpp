@@ -127,8 +127,7 @@ TEST(Limits, AnEntryIsLaunchedWithTheBlocksItAsksFor) {
   EXPECT_EQ(with(".maxntid 8, 4", {33, 1, 1}),
             "k is launched with blocks of 33 threads; its PTX allows 32 "
             "(.maxntid)");
-  EXPECT_EQ(with(".maxntid 2147483647, 2147483647, 2147483647", {1, 1, 1}),
-            "");
+  EXPECT_EQ(with(".maxntid 2147483647, 2147483647, 2147483647", {1, 1, 1}), "");
   EXPECT_EQ(with(".maxnreg 2147483647", {1, 1, 1}), "");
   EXPECT_EQ(with(".minnctapersm 2147483647 .maxntid 32", {1, 1, 1}), "");
   EXPECT_THAT(with(".reqntid 0", {1, 1, 1}),
@@ -150,7 +149,7 @@ TEST(Limits, ANewerVersionIsAWarning) {
   std::string ptx = ".version 9.9\n.target sm_90a\n.address_size 64\n"
                     ".visible .entry k() { ret; }";
   EXPECT_EQ(launch(ptx), "warning ptx-version at PTX:1: the PTX is of version "
-                         "9.9 and the simulator knows 9.0: what is newer may "
+                         "9.9 and the simulator knows 9.4: what is newer may "
                          "mean something else");
   EXPECT_EQ(launch(ptx, {}, {.check_only = true}), launch(ptx));
   EXPECT_EQ(launch(ptx, {}, {.allow = {"ptx-version"}}), "");

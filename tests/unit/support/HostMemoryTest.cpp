@@ -22,10 +22,10 @@ TEST(HostMemory, MoreThanThereIsIsRefusedByName) {
   ASSERT_GT(limit, 1u << 20);
   HostMemory share;
   for (std::uint64_t bytes : {limit + 1, ~std::uint64_t(0)})
-    EXPECT_THAT(refusal(share, bytes),
-                testing::StartsWith(fmt::format(
-                    "not enough memory for a test, which needs {} bytes: ",
-                    bytes)));
+    EXPECT_THAT(
+        refusal(share, bytes),
+        testing::StartsWith(fmt::format(
+            "not enough memory for a test, which needs {} bytes: ", bytes)));
 }
 
 TEST(HostMemory, SharesAreCountedTogetherAndGivenBack) {
