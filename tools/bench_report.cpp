@@ -1,5 +1,6 @@
 // bench_report: a table for people, JSON for programs.
 #include "bench_report.h"
+#include "say.h"
 
 #include <kiln/compile.h>
 #include <kiln/error.h>
@@ -44,54 +45,52 @@ static double ratio(const std::vector<Samples> &samples, std::size_t i) {
 }
 
 void ProblemResult::print() const {
-  fmt::print("\n{}\n{}, {} sets of buffers\n", problem.to_string(),
-             schedule.to_string(), buffer_sets);
+  say("\n{}\n{}, {} sets of buffers\n", problem.to_string(),
+      schedule.to_string(), buffer_sets);
   if (!note.empty())
-    fmt::print("{}\n", note);
+    say("{}\n", note);
   if (contenders.empty()) {
-    fmt::print("WRONG: {} of {} elements, max_rel_err={:.2e}; not timed\n",
-               comparisons.front().wrong, comparisons.front().compared,
-               comparisons.front().max_rel_err);
+    say("WRONG: {} of {} elements, max_rel_err={:.2e}; not timed\n",
+        comparisons.front().wrong, comparisons.front().compared,
+        comparisons.front().max_rel_err);
     return;
   }
-  fmt::print("{:<20} {:>12}  {:<38} {:<38}\n", "", "max_rel_err", "rested",
-             "sustained");
+  say("{:<20} {:>12}  {:<38} {:<38}\n", "", "max_rel_err", "rested",
+      "sustained");
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     std::string error = comparisons.empty()
                             ? "-"
                             : fmt::format("{:.2e}", comparisons[i].max_rel_err);
-    fmt::print("{:<20} {:>12}  {:<38} {:<38}\n", contenders[i], error,
-               cell(*this, rested[i]), cell(*this, sustained[i]));
+    say("{:<20} {:>12}  {:<38} {:<38}\n", contenders[i], error,
+        cell(*this, rested[i]), cell(*this, sustained[i]));
   }
   std::fflush(stdout);
 }
 
 void BenchReport::print_header() const {
-  fmt::print("{}, {}\n", machine,
-             cublas_version.empty() ? cublas_missing
-                                    : "cuBLASLt " + cublas_version);
+  say("{}, {}\n", machine,
+      cublas_version.empty() ? cublas_missing : "cuBLASLt " + cublas_version);
 }
 
 void BenchReport::print_summary() const {
-  fmt::print("\n{:<60} {:<20} {:>7} {:>10}\n", "times as fast", "as", "rested",
-             "sustained");
+  say("\n{:<60} {:<20} {:>7} {:>10}\n", "times as fast", "as", "rested",
+      "sustained");
   double rested = 0, sustained = 0;
   int count = 0;
   for (const ProblemResult &result : results)
     for (std::size_t i = 1; i < result.contenders.size(); ++i) {
       bool is_last = i + 1 == result.contenders.size();
       double r = ratio(result.rested, i), s = ratio(result.sustained, i);
-      fmt::print("{:<60} {:<20} {:7.3f} {:10.3f}\n", result.problem.to_string(),
-                 result.contenders[i], r, s);
+      say("{:<60} {:<20} {:7.3f} {:10.3f}\n", result.problem.to_string(),
+          result.contenders[i], r, s);
       if (!is_last)
         continue;
       rested += std::log(r), sustained += std::log(s);
       ++count;
     }
   if (count)
-    fmt::print("{:<60} {:<20} {:7.3f} {:10.3f}\n", "geometric mean",
-               "the best of it", std::exp(rested / count),
-               std::exp(sustained / count));
+    say("{:<60} {:<20} {:7.3f} {:10.3f}\n", "geometric mean", "the best of it",
+        std::exp(rested / count), std::exp(sustained / count));
 }
 
 static nlohmann::json json_of(const ProblemResult &result) {

@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "gemm_matrices.h"
 #include "gemm_options.h"
+#include "say.h"
 #include "sim_options.h"
 
 #include <kiln/assemble.h>
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <optional>
 
 namespace kiln::cli {
 
@@ -46,8 +48,7 @@ struct GemmCommand {
 template <typename... Args>
 static void report(std::string_view what, fmt::format_string<Args...> format,
                    Args &&...args) {
-  fmt::print("{:<10} {}\n", what,
-             fmt::format(format, std::forward<Args>(args)...));
+  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
 }
 
 static void report_configuration(const GemmCommand &command,
@@ -163,7 +164,11 @@ static bool run_gemm(Device &device, const Kernel &kernel,
                      const SimFlags &sim, GemmMatrices &host) {
   std::vector<LaunchArgument> arguments =
       launch_arguments(kernel, gemm, buffers);
+  std::optional<RunWatch> watch;
+  if (device.name().starts_with("sim"))
+    watch.emplace();
   LaunchResult result = device.launch(kernel, arguments);
+  watch.reset();
   device.copy_out(host.d.data(), buffers.d, host.d.size());
   device.synchronize();
   if (sim.has_stats && result.instructions)
@@ -223,15 +228,15 @@ static ExitStatus verify(const ReferenceGemm &gemm, const GemmMatrices &host) {
     report("wrong", "D{} is {:.9g}, should be {:.9g} within {:.2g}",
            place(gemm, wrong), wrong.got, wrong.want, wrong.tolerance);
   if (result.ok) {
-    fmt::print("PASS max_rel_err={:.2e}\n", result.max_rel_err);
+    say("PASS max_rel_err={:.2e}\n", result.max_rel_err);
     return ExitStatus::ok;
   }
   std::string gaps;
   if (result.touched_gaps)
     gaps = fmt::format(", {} elements between the rows of D were written",
                        result.touched_gaps);
-  fmt::print("FAIL max_rel_err={:.2e}, {} of {} elements are wrong{}\n",
-             result.max_rel_err, result.wrong, result.compared, gaps);
+  say("FAIL max_rel_err={:.2e}, {} of {} elements are wrong{}\n",
+      result.max_rel_err, result.wrong, result.compared, gaps);
   return ExitStatus::wrong;
 }
 
@@ -247,7 +252,7 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
     read_b(command.b_path, gemm, host.b);
   GemmBuffers buffers = copy_in(device, host);
   if (!run_gemm(device, kernel, gemm, buffers, command.sim, host)) {
-    fmt::print("FAIL a check of the simulator found an error\n");
+    show_failure();
     return ExitStatus::finding;
   }
   if (command.is_printing)
@@ -257,7 +262,7 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
     report("saved", "{}", command.save_path);
   }
   if (command.is_unverified) {
-    fmt::print("DONE (not verified)\n");
+    say("DONE (not verified)\n");
     return ExitStatus::ok;
   }
   run_cublas(device, gemm, buffers, host.d.size());
@@ -268,7 +273,7 @@ static ExitStatus run_command(const GemmCommand &command) {
   GemmProblem sized = command.gemm.sized_problem();
   GemmProblem problem = command.gemm.with_arguments(sized);
   SimOptions options = command.sim.options();
-  RunWatch watch(options);
+  RunWatch::attach(options);
   std::shared_ptr<Device> device = choose_device(command, options);
   GemmSchedule schedule = command.gemm.fitted_schedule(
       sized,
@@ -283,7 +288,7 @@ static ExitStatus run_command(const GemmCommand &command) {
   if (device)
     return run_on(*device, command, kernel, sized);
   report("device", "none, as asked");
-  fmt::print("DONE (not verified)\n");
+  say("DONE (not verified)\n");
   return ExitStatus::ok;
 }
 

@@ -2,6 +2,7 @@
 #include "gemm_matrices.h"
 
 #include "npy.h"
+#include "say.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -190,22 +191,22 @@ static void print_matrix(const char *what, const Stored &matrix,
   std::int64_t rows = matrix.is_row_major ? matrix.lines : matrix.length;
   std::int64_t cols = matrix.is_row_major ? matrix.length : matrix.lines;
   if (rows > kMostPrinted || cols > kMostPrinted) {
-    fmt::print("{} is {} x {}: too large to print, {} x {} is the most\n", what,
-               rows, cols, kMostPrinted, kMostPrinted);
+    say("{} is {} x {}: too large to print, {} x {} is the most\n", what, rows,
+        cols, kMostPrinted, kMostPrinted);
     return;
   }
   auto bytes = static_cast<std::size_t>(size_bytes(matrix.type));
   for (std::int64_t p = 0; p < batch; ++p) {
-    fmt::print("{}{} =\n", what, batch == 1 ? "" : fmt::format("[{}]", p));
+    say("{}{} =\n", what, batch == 1 ? "" : fmt::format("[{}]", p));
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < cols; ++j) {
         std::int64_t line = p * matrix.lines + (matrix.is_row_major ? i : j);
         std::int64_t at = line * matrix.step + (matrix.is_row_major ? j : i);
         std::uint64_t bits = 0;
         std::memcpy(&bits, &data[static_cast<std::size_t>(at) * bytes], bytes);
-        fmt::print(" {:9.4g}", from_bits(matrix.type, bits));
+        say(" {:9.4g}", from_bits(matrix.type, bits));
       }
-      fmt::print("\n");
+      say("\n");
     }
   }
 }

@@ -1,5 +1,6 @@
 // info_commands: env, devices and cache: what Kiln finds where it runs.
 #include "commands.h"
+#include "say.h"
 
 #include <kiln/environment.h>
 #include <kiln/sim.h>
@@ -15,8 +16,8 @@ static ExitStatus show_environment() {
   for (const Setting &setting : all)
     width = std::max(width, setting.variable.size());
   for (const Setting &setting : all)
-    fmt::print("{:<{}}  {} ({})\n{:<{}}  {}\n", setting.variable, width,
-               setting.value, setting.origin(), "", width, setting.meaning);
+    say("{:<{}}  {} ({})\n{:<{}}  {}\n", setting.variable, width, setting.value,
+        setting.origin(), "", width, setting.meaning);
   return ExitStatus::ok;
 }
 
@@ -24,16 +25,16 @@ static ExitStatus show_devices() {
   DeviceListing listing = list_devices();
   for (const DeviceListing::Entry &entry : listing.devices) {
     const DeviceDescription &device = entry.description;
-    fmt::print("{}  {}: {}, {} SMs, {} KiB shared memory per CTA, {:.0f} GiB, "
-               "{} MiB L2, {} MHz\n",
-               entry.id, entry.name, device.target(), device.sms,
-               device.max_smem_per_cta_bytes / 1024,
-               static_cast<double>(device.memory_bytes) / (1ull << 30),
-               device.l2_bytes >> 20, device.sm_clock_mhz);
+    say("{}  {}: {}, {} SMs, {} KiB shared memory per CTA, {:.0f} GiB, "
+        "{} MiB L2, {} MHz\n",
+        entry.id, entry.name, device.target(), device.sms,
+        device.max_smem_per_cta_bytes / 1024,
+        static_cast<double>(device.memory_bytes) / (1ull << 30),
+        device.l2_bytes >> 20, device.sm_clock_mhz);
   }
-  fmt::print("sim     the simulator, as {}\n", SimOptions().device.name);
+  say("sim     the simulator, as {}\n", SimOptions().device.name);
   for (const std::string &reason : listing.missing)
-    fmt::print("none  {}\n", reason);
+    say("none  {}\n", reason);
   return ExitStatus::ok;
 }
 
@@ -44,35 +45,34 @@ static std::string mebibytes(std::uint64_t bytes) {
 static ExitStatus show_cache(bool is_clearing) {
   CacheInfo cache = is_clearing ? clear_cache() : cache_info();
   if (!cache.is_on) {
-    fmt::print("the cache is off\n");
+    say("the cache is off\n");
     return ExitStatus::ok;
   }
   const char *plural = cache.entries == 1 ? "entry" : "entries";
   if (is_clearing)
-    fmt::print("removed {} {}, {}, from {}\n", cache.entries, plural,
-               mebibytes(cache.bytes), cache.folder);
+    say("removed {} {}, {}, from {}\n", cache.entries, plural,
+        mebibytes(cache.bytes), cache.folder);
   else
-    fmt::print("folder   {}\nentries  {}\nsize     {}\nlimit    {}\n",
-               cache.folder, cache.entries, mebibytes(cache.bytes),
-               mebibytes(cache.limit_bytes));
+    say("folder   {}\nentries  {}\nsize     {}\nlimit    {}\n", cache.folder,
+        cache.entries, mebibytes(cache.bytes), mebibytes(cache.limit_bytes));
   return ExitStatus::ok;
 }
 
 static ExitStatus show_explanation(const std::string &id) {
   if (id.empty()) {
     for (const Explanation &explanation : explanations())
-      fmt::print("{}\n", explanation.id);
+      say("{}\n", explanation.id);
     return ExitStatus::ok;
   }
   const Explanation &explanation = explain(id);
-  fmt::print("{}\n\n{}\n\nBroken:\n", explanation.id, explanation.cause);
+  say("{}\n\n{}\n\nBroken:\n", explanation.id, explanation.cause);
   std::string_view rest = explanation.broken;
   while (!rest.empty()) {
     std::size_t end = std::min(rest.find('\n'), rest.size());
-    fmt::print("    {}\n", rest.substr(0, end));
+    say("    {}\n", rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  fmt::print("\nRepair: {}\n", explanation.repair);
+  say("\nRepair: {}\n", explanation.repair);
   return ExitStatus::ok;
 }
 

@@ -5,6 +5,7 @@
 #include "buffer_compare.h"
 #include "commands.h"
 #include "npy.h"
+#include "say.h"
 #include "sim_options.h"
 #include "sim_run.h"
 
@@ -46,8 +47,7 @@ struct Account {
 template <typename... Args>
 static void report(std::string_view what, fmt::format_string<Args...> format,
                    Args &&...args) {
-  fmt::print("{:<10} {}\n", what,
-             fmt::format(format, std::forward<Args>(args)...));
+  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// The orders to run; the first one's results are saved.
@@ -257,12 +257,12 @@ static ExitStatus conclude(const SimCommand &command, const Account &account) {
                                                : "ok",
                  account);
   if (status == ExitStatus::finding)
-    fmt::print("FAIL a check of the simulator found an error\n");
+    show_failure();
   else if (status == ExitStatus::wrong)
-    fmt::print("FAIL {} of {} comparisons are wrong\n", account.wrong,
-               account.compared);
+    say("FAIL {} of {} comparisons are wrong\n", account.wrong,
+        account.compared);
   else
-    fmt::print("{}\n", account.compared ? "PASS" : "DONE (not verified)");
+    say("{}\n", account.compared ? "PASS" : "DONE (not verified)");
   return status;
 }
 

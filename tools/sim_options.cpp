@@ -1,9 +1,11 @@
 // sim_options: parse the simulator's options, show what it has to say.
 #include "sim_options.h"
+#include "say.h"
 
 #include <kiln/error.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
@@ -27,6 +29,10 @@ void SimFlags::add_to(CLI::App &command) {
       .add_option("--max-instructions", max_instructions,
                   "end a CTA that has executed so many warp instructions; 0: "
                   "never")
+      ->capture_default_str();
+  command
+      .add_option("--time-limit", time_limit_s,
+                  "end a launch after so many seconds; 0: never")
       ->capture_default_str();
   command
       .add_option("--warn", warn,
@@ -54,6 +60,11 @@ SimOptions SimFlags::options() const {
   if (sms > 0)
     options.device.sms = sms;
   options.max_instructions = max_instructions;
+  if (!(time_limit_s >= 0))
+    throw UserError(fmt::format("--time-limit is {}; it must be a number of "
+                                "seconds from 0 on",
+                                time_limit_s));
+  options.time_limit_s = time_limit_s;
   for (const auto *list : {&allow, &warn})
     for (const std::string &id : *list)
       explain(id); // throws with the list of ids where there is none
@@ -68,8 +79,16 @@ void show_finding(const Finding &finding) {
   std::string place;
   if (finding.where.is_known())
     place = fmt::format(" at {}:{}", finding.where.file, finding.where.line);
-  fmt::print("{:<10} {}{}: {}\n", name(finding.grade), finding.id, place,
-             finding.message);
+  say("{:<10} {}{}: {}\n", name(finding.grade), finding.id, place,
+      finding.message);
+}
+
+void show_failure() {
+  if (int signal = RunWatch::signal())
+    say("FAIL the launch was interrupted by {}\n",
+        signal == SIGINT ? "SIGINT" : "SIGTERM");
+  else
+    say("FAIL a check of the simulator found an error\n");
 }
 
 void show_stats(const LaunchResult &result) {
@@ -77,12 +96,12 @@ void show_stats(const LaunchResult &result) {
   numbers.findings.clear();
   std::istringstream lines(numbers.to_string());
   for (std::string line; std::getline(lines, line);)
-    fmt::print("{:<10} {}\n", "stats", line);
+    say("{:<10} {}\n", "stats", line);
 }
 
 void show_timeline(const Timeline &timeline, const std::string &path) {
   if (path == "-") {
-    fmt::print("{}", timeline.to_table());
+    say("{}", timeline.to_table());
     return;
   }
   std::ofstream file(path);
@@ -91,7 +110,7 @@ void show_timeline(const Timeline &timeline, const std::string &path) {
   if (!file)
     throw UserError(fmt::format("--timeline {} cannot be written: {}", path,
                                 std::strerror(errno ? errno : EIO)));
-  fmt::print("{:<10} {}\n", "timeline", path);
+  say("{:<10} {}\n", "timeline", path);
 }
 
 } // namespace kiln::cli
