@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 
 namespace kiln::cli {
 
@@ -149,7 +150,11 @@ static bool run_gemm(Device &device, const Kernel &kernel,
                      Outputs &outputs) {
   std::vector<LaunchArgument> arguments =
       launch_arguments(kernel, gemm, buffers);
+  std::optional<RunWatch> watch;
+  if (device.name().starts_with("sim"))
+    watch.emplace();
   LaunchResult result = device.launch(kernel, arguments);
+  watch.reset();
   device.copy_out(host.d.data(), buffers.d, host.d.size());
   device.synchronize();
   if (sim.has_stats && result.instructions)
@@ -234,7 +239,7 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
     read_b(command.b_path, gemm, host.b);
   GemmBuffers buffers = copy_in(device, host);
   if (!run_gemm(device, kernel, gemm, buffers, command.sim, host, outputs)) {
-    say("FAIL a check of the simulator found an error\n");
+    show_failure();
     return ExitStatus::finding;
   }
   if (command.is_printing)
@@ -270,7 +275,7 @@ static ExitStatus run_command(const GemmCommand &command) {
   Outputs outputs;
   GemmProblem problem = command.gemm.with_arguments(sized);
   SimOptions options = command.sim.options();
-  RunWatch watch(options);
+  RunWatch::attach(options);
   std::shared_ptr<Device> device = choose_device(command, options);
   GemmSchedule schedule = command.gemm.fitted_schedule(
       sized,

@@ -8,16 +8,45 @@
 #include <kiln/text.h>
 
 #include <csignal>
+#include <cstdio>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <new>
+#include <poll.h>
+#include <unistd.h>
 
 using namespace kiln;
 
+/// Streams that were closed go nowhere, instead of into the next file that is
+/// opened; one whose reader has left says so when it is written to.
+static void secure_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0)
+      open("/dev/null", O_RDWR); // takes the lowest number: this one
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
 static int fail(ExitStatus status, const std::string &message) {
   std::fflush(stdout);
-  // Not fmt::print, which throws where stderr is closed.
   std::fputs(fmt::format("kiln: error: {}\n", printable(message)).c_str(),
              stderr);
+  // Whoever started us shall see that it was Ctrl-C.
+  if (int signal = cli::RunWatch::signal())
+    return 128 + signal;
+  return static_cast<int>(status);
+}
+
+/// The exit status of a command that came to its end. What could not be printed
+/// does not change what was found.
+static int conclude(ExitStatus status) {
+  bool is_printed = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  pollfd reader = {STDOUT_FILENO, 0, 0};
+  bool has_left = poll(&reader, 1, 0) > 0 && reader.revents & POLLERR;
+  if (!is_printed && !has_left)
+    return fail(status == ExitStatus::ok ? ExitStatus::machine : status,
+                "the output could not be written");
+  if (int signal = cli::RunWatch::signal())
+    return 128 + signal;
   return static_cast<int>(status);
 }
 
@@ -44,25 +73,21 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  secure_streams();
   CLI::App app("Tile programs in C++ to tensor-core kernels", "kiln");
   app.set_version_flag("--version", [] { return "kiln " + version(); });
   try {
-    ExitStatus status = run_command(app, argc, argv);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout))
-      return fail(ExitStatus::machine, "the output could not be written");
-    return static_cast<int>(status);
+    return conclude(run_command(app, argc, argv));
   } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() == 0)
-      return app.exit(error); // --help and --version, on stdout
+    if (error.get_exit_code() == 0) {
+      app.exit(error); // --help and --version, on stdout
+      return conclude(ExitStatus::ok);
+    }
     return fail(
         ExitStatus::refused,
         fmt::format("{}; see `kiln{} --help`", error.what(), command_of(app)));
   } catch (const Error &error) {
-    int status = fail(error.exit_status(), error.what());
-    // Whoever started us shall see that it was Ctrl-C.
-    if (cli::RunWatch::is_interrupted())
-      std::raise(SIGINT);
-    return status;
+    return fail(error.exit_status(), error.what());
   } catch (const std::bad_alloc &) {
     return fail(ExitStatus::machine, "there is not enough memory for this");
   } catch (const std::length_error &) {

@@ -263,7 +263,7 @@ static ExitStatus conclude(const SimCommand &command, const Account &account,
     outputs.attempt(
         [&] { write_report(command.report_path, verdict, account); });
   if (status == ExitStatus::finding)
-    say("FAIL a check of the simulator found an error\n");
+    show_failure();
   else if (status == ExitStatus::wrong)
     say("FAIL {} of {} comparisons are wrong\n", account.wrong,
         account.compared);

@@ -5,6 +5,7 @@
 #include <kiln/error.h>
 #include <kiln/file.h>
 
+#include <csignal>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -26,6 +27,10 @@ void SimFlags::add_to(CLI::App &command) {
       .add_option("--max-instructions", max_instructions,
                   "end a CTA that has executed so many warp instructions; 0: "
                   "never")
+      ->capture_default_str();
+  command
+      .add_option("--time-limit", time_limit_s,
+                  "end a launch after so many seconds; 0: never")
       ->capture_default_str();
   command
       .add_option("--warn", warn,
@@ -53,6 +58,11 @@ SimOptions SimFlags::options() const {
   if (sms > 0)
     options.device.sms = sms;
   options.max_instructions = max_instructions;
+  if (!(time_limit_s >= 0))
+    throw UserError(fmt::format("--time-limit is {}; it must be a number of "
+                                "seconds from 0 on",
+                                time_limit_s));
+  options.time_limit_s = time_limit_s;
   for (const auto *list : {&allow, &warn})
     for (const std::string &id : *list)
       explain(id); // throws with the list of ids where there is none
@@ -69,6 +79,14 @@ void show_finding(const Finding &finding) {
     place = fmt::format(" at {}:{}", finding.where.file, finding.where.line);
   say("{:<10} {}{}: {}\n", name(finding.grade), finding.id, place,
       finding.message);
+}
+
+void show_failure() {
+  if (int signal = RunWatch::signal())
+    say("FAIL the launch was interrupted by {}\n",
+        signal == SIGINT ? "SIGINT" : "SIGTERM");
+  else
+    say("FAIL a check of the simulator found an error\n");
 }
 
 void show_stats(const LaunchResult &result) {

@@ -18,6 +18,7 @@ struct SimFlags {
   int threads = 0;
   int sms = 0; ///< 0: as the described device has
   std::uint64_t max_instructions = kDefaultMaxInstructions;
+  double time_limit_s = 0;              ///< of a launch; 0: none
   std::vector<std::string> allow, warn; ///< ids of findings
   std::string timeline_path;            ///< "-": a table on stdout; empty: none
   bool has_stats = false;
@@ -36,18 +37,23 @@ void show_stats(const LaunchResult &result);
 /// RuntimeError where it cannot be written.
 void show_timeline(const Timeline &timeline, const std::string &path);
 
-/// While it lives, a launch shows how many CTAs are done, on a terminal, and
-/// Ctrl-C ends it.
+/// While it lives, Ctrl-C and SIGTERM end the launch, with what it has found so
+/// far, instead of the process; the second one ends that too. On a terminal a
+/// bar shows how many CTAs are done.
 class RunWatch {
 public:
-  /// Puts itself into the options.
-  explicit RunWatch(SimOptions &options);
+  RunWatch();
   ~RunWatch();
   RunWatch(const RunWatch &) = delete;
   RunWatch &operator=(const RunWatch &) = delete;
 
-  /// Whether Ctrl-C was pressed.
-  static bool is_interrupted();
+  /// Make launches with these options listen.
+  static void attach(SimOptions &options);
+  /// The signal that came; 0: none.
+  static int signal();
 };
+
+/// "FAIL ..." for a launch that a finding has ended.
+void show_failure();
 
 } // namespace kiln::cli

@@ -89,6 +89,7 @@ static LaunchResult launch(Device &device, const SimJob &job,
   const std::string &ptx_path = job.ptx_path;
   LaunchResult result;
   try {
+    RunWatch watch;
     result = device.launch(describe(job, spec, memory));
   } catch (const UserError &error) {
     if (error.where().file == "PTX")
@@ -128,7 +129,7 @@ SimRun run_once(const SimJob &job, SimOptions options,
   options.registers_at_entry = job.file.registers_at_entry;
   options.co_resident = job.file.is_co_resident;
   options.print = [&](const std::string &text) { printed += text; };
-  RunWatch watch(options);
+  RunWatch::attach(options);
   std::shared_ptr<Device> device = open_sim(options);
   std::vector<Buffer> memory;
   for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
