@@ -27,6 +27,10 @@ int sizeBytes(ScalarType type) {
   return kTypes[static_cast<std::size_t>(type)].bytes;
 }
 
+std::string_view name(ScalarType type) {
+  return kTypes[static_cast<std::size_t>(type)].name;
+}
+
 bool parseScalarType(const std::string &text, ScalarType &type) {
   for (std::size_t index = 0; index < kTypes.size(); ++index) {
     if (kTypes[index].name != text)

@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <string_view>
 #include <vector>
 
 namespace kiln::ptx {
@@ -44,6 +45,8 @@ enum class ScalarType : std::uint8_t {
 };
 /// Bytes of a value in memory; pred has 1.
 int sizeBytes(ScalarType type);
+/// "f32"
+std::string_view name(ScalarType type);
 /// "f32" -> f32; false where it is no type.
 bool parseScalarType(const std::string &text, ScalarType &type);
 

@@ -116,6 +116,8 @@ Operand FunctionParser::parseOperand(bool isCall) {
     operand.kind = Operand::Kind::reg;
     operand.isNegated = true;
     operand.reg = expectRegister();
+    if (stream_.peek().isDotWord())
+      operand.name = stream_.next().text.substr(1);
     return operand;
   }
   if (isConstantNext(stream_))

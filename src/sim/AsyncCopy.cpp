@@ -197,8 +197,6 @@ static void decodeSource(Decoder &decoder, const ptx::Instruction &instruction,
   std::size_t last = instruction.operands.size();
   if (instruction.has("L2::cache_hint"))
     --last;
-  if (last > 4)
-    decoder.refuse(instruction, "more than four operands and a cache policy");
   if (last < 4)
     return;
   const ptx::Operand &operand = instruction.operands[3];
@@ -213,9 +211,7 @@ static void decodeSource(Decoder &decoder, const ptx::Instruction &instruction,
 static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
   AsyncCopy copy;
-  if (instruction.operands.size() < 3)
-    decoder.refuse(instruction, "it takes a destination, a source and a size");
-  std::int64_t bytes = immediateOf(decoder, instruction, 2);
+  auto bytes = static_cast<std::int64_t>(instruction.operands[2].bits);
   bool isKnown = instruction.has("cg")
                      ? bytes == 16
                      : bytes == 4 || bytes == 8 || bytes == 16;
@@ -237,19 +233,16 @@ void decodeAsyncCopy(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("commit_group")) {
     op.handler = commit;
   } else if (instruction.has("wait_group")) {
-    op.imm = immediateOf(decoder, instruction, 0);
+    op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
     op.handler = waitGroup;
   } else if (instruction.has("wait_all")) {
     op.handler = waitAll;
   } else if (instruction.has("mbarrier")) {
-    expectOperands(decoder, instruction, 1);
     op.src[0] = decoder.address(instruction.operands[0], op.imm);
     op.flags = instruction.has("noinc");
     op.handler = arrive;
-  } else if (instruction.has("ca") || instruction.has("cg")) {
-    decodeCopy(decoder, instruction, op);
   } else {
-    decoder.refuse(instruction, "this form of cp");
+    decodeCopy(decoder, instruction, op);
   }
 }
 

@@ -101,7 +101,7 @@ static std::vector<Reg> registersOf(Decoder &decoder,
                                     const ptx::Operand &operand, int bytes) {
   std::vector<Reg> list = decoder.vector(operand, bytes);
   if (bytes == 16)
-    return {list.at(0), highHalf(list[0])};
+    return {list[0], highHalf(list[0])};
   for (const Reg &reg : list)
     expectWidth(decoder, instruction, reg, bytes);
   return list;
@@ -135,13 +135,11 @@ void decodePackedAtomic(Decoder &decoder, const ptx::Instruction &instruction,
   const auto &operands = instruction.operands;
   std::size_t next = 0;
   if (instruction.opcode == "atom")
-    what.results =
-        registersOf(decoder, instruction, operands.at(next++), bytes);
-  op.src[0] = decoder.address(operands.at(next++), op.imm);
+    what.results = registersOf(decoder, instruction, operands[next++], bytes);
+  op.src[0] = decoder.address(operands[next++], op.imm);
   if (isSwap)
-    what.compared =
-        registersOf(decoder, instruction, operands.at(next++), bytes);
-  what.values = registersOf(decoder, instruction, operands.at(next), bytes);
+    what.compared = registersOf(decoder, instruction, operands[next++], bytes);
+  what.values = registersOf(decoder, instruction, operands[next], bytes);
   std::size_t count = what.values.size();
   if (what.bytes() > sizeof(Bytes) ||
       (!what.results.empty() && what.results.size() != count) ||

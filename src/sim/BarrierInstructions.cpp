@@ -183,9 +183,6 @@ static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
   const auto &operands = instruction.operands;
   std::size_t first = 0, last = operands.size();
   if (instruction.has("red")) {
-    if (operands.size() < 3)
-      decoder.refuse(instruction,
-                     "it takes a result, a barrier and a predicate");
     if (instruction.has("popc"))
       op.dst = decoder.reg(operands[0], 4);
     else
@@ -195,7 +192,7 @@ static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
     ++first;
     --last;
   }
-  op.src[0] = decoder.reg(operands.at(first), 4);
+  op.src[0] = decoder.reg(operands[first], 4);
   if (first + 1 < last)
     op.src[1] = decoder.reg(operands[first + 1], 4);
 }
@@ -258,7 +255,7 @@ static void decodeFence(Decoder &decoder, const ptx::Instruction &instruction,
     op.handler = fenceTensorMap;
     op.flags = is("acquire");
     if (op.flags)
-      op.src[0] = decoder.address(instruction.operands.at(0), op.imm);
+      op.src[0] = decoder.address(instruction.operands[0], op.imm);
     return;
   }
   op.handler = fenceProxy;
@@ -269,11 +266,30 @@ static void decodeFence(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> barrierInstructions() {
   return {
-      {"bar", decodeBarrier, "barrier", "sync, arrive, red, warp.sync"},
+      {"bar", decodeBarrier, "barrier", "sync, arrive, red, warp.sync",
+       "warp sync -> u32; "
+       "red popc, cta aligned u32 -> =u32 u32 u32? p; "
+       "red and|or, cta aligned pred -> =p u32 u32? p; "
+       "arrive, cta aligned -> u32 u32; "
+       "sync, cta aligned -> u32 u32?"},
       {"barrier", decodeBarrier, "barrier",
-       "cta sync, arrive and red, cluster arrive and wait"},
-      {"fence", decodeFence, "barrier", "every form"},
-      {"membar", decodeFence, "barrier", "every form"},
+       "cta sync, arrive and red, cluster arrive and wait",
+       "cluster arrive, release relaxed aligned; "
+       "cluster wait, acquire aligned; "
+       "red popc, cta aligned u32 -> =u32 u32 u32? p; "
+       "red and|or, cta aligned pred -> =p u32 u32? p; "
+       "arrive, cta aligned -> u32 u32; "
+       "sync, cta aligned -> u32 u32?"},
+      {"fence", decodeFence, "barrier", "every form",
+       "proxy tensormap::generic acquire, SCOPE -> [a] imm; "
+       "proxy tensormap::generic release, SCOPE; "
+       "proxy alias|async|async::generic, global shared::cta shared::cluster "
+       "acquire release RESTRICT cluster; "
+       "mbarrier_init, release cluster; "
+       "sc|acq_rel|acquire|release, SCOPE RESTRICT"},
+      {"membar", decodeFence, "barrier", "every form",
+       "proxy alias|async, global shared::cta shared::cluster; "
+       "cta|gl|sys"},
   };
 }
 

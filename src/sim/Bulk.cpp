@@ -185,14 +185,4 @@ void reduceGlobal(const Reduction &reduction, const Place &to,
   reduction.apply(to.data, from, bytes);
 }
 
-std::int64_t immediateOf(const Decoder &decoder,
-                         const ptx::Instruction &instruction,
-                         std::size_t operand) {
-  if (operand >= instruction.operands.size() ||
-      instruction.operands[operand].kind != ptx::Operand::Kind::immediate)
-    decoder.refuse(instruction, fmt::format("operand {} is no integer constant",
-                                            operand + 1));
-  return static_cast<std::int64_t>(instruction.operands[operand].bits);
-}
-
 } // namespace kiln::sim

@@ -94,12 +94,6 @@ void waitReads(Cluster &cluster, BulkGroups &groups, std::size_t keep);
 void reduceGlobal(const Reduction &reduction, const Place &to,
                   const std::uint8_t *from, std::size_t bytes);
 
-/// An operand that says a number before anything runs; refuses where it is
-/// none.
-std::int64_t immediateOf(const Decoder &decoder,
-                         const ptx::Instruction &instruction,
-                         std::size_t operand);
-
 /// st.async
 void decodeAsyncStore(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op);

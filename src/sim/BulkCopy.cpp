@@ -259,18 +259,9 @@ static std::pair<Space, Space> spacesOf(Decoder &decoder,
 }
 
 /// Refuse unless there are `count` operands, leaving out a cache policy.
-static void expectCopyOperands(Decoder &decoder,
-                               const ptx::Instruction &instruction,
-                               std::size_t count) {
-  expectOperands(decoder, instruction,
-                 count + (instruction.has("L2::cache_hint") ? 1 : 0));
-}
 
 static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  for (const char *form : {"cp_mask", "ignore_oob"})
-    if (instruction.has(form))
-      decoder.refuse(instruction, fmt::format("the form .{}", form));
   auto [to, from] = spacesOf(decoder, instruction);
   bool isReduction = instruction.has("reduce");
   bool isMulticast = instruction.has("multicast::cluster");
@@ -283,8 +274,6 @@ static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
   if (isReduction && from == Space::global)
     decoder.refuse(instruction, "reductions take their values from shared "
                                 "memory");
-  expectCopyOperands(decoder, instruction,
-                     3 + (hasBarrier ? 1 : 0) + (isMulticast ? 1 : 0));
   const auto &operands = instruction.operands;
   BulkCopy copy;
   copy.isFromGlobal = from == Space::global;
@@ -306,7 +295,7 @@ void decodeBulkCopy(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("commit_group")) {
     op.handler = commit;
   } else if (instruction.has("wait_group")) {
-    op.imm = immediateOf(decoder, instruction, 0);
+    op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
     op.flags = instruction.has("read");
     op.handler = wait;
   } else if (instruction.has("prefetch")) {
@@ -320,10 +309,6 @@ void decodeBulkCopy(Decoder &decoder, const ptx::Instruction &instruction,
 static AsyncStore decodeStoreOperands(Decoder &decoder,
                                       const ptx::Instruction &instruction,
                                       Op &op) {
-  if (!instruction.has("mbarrier::complete_tx::bytes"))
-    decoder.refuse(instruction, "it completes on no mbarrier "
-                                "(.mbarrier::complete_tx::bytes)");
-  expectOperands(decoder, instruction, 3);
   AsyncStore store;
   store.elementBytes = static_cast<std::uint32_t>(
       ptx::sizeBytes(lastType(decoder, instruction)));
@@ -340,8 +325,6 @@ static AsyncStore decodeStoreOperands(Decoder &decoder,
 void decodeAsyncStore(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
   AsyncStore store = decodeStoreOperands(decoder, instruction, op);
-  if (op.list.size() > 4)
-    decoder.refuse(instruction, "vectors of more than four elements");
   op.extra = std::make_shared<AsyncStore>(store);
 }
 

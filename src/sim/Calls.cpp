@@ -224,7 +224,8 @@ static int calleeOf(Warp &warp, const Op &op, const Call &call, int lane) {
   std::uint64_t address = warp.read(call.address, lane);
   const auto &functions = warp.code().functions;
   auto found = warp.code().functionAt.find(address);
-  bool isFunction = found != warp.code().functionAt.end() && found->second > 0;
+  bool isFunction = found != warp.code().functionAt.end() &&
+                    !functions[found->second].function->isEntry;
   if (!isFunction)
     warp.machine().fault(
         "call-target", warp, op, LaneMask(1) << lane,
@@ -290,8 +291,6 @@ void decodeCall(Decoder &decoder, const ptx::Instruction &instruction, Op &op) {
     else if (!target)
       target = &operand;
   }
-  if (!target)
-    decoder.refuse(instruction, "it names no function");
   if (target->kind == ptx::Operand::Kind::symbol &&
       isSystemFunction(target->name))
     return decodeSystemCall(decoder, instruction, op);

@@ -67,7 +67,7 @@ private:
       const ptx::Instruction &instruction = function_.body[i];
       if (isBranch(instruction) || endsPath(instruction))
         begins[i + 1] = true;
-      if (instruction.opcode == "bra" && !instruction.operands.empty())
+      if (instruction.opcode == "bra")
         begin(instruction.operands[0].target);
     }
     for (const auto &[name, targets] : function_.branchTargets)
@@ -100,9 +100,9 @@ private:
                    ? first_[block + 1] - 1
                    : static_cast<int>(function_.body.size()) - 1;
     const ptx::Instruction &instruction = function_.body[last];
-    if (instruction.opcode == "bra" && !instruction.operands.empty())
+    if (instruction.opcode == "bra")
       addEdge(block, instruction.operands[0].target);
-    if (instruction.opcode == "brx" && instruction.operands.size() > 1) {
+    if (instruction.opcode == "brx") {
       auto table = tableNode_.find(instruction.operands[1].name);
       if (table != tableNode_.end())
         successors_[block].push_back(table->second);

@@ -11,7 +11,7 @@ static Step branch(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeBranch(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
-  op.target = decoder.firstInstruction() + instruction.operands.at(0).target;
+  op.target = decoder.firstInstruction() + instruction.operands[0].target;
   op.handler = branch;
 }
 
@@ -47,7 +47,7 @@ static Step branchIndexed(Warp &warp, const Op &op, LaneMask active) {
 static void decodeBranchIndexed(Decoder &decoder,
                                 const ptx::Instruction &instruction, Op &op) {
   const auto &tables = decoder.function().branchTargets;
-  auto table = tables.find(instruction.operands.at(1).name);
+  auto table = tables.find(instruction.operands[1].name);
   if (table == tables.end())
     decoder.refuse(instruction, "its table of targets is declared nowhere");
   op.src[0] = decoder.reg(instruction.operands[0], 4);
@@ -99,16 +99,22 @@ static void decodeNothing(Decoder &, const ptx::Instruction &, Op &op) {
 
 std::vector<Instruction> controlInstructions() {
   return {
-      {"bra", decodeBranch, "control", ".uni accepted"},
-      {"brx", decodeBranchIndexed, "control", ".idx"},
-      {"ret", decodeReturn, "control", ".uni accepted"},
-      {"exit", decodeExit, "control", ""},
-      {"trap", decodeTrap, "control", ""},
-      {"brkpt", decodeNothing, "control", "ignored"},
+      {"bra", decodeBranch, "control", ".uni accepted", ", uni -> label"},
+      {"brx", decodeBranchIndexed, "control", ".idx", "idx, uni -> u32 name"},
+      {"ret", decodeReturn, "control", ".uni accepted", ", uni"},
+      {"exit", decodeExit, "control", "", ""},
+      {"trap", decodeTrap, "control", "", ""},
+      {"brkpt", decodeNothing, "control", "ignored", ""},
       {"call", decodeCall, "control",
-       "device functions, by name or by address; vprintf and __assertfail"},
+       "device functions, by name or by address; vprintf and __assertfail",
+       ", uni -> f ()? name?; "
+       ", uni -> f name; "
+       ", uni -> =() f ()? name?; "
+       ", uni -> =() f name; "
+       ", uni -> r64 ()? name; "
+       ", uni -> =() r64 ()? name"},
       {"griddepcontrol", decodeNothing, "control",
-       "launches follow one another"},
+       "launches follow one another", "wait|launch_dependents"},
   };
 }
 

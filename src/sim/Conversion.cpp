@@ -160,9 +160,6 @@ static void decodeIntegral(const ptx::Instruction &instruction,
 
 static void decodeToFloat(Decoder &decoder, const ptx::Instruction &instruction,
                           ptx::ScalarType to, ptx::ScalarType from, Op &op) {
-  expectModifiers(decoder, instruction,
-                  {"rn", "rna", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi",
-                   "ftz", "sat", "relu", "satfinite"});
   if (decodeFrequent(decoder, instruction, to, from, op))
     return;
   auto conversion = std::make_shared<FloatConversion>();
@@ -198,7 +195,6 @@ static void decodeCvt(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType to = types[0], from = types[1];
   if (isPacked(to) || isPacked(from))
     return decodePackedConversion(decoder, instruction, op);
-  expectOperands(decoder, instruction, 2);
   if (!isFloatType(to) && !isFloatType(from))
     return decodeIntegerToInteger(decoder, instruction, op);
   if (!isFloatType(to))
@@ -210,10 +206,17 @@ static void decodeCvt(Decoder &decoder, const ptx::Instruction &instruction,
 }
 
 std::vector<Instruction> conversionInstructions() {
-  return {{"cvt", decodeCvt, "conversion",
-           "between integers of 8 to 64 bits, f16, bf16, f32, f64, every "
-           "rounding, .sat .ftz .relu; tf32; pairs f16x2, bf16x2, e4m3x2, "
-           "e5m2x2; .pack.sat"}};
+  return {
+      {"cvt", decodeCvt, "conversion",
+       "between integers of 8 to 64 bits, f16, bf16, f32, f64, every "
+       "rounding, .sat .ftz .relu; tf32; pairs f16x2, bf16x2, e4m3x2, "
+       "e5m2x2; .pack.sat",
+       "pack u16|s16, sat s32 u32 -> =u32 u32 u32; "
+       "pack u8|s8, sat s32 u32 b32 -> =u32 u32 u32 u32; "
+       "f16x2|bf16x2|e4m3x2|e5m2x2 f32, rn rz relu satfinite -> =t1 f32 f32; "
+       "f16x2|bf16x2|e4m3x2|e5m2x2, rn rz relu satfinite -> =t1 t2; "
+       ", DATA f16 bf16 tf32 ROUND rna rni rzi rmi rpi ftz sat relu satfinite "
+       "-> =~t1 ~t2%"}};
 }
 
 } // namespace kiln::sim

@@ -35,7 +35,6 @@ static Step executeIntegers(Warp &warp, const Op &op, LaneMask active) {
 
 void decodeIntegerToInteger(Decoder &decoder,
                             const ptx::Instruction &instruction, Op &op) {
-  expectModifiers(decoder, instruction, {"sat"});
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   op.dst = conversionDestination(decoder, instruction, types[0]);
   op.src[0] =
@@ -70,7 +69,6 @@ static Step executeToFloatSaturated(Warp &warp, const Op &op, LaneMask active) {
 
 void decodeIntegerToFloat(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
-  expectModifiers(decoder, instruction, {"rn", "rz", "rm", "rp", "sat", "ftz"});
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   bool isDouble = types[0] == ptx::ScalarType::f64;
   op.dst = destination(decoder, instruction, instruction.operands[0],
@@ -141,8 +139,6 @@ static Step executeToInteger(Warp &warp, const Op &op, LaneMask active) {
 
 void decodeFloatToInteger(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
-  expectModifiers(decoder, instruction,
-                  {"rni", "rzi", "rmi", "rpi", "sat", "ftz"});
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   op.dst = conversionDestination(decoder, instruction, types[0]);
   const ptx::Operand &from = instruction.operands[1];
@@ -190,7 +186,6 @@ static void decodePackAs(Decoder &decoder, const ptx::Instruction &instruction,
 
 void decodeIntegerPack(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction, {"pack", "sat"});
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   if (types.size() < 2 || !instruction.has("sat"))
     decoder.refuse(instruction, "cvt.pack needs .sat and two types");

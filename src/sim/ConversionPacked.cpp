@@ -92,7 +92,6 @@ static void decodeFloatsToPair(Decoder &decoder,
     return decodeLanewise<std::uint32_t, float, float>(
         decoder, instruction, op,
         [](float a, float b) { return packFloats<true>(a, b); });
-  expectOperands(decoder, instruction, 3);
   op.dst = destination(decoder, instruction, instruction.operands[0],
                        ptx::sizeBytes(to));
   for (int i = 0; i < 2; ++i)
@@ -103,7 +102,6 @@ static void decodeFloatsToPair(Decoder &decoder,
 
 void decodePackedConversion(Decoder &decoder,
                             const ptx::Instruction &instruction, Op &op) {
-  expectModifiers(decoder, instruction, {"rn", "rz", "relu", "satfinite"});
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   ptx::ScalarType to = types[0], from = types[1];
   using enum ptx::ScalarType;
@@ -129,7 +127,6 @@ void decodePackedConversion(Decoder &decoder,
   }
   conversion->from = elementFormat(from);
   op.extra = conversion;
-  expectOperands(decoder, instruction, 2);
   op.dst = destination(decoder, instruction, instruction.operands[0],
                        ptx::sizeBytes(to));
   op.src[0] =

@@ -47,7 +47,7 @@ static void describeMbarrier(Decoder &decoder,
   takeAddress(decoder, instruction, 0, event.address, event.offset);
   if (instruction.has("test_wait") || instruction.has("try_wait")) {
     event.kind = EventKind::barrierWait;
-    event.operand = decoder.reg(instruction.operands.at(2));
+    event.operand = decoder.reg(instruction.operands[2]);
   } else if (instruction.has("init") || instruction.has("inval")) {
     event.kind = EventKind::barrierInit;
   } else {
@@ -97,9 +97,9 @@ static void describeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
     for (const std::string &modifier : instruction.modifiers)
       if (int n; std::sscanf(modifier.c_str(), "m64n%dk", &n) == 1)
         event.count = n;
-    if (instruction.operands.at(1).kind == ptx::Operand::Kind::reg)
+    if (instruction.operands[1].kind == ptx::Operand::Kind::reg)
       event.address = decoder.reg(instruction.operands[1], 8);
-    if (instruction.operands.at(2).kind == ptx::Operand::Kind::reg)
+    if (instruction.operands[2].kind == ptx::Operand::Kind::reg)
       event.operand = decoder.reg(instruction.operands[2], 8);
   }
 }
@@ -160,7 +160,7 @@ Event eventOf(Decoder &decoder, const ptx::Instruction &instruction,
       event.kind = EventKind::ctaBarrier;
       // A reduction has its result before the barrier.
       std::size_t at = instruction.has("red") ? 1 : 0;
-      event.operand = decoder.reg(instruction.operands.at(at), 4);
+      event.operand = decoder.reg(instruction.operands[at], 4);
     }
   } else if (opcode == "call" || opcode == "exit" || opcode == "ret" ||
              opcode == "trap" || opcode == "tcgen05") {

@@ -105,16 +105,6 @@ Step lanewise3(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-/// Refuse the instruction unless it has `count` operands.
-inline void expectOperands(const Decoder &decoder,
-                           const ptx::Instruction &instruction,
-                           std::size_t count) {
-  if (instruction.operands.size() != count)
-    decoder.refuse(instruction,
-                   fmt::format("it takes {} operands, not {}", count,
-                               instruction.operands.size()));
-}
-
 /// Refuse the instruction unless `reg` has lanes for values of `bytes`: a
 /// handler would read or write past them.
 inline Reg expectWidth(const Decoder &decoder,
@@ -153,8 +143,6 @@ inline Reg destination(Decoder &decoder, const ptx::Instruction &instruction,
                        const ptx::Operand &operand, int bytes) {
   if (operand.kind == ptx::Operand::Kind::sink)
     return decoder.scratch(bytes);
-  if (operand.kind != ptx::Operand::Kind::reg)
-    decoder.refuse(instruction, "its destination is no register");
   return expectWidth(decoder, instruction, decoder.reg(operand, bytes), bytes);
 }
 
@@ -182,7 +170,6 @@ inline Pred pairedPred(Decoder &decoder, const ptx::Operand &operand) {
 template <typename D, typename... S, typename F>
 void decodeLanewise(Decoder &decoder, const ptx::Instruction &instruction,
                     Op &op, F) {
-  expectOperands(decoder, instruction, 1 + sizeof...(S));
   op.dst =
       destination(decoder, instruction, instruction.operands[0], sizeof(D));
   int index = 0;
@@ -222,23 +209,6 @@ allTypes(const ptx::Instruction &instruction) {
 
 inline bool isFloatType(ptx::ScalarType type) {
   return type >= ptx::ScalarType::f16;
-}
-
-/// Refuse modifiers that the decoder of this instruction does not look at:
-/// leaving one out would be a wrong answer.
-inline void expectModifiers(const Decoder &decoder,
-                            const ptx::Instruction &instruction,
-                            std::initializer_list<const char *> known) {
-  ptx::ScalarType type;
-  for (const std::string &modifier : instruction.modifiers) {
-    bool isKnown = ptx::parseScalarType(modifier, type);
-    for (const char *name : known)
-      isKnown |= modifier == name;
-    if (!isKnown)
-      decoder.refuse(
-          instruction,
-          fmt::format("the modifier .{} is not known here", modifier));
-  }
 }
 
 /// Call `body.operator()<T>()` with the integer type that `type` names, bits

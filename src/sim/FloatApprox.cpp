@@ -52,8 +52,6 @@ static float divideApprox(float a, float b) {
 
 void decodeFloatDivision(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
-  expectModifiers(decoder, instruction,
-                  {"approx", "full", "rn", "rz", "rm", "rp", "ftz"});
   ptx::ScalarType type = lastType(decoder, instruction);
   if (type == ptx::ScalarType::f64) {
     decodeLanewise<double, double, double>(
@@ -93,8 +91,6 @@ template <typename F> static double upperHalf(double a, F function) {
 
 static void decodeRoots(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction,
-                  {"approx", "rn", "rz", "rm", "rp", "ftz"});
   const std::string &opcode = instruction.opcode;
   if (lastType(decoder, instruction) == ptx::ScalarType::f64) {
     auto decode = [&](auto function) {
@@ -128,7 +124,6 @@ template <typename F>
 static void decodeFunction(Decoder &decoder,
                            const ptx::Instruction &instruction, Op &op,
                            F function) {
-  expectModifiers(decoder, instruction, {"approx", "ftz"});
   ptx::ScalarType type = lastType(decoder, instruction);
   if (type == ptx::ScalarType::f32)
     return decodeUnary(decoder, instruction, op, function);
@@ -173,15 +168,23 @@ static void decodeTanh(Decoder &decoder, const ptx::Instruction &instruction,
 }
 
 std::vector<Instruction> floatApproxInstructions() {
+  const char *root = "f32|f64, ROUND approx ftz -> =t t";
+  const char *single = "f32, approx ftz -> =t t";
+  const char *narrow = "HALF|f32, approx ftz -> =t t";
   return {
-      {"rcp", decodeRoots, "float", "f32 and f64, .approx or rounded, .ftz"},
-      {"sqrt", decodeRoots, "float", "f32 and f64, .approx or rounded, .ftz"},
-      {"rsqrt", decodeRoots, "float", "f32 and f64, .approx, .ftz"},
-      {"ex2", decodeEx2, "float", "f32, f16, bf16 and pairs, .approx, .ftz"},
-      {"lg2", decodeLg2, "float", "f32, .approx, .ftz"},
-      {"sin", decodeSin, "float", "f32, .approx, .ftz"},
-      {"cos", decodeCos, "float", "f32, .approx, .ftz"},
-      {"tanh", decodeTanh, "float", "f32, f16, bf16 and pairs, .approx"},
+      {"rcp", decodeRoots, "float", "f32 and f64, .approx or rounded, .ftz",
+       root},
+      {"sqrt", decodeRoots, "float", "f32 and f64, .approx or rounded, .ftz",
+       root},
+      {"rsqrt", decodeRoots, "float", "f32 and f64, .approx, .ftz",
+       "f32|f64, approx ftz -> =t t"},
+      {"ex2", decodeEx2, "float", "f32, f16, bf16 and pairs, .approx, .ftz",
+       narrow},
+      {"lg2", decodeLg2, "float", "f32, .approx, .ftz", single},
+      {"sin", decodeSin, "float", "f32, .approx, .ftz", single},
+      {"cos", decodeCos, "float", "f32, .approx, .ftz", single},
+      {"tanh", decodeTanh, "float", "f32, f16, bf16 and pairs, .approx",
+       narrow},
   };
 }
 

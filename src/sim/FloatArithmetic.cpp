@@ -95,9 +95,7 @@ template <Arithmetic what>
 static void decodeAs(Decoder &decoder, const ptx::Instruction &instruction,
                      Op &op) {
   ptx::ScalarType type = lastType(decoder, instruction);
-  expectModifiers(decoder, instruction, {"rn", "rz", "rm", "rp", "ftz", "sat"});
   int sources = what == Arithmetic::fma ? 3 : 2;
-  expectOperands(decoder, instruction, 1 + sources);
   const std::vector<ptx::Operand> &operands = instruction.operands;
   op.dst = destination(decoder, instruction, operands[0],
                        type == ptx::ScalarType::f64 ? 8 : 4);
@@ -143,7 +141,9 @@ std::vector<Instruction> floatInstructions() {
   std::vector<Instruction> all = {
       {"fma", decodeFloatArithmetic, "float",
        "f32 and f64 .rn .rz .rm .rp, .ftz, .sat; f16, bf16 and pairs .rn, "
-       ".ftz, .sat, .relu"}};
+       ".ftz, .sat, .relu",
+       "HALF, rn ftz sat relu -> =t t t t; "
+       "f32|f64, ROUND ftz sat -> =t t t t"}};
   for (auto part : {floatApproxInstructions, floatSignInstructions}) {
     std::vector<Instruction> some = part();
     all.insert(all.end(), some.begin(), some.end());

@@ -83,8 +83,6 @@ static void decodeAs(Decoder &decoder, const ptx::Instruction &instruction,
                      Op &op) {
   bool isFlushed = instruction.has("ftz");
   bool isSaturated = instruction.has("sat"), isRelu = instruction.has("relu");
-  if (isRelu && what != Arithmetic::fma)
-    decoder.refuse(instruction, ".relu belongs to fma");
   if (isBfloatType(lastType(decoder, instruction))) {
     if (isFlushed || isSaturated)
       decoder.refuse(instruction, "bf16 has neither .ftz nor .sat");
@@ -113,7 +111,6 @@ static void decodeAs(Decoder &decoder, const ptx::Instruction &instruction,
 
 void decodeHalfArithmetic(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
-  expectModifiers(decoder, instruction, {"rn", "ftz", "sat", "relu"});
   const std::string &opcode = instruction.opcode;
   if (opcode == "add")
     return decodeAs<Arithmetic::add>(decoder, instruction, op);
@@ -121,9 +118,7 @@ void decodeHalfArithmetic(Decoder &decoder, const ptx::Instruction &instruction,
     return decodeAs<Arithmetic::sub>(decoder, instruction, op);
   if (opcode == "mul")
     return decodeAs<Arithmetic::mul>(decoder, instruction, op);
-  if (opcode == "fma")
-    return decodeAs<Arithmetic::fma>(decoder, instruction, op);
-  decoder.refuse(instruction, "16-bit floats have fma, not mad");
+  decodeAs<Arithmetic::fma>(decoder, instruction, op);
 }
 
 } // namespace kiln::sim

@@ -112,8 +112,6 @@ static void decodeExtreme(Decoder &decoder, const ptx::Instruction &instruction,
 
 void decodeFloatMinMax(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction, {"ftz", "NaN", "xorsign", "abs"});
-  expectOperands(decoder, instruction, 3);
   op.flags = (instruction.has("ftz") ? kFlush : 0) |
              (instruction.has("NaN") ? kNan : 0) |
              (instruction.has("xorsign") ? kXorSign : 0);
@@ -160,7 +158,6 @@ static void decodeSignAs(Decoder &decoder, const ptx::Instruction &instruction,
 
 void decodeFloatSign(Decoder &decoder, const ptx::Instruction &instruction,
                      Op &op) {
-  expectModifiers(decoder, instruction, {"ftz"});
   if (instruction.opcode == "neg")
     return decodeSignAs<true>(decoder, instruction, op);
   decodeSignAs<false>(decoder, instruction, op);
@@ -169,7 +166,6 @@ void decodeFloatSign(Decoder &decoder, const ptx::Instruction &instruction,
 /// copysign d, a, b: b with the sign of a.
 static void decodeCopysign(Decoder &decoder,
                            const ptx::Instruction &instruction, Op &op) {
-  expectModifiers(decoder, instruction, {});
   if (lastType(decoder, instruction) == ptx::ScalarType::f64)
     return decodeLanewise<double, double, double>(
         decoder, instruction, op,
@@ -218,10 +214,6 @@ static void decodeTestp(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
   static constexpr const char *names[] = {
       "finite", "infinite", "number", "notanumber", "normal", "subnormal"};
-  expectModifiers(
-      decoder, instruction,
-      {"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
-  expectOperands(decoder, instruction, 2);
   for (std::uint32_t i = 0; i < std::size(names); ++i)
     if (instruction.has(names[i]))
       op.flags = i;
@@ -238,9 +230,10 @@ static void decodeTestp(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> floatSignInstructions() {
   return {
-      {"copysign", decodeCopysign, "float", "f32 f64"},
+      {"copysign", decodeCopysign, "float", "f32 f64", "f32|f64 -> =t t t"},
       {"testp", decodeTestp, "float",
-       "f32 f64: finite infinite number notanumber normal subnormal"},
+       "f32 f64: finite infinite number notanumber normal subnormal",
+       "finite|infinite|number|notanumber|normal|subnormal f32|f64 -> =p t"},
   };
 }
 

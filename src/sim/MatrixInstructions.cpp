@@ -121,13 +121,9 @@ static Step transposeBlock(Warp &warp, const Op &op, LaneMask active) {
 static void decodeBlocks(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
   bool isLoad = instruction.opcode == "ldmatrix";
-  expectModifiers(decoder, instruction,
-                  {"sync", "aligned", "m8n8", "x1", "x2", "x4", "trans",
-                   "shared", "shared::cta"});
   if (!instruction.has("m8n8") ||
       lastType(decoder, instruction) != ptx::ScalarType::b16)
     decoder.refuse(instruction, "only matrices m8n8 of b16 are known");
-  expectOperands(decoder, instruction, 2);
   std::size_t count = instruction.has("x4") ? 4 : instruction.has("x2") ? 2 : 1;
   const auto &operands = instruction.operands;
   op.list = decoder.vector(operands[isLoad ? 0 : 1], 4);
@@ -147,8 +143,6 @@ static void decodeBlocks(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeMovmatrix(Decoder &decoder,
                             const ptx::Instruction &instruction, Op &op) {
-  expectModifiers(decoder, instruction, {"sync", "aligned", "m8n8", "trans"});
-  expectOperands(decoder, instruction, 2);
   op.dst = destination(decoder, instruction, instruction.operands[0], 4);
   op.src[0] =
       source<std::uint32_t>(decoder, instruction, instruction.operands[1]);
@@ -265,7 +259,6 @@ static void decodeMma(Decoder &decoder, const ptx::Instruction &instruction,
   std::string why;
   if (!parseMma(instruction.modifiers, shape, why))
     decoder.refuse(instruction, why);
-  expectOperands(decoder, instruction, 4);
   const int counts[] = {shape.registersOf(shape.typeD), shape.registersA(),
                         shape.registersB(), shape.registersOf(shape.typeC)};
   int bytes = shape.registerBytes();
@@ -289,16 +282,23 @@ static void decodeMma(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> matrixInstructions() {
   return {
-      {"ldmatrix", decodeBlocks, "matrix", "m8n8 x1 x2 x4 of b16, trans"},
-      {"stmatrix", decodeBlocks, "matrix", "m8n8 x1 x2 x4 of b16, trans"},
-      {"movmatrix", decodeMovmatrix, "matrix", "m8n8 trans of b16"},
+      {"ldmatrix", decodeBlocks, "matrix", "m8n8 x1 x2 x4 of b16, trans",
+       "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> ={b32}* [a]"},
+      {"stmatrix", decodeBlocks, "matrix", "m8n8 x1 x2 x4 of b16, trans",
+       "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> [a] {b32}*"},
+      {"movmatrix", decodeMovmatrix, "matrix", "m8n8 trans of b16",
+       "trans, ALIGNED m8n8 b16 -> =b32 b32"},
       {"mma", decodeMma, "matrix",
        "m16n8 of f16, bf16, tf32, s8, u8, e4m3, e5m2 and f64, m8n8 of f64, s8 "
-       "and u8; row.col"},
+       "and u8; row.col",
+       ", ALIGNED mNnNkN row col satfinite TYPE -> ={*} {*} {*} {*}"},
       {"wmma", decodeWmma, "matrix",
        "load, store and mma: m16n16k16, m32n8k16 and m8n32k16 of f16 with f16 "
        "and f32 accumulators, bf16, s8 and u8; m16n16k8 of tf32; m8n8k4 of "
-       "f64"},
+       "f64",
+       "load a|b|c, ALIGNED mNnNkN row col TYPE SPACE -> ={*} [a] u32?; "
+       "store d, ALIGNED mNnNkN row col TYPE SPACE -> [a] {*} u32?; "
+       "mma, ALIGNED mNnNkN row col rn satfinite TYPE -> ={*} {*} {*} {*}"},
   };
 }
 

@@ -285,28 +285,26 @@ static void decodeMbarrier(Decoder &decoder,
   const auto &operands = instruction.operands;
   auto is = [&](const char *word) { return instruction.has(word); };
   if (is("init") || is("inval")) {
-    op.src[0] = decoder.address(operands.at(0), op.imm);
+    op.src[0] = decoder.address(operands[0], op.imm);
     if (is("init"))
-      op.src[1] = decoder.reg(operands.at(1), 4);
+      op.src[1] = decoder.reg(operands[1], 4);
     op.handler = is("init") ? init : invalidate;
     return;
   }
   if (is("test_wait") || is("try_wait")) {
-    op.pdst = decoder.pred(operands.at(0));
-    op.src[0] = decoder.address(operands.at(1), op.imm);
-    op.src[1] = decoder.reg(operands.at(2), is("parity") ? 4 : 8);
+    op.pdst = decoder.pred(operands[0]);
+    op.src[0] = decoder.address(operands[1], op.imm);
+    op.src[1] = decoder.reg(operands[2], is("parity") ? 4 : 8);
     op.flags |=
         (is("parity") ? isParity : 0) | (is("try_wait") ? isBlocking : 0);
     op.handler = wait;
     return;
   }
   if (is("arrive") || is("arrive_drop")) {
-    std::size_t next = 0;
-    if (operands.at(0).kind != ptx::Operand::Kind::address)
-      op.dst = decoder.reg(operands[next++], 8);
-    op.src[0] = decoder.address(operands.at(next++), op.imm);
-    if (next < operands.size())
-      op.src[1] = decoder.reg(operands[next], 4);
+    op.dst = decoder.reg(operands[0], 8);
+    op.src[0] = decoder.address(operands[1], op.imm);
+    if (operands.size() > 2)
+      op.src[1] = decoder.reg(operands[2], 4);
     op.flags |= (is("arrive_drop") ? isDrop : 0) |
                 (is("expect_tx") ? hasExpectTx : 0) |
                 (is("noComplete") ? isNoComplete : 0);
@@ -314,24 +312,40 @@ static void decodeMbarrier(Decoder &decoder,
     return;
   }
   if (is("expect_tx") || is("complete_tx")) {
-    op.src[0] = decoder.address(operands.at(0), op.imm);
-    op.src[1] = decoder.reg(operands.at(1), 4);
+    op.src[0] = decoder.address(operands[0], op.imm);
+    op.src[1] = decoder.reg(operands[1], 4);
     op.handler = is("expect_tx") ? changeTx<1> : changeTx<-1>;
     return;
   }
-  if (is("pending_count")) {
-    op.dst = decoder.reg(operands.at(0), 4);
-    op.src[0] = decoder.reg(operands.at(1), 8);
-    op.handler = pendingCount;
-    return;
-  }
-  decoder.refuse(instruction, "this operation on an mbarrier");
+  // pending_count
+  op.dst = decoder.reg(operands[0], 4);
+  op.src[0] = decoder.reg(operands[1], 8);
+  op.handler = pendingCount;
 }
 
 std::vector<Instruction> mbarrierInstructions() {
-  return {{"mbarrier", decodeMbarrier, "mbarrier",
-           "init inval arrive arrive_drop expect_tx complete_tx test_wait "
-           "try_wait pending_count, local and remote"}};
+  return {
+      {"mbarrier", decodeMbarrier, "mbarrier",
+       "init inval arrive arrive_drop expect_tx complete_tx test_wait "
+       "try_wait pending_count, local and remote",
+       "init, SHARED b64 -> [a] u32; "
+       "inval, SHARED b64 -> [a]; "
+       "arrive|arrive_drop expect_tx shared::cluster, release relaxed SCOPE "
+       "b64 -> _ [a] u32; "
+       "arrive|arrive_drop shared::cluster, release relaxed SCOPE b64 -> _ [a] "
+       "u32?; "
+       "arrive|arrive_drop expect_tx, release relaxed SCOPE shared shared::cta "
+       "b64 -> =_u64 [a] u32; "
+       "arrive|arrive_drop noComplete, release SCOPE shared shared::cta b64 -> "
+       "=_u64 [a] u32; "
+       "arrive|arrive_drop, release relaxed SCOPE shared shared::cta b64 -> "
+       "=_u64 [a] u32?; "
+       "expect_tx|complete_tx, relaxed SCOPE SHARED b64 -> [a] u32; "
+       "test_wait parity, acquire relaxed SCOPE SHARED b64 -> =p [a] u32; "
+       "test_wait, acquire relaxed SCOPE SHARED b64 -> =p [a] u64; "
+       "try_wait parity, acquire relaxed SCOPE SHARED b64 -> =p [a] u32 u32?; "
+       "try_wait, acquire relaxed SCOPE SHARED b64 -> =p [a] u64 u32?; "
+       "pending_count, b64 -> =u32 u64"}};
 }
 
 } // namespace kiln::sim

@@ -152,7 +152,7 @@ static std::vector<Reg> elementsOf(Decoder &decoder,
   if (bytes != 16)
     return list;
   bytes = 8;
-  return {list.at(0), highHalf(list[0])};
+  return {list[0], highHalf(list[0])};
 }
 
 static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
@@ -160,9 +160,9 @@ static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = typeOf(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
   op.handler = load;
-  op.list = elementsOf(decoder, instruction.operands.at(0), bytes);
+  op.list = elementsOf(decoder, instruction.operands[0], bytes);
   op.isListWritten = true;
-  op.src[0] = decoder.address(instruction.operands.at(1), op.imm);
+  op.src[0] = decoder.address(instruction.operands[1], op.imm);
   op.flags = MemoryFlags::pack(
       decoder.spaceOfAddress(instruction.operands[1], spaceOf(instruction)),
       bytes, isSigned(type));
@@ -174,8 +174,8 @@ static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
     return decodeAsyncStore(decoder, instruction, op);
   int bytes = ptx::sizeBytes(typeOf(decoder, instruction));
   op.handler = store;
-  op.src[0] = decoder.address(instruction.operands.at(0), op.imm);
-  op.list = elementsOf(decoder, instruction.operands.at(1), bytes);
+  op.src[0] = decoder.address(instruction.operands[0], op.imm);
+  op.list = elementsOf(decoder, instruction.operands[1], bytes);
   op.flags = MemoryFlags::pack(
       decoder.spaceOfAddress(instruction.operands[0], spaceOf(instruction)),
       bytes, false);
@@ -326,134 +326,47 @@ static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
     return decodePackedAtomic(decoder, instruction, type, op);
   std::size_t first = 0;
   if (instruction.opcode == "atom")
-    op.dst = decoder.reg(instruction.operands.at(first++), bytes);
-  op.src[0] = decoder.address(instruction.operands.at(first), op.imm);
-  op.src[1] = decoder.reg(instruction.operands.at(first + 1), bytes);
+    op.dst = decoder.reg(instruction.operands[first++], bytes);
+  op.src[0] = decoder.address(instruction.operands[first], op.imm);
+  op.src[1] = decoder.reg(instruction.operands[first + 1], bytes);
   if (kind->second == AtomicKind::compareAndSwap)
-    op.src[2] = decoder.reg(instruction.operands.at(first + 2), bytes);
+    op.src[2] = decoder.reg(instruction.operands[first + 2], bytes);
   op.extra = std::make_shared<Atomic>(
       Atomic{kind->second, type, spaceOf(instruction)});
   op.handler = atomic;
-}
-
-// Addresses.
-
-/// dst = src + imm: into or out of a window.
-static Step shiftAddress(Warp &warp, const Op &op, LaneMask active) {
-  forEachLane(active, [&](int lane) {
-    warp.write(op.dst, lane, warp.read(op.src[0], lane) + op.imm);
-  });
-  return Step::next;
-}
-
-static void decodeCvta(Decoder &decoder, const ptx::Instruction &instruction,
-                       Op &op) {
-  std::int64_t window = 0;
-  switch (spaceOf(instruction)) {
-  case Space::shared:
-    window = kSharedWindow;
-    break;
-  case Space::local:
-    window = kLocalWindow;
-    break;
-  case Space::param:
-    window = decoder.function().isEntry ? kParamWindow : kLocalWindow;
-    break;
-  default:
-    break;
-  }
-  op.imm = instruction.has("to") ? -window : window;
-  op.dst = decoder.reg(instruction.operands.at(0), 8);
-  op.src[0] = decoder.reg(instruction.operands.at(1), 8);
-  op.handler = shiftAddress;
-}
-
-static Step isInSpace(Warp &warp, const Op &op, LaneMask active) {
-  LaneMask yes = 0;
-  auto space = static_cast<Space>(op.flags);
-  forEachLane(active, [&](int lane) {
-    std::uint64_t window = warp.read(op.src[0], lane) >> kWindowShift;
-    Space actual = window == 1   ? Space::shared
-                   : window == 2 ? Space::param
-                   : window == 3 ? Space::local
-                                 : Space::global;
-    if (actual == space)
-      yes |= LaneMask(1) << lane;
-  });
-  warp.setPred(op.pdst, active, yes);
-  return Step::next;
-}
-
-static void decodeIsspacep(Decoder &decoder,
-                           const ptx::Instruction &instruction, Op &op) {
-  op.pdst = decoder.pred(instruction.operands.at(0));
-  op.src[0] = decoder.reg(instruction.operands.at(1), 8);
-  op.flags = static_cast<std::uint32_t>(spaceOf(instruction));
-  op.handler = isInSpace;
-}
-
-/// mapa: the same shared address in another CTA of the cluster.
-static Step mapAddress(Warp &warp, const Op &op, LaneMask active) {
-  forEachLane(active, [&](int lane) {
-    std::uint64_t address = warp.read(op.src[0], lane);
-    std::uint64_t window = op.flags ? 0 : kSharedWindow;
-    std::uint64_t plain = (address - window) & ((1u << kRankShift) - 1);
-    std::uint64_t rank = warp.read(op.src[1], lane);
-    warp.write(op.dst, lane, window + plain + ((rank + 1) << kRankShift));
-  });
-  return Step::next;
-}
-
-static void decodeMapa(Decoder &decoder, const ptx::Instruction &instruction,
-                       Op &op) {
-  int bytes = instruction.has("u32") ? 4 : 8;
-  op.dst = decoder.reg(instruction.operands.at(0), bytes);
-  op.src[0] = decoder.reg(instruction.operands.at(1), bytes);
-  op.src[1] = decoder.reg(instruction.operands.at(2), 4);
-  op.flags = spaceOf(instruction) == Space::shared;
-  op.handler = mapAddress;
-}
-
-/// getctarank: whose shared memory an address lies in.
-static Step rankOfAddress(Warp &warp, const Op &op, LaneMask active) {
-  std::uint64_t window = op.flags ? 0 : kSharedWindow;
-  forEachLane(active, [&](int lane) {
-    std::uint64_t rank = (warp.read(op.src[0], lane) - window) >> kRankShift;
-    warp.write(op.dst, lane, rank ? rank - 1 : warp.cta().rankInCluster());
-  });
-  return Step::next;
-}
-
-static void decodeGetctarank(Decoder &decoder,
-                             const ptx::Instruction &instruction, Op &op) {
-  op.dst = decoder.reg(instruction.operands.at(0), 4);
-  op.src[0] =
-      decoder.reg(instruction.operands.at(1), instruction.has("u32") ? 4 : 8);
-  op.flags = spaceOf(instruction) == Space::shared;
-  op.handler = rankOfAddress;
 }
 
 std::vector<Instruction> memoryInstructions() {
   return {
       {"ld", decodeLoad, "memory",
        "all spaces, 8 to 128 bits, vectors; cache and order modifiers "
-       "accepted"},
-      {"ldu", decodeLoad, "memory", "as ld"},
-      {"st", decodeStore, "memory",
-       "all spaces, 8 to 128 bits, vectors; async"},
+       "accepted",
+       "b128, ORDER SPACE CACHE -> =t [a] policy; "
+       ", ORDER SPACE CACHE VECTOR DATA -> ={~t} [a] policy"},
+      {"ldu", decodeLoad, "memory", "as ld",
+       ", global VECTOR DATA -> ={~t} [a]"},
+      {"st", decodeStore, "memory", "all spaces, 8 to 128 bits, vectors; async",
+       "async mbarrier::complete_tx::bytes, weak SHARED VECTOR b32 b64 u32 u64 "
+       "s32 s64 f32 f64 -> [a] {t} [a]; "
+       "b128, ORDER SPACE CACHE -> [a] t policy; "
+       ", ORDER SPACE CACHE VECTOR DATA -> [a] {~t} policy"},
       {"atom", decodeAtomic, "memory",
        "add min max inc dec and or xor exch cas of 32 and 64 bits; add min "
        "max of f16, bf16, pairs and vectors; cas of 16, cas and exch of 128 "
-       "bits"},
+       "bits",
+       "cas, ORDER SPACE L2::cache_hint DATA b128 -> =_t [a] t t policy; "
+       "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> ={t} "
+       "[a] {t} policy; "
+       "REDUCE|exch, ORDER SPACE L2::cache_hint noftz DATA b128 HALF -> =_t "
+       "[a] t policy"},
       {"red", decodeAtomic, "memory",
        "add min max inc dec and or xor of 32 and 64 bits; add min max of f16, "
-       "bf16, pairs and vectors; async"},
-      {"cvta", decodeCvta, "address", "to and from every space"},
-      {"isspacep", decodeIsspacep, "memory", "every space"},
-      {"getctarank", decodeGetctarank, "address",
-       "u32 and u64, shared::cluster and generic"},
-      {"mapa", decodeMapa, "address",
-       "u32 and u64, shared::cluster and generic"},
+       "bf16, pairs and vectors; async",
+       "async REDUCE mbarrier::complete_tx::bytes, relaxed cluster SHARED u32 "
+       "s32 u64 s64 b32 b64 -> [a] t [a]; "
+       "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> [a] "
+       "{t} policy; "
+       "REDUCE, ORDER SPACE L2::cache_hint noftz DATA HALF -> [a] t policy"},
   };
 }
 

@@ -71,10 +71,16 @@ void Decoder::begin(std::size_t number) {
 
 Slot Decoder::parameterSlot(const ptx::Variable &parameter, int &reg) const {
   auto bytes = static_cast<std::uint32_t>(parameter.bytes);
-  if (parameter.space == ptx::StateSpace::none)
-    return {registers_[reg++], 0, bytes};
-  const Symbol *place = symbol(parameter.name);
-  return {{}, static_cast<std::uint32_t>(place->address), bytes};
+  if (parameter.space != ptx::StateSpace::none) {
+    const Symbol *place = symbol(parameter.name);
+    return {{}, static_cast<std::uint32_t>(place->address), bytes};
+  }
+  if (parameter.type == ptx::ScalarType::pred)
+    userErrorAt({"PTX", static_cast<unsigned>(function().line)},
+                "the simulator does not pass the predicate {} to or from the "
+                "function {}; a register of 32 bits can be passed",
+                parameter.name, function().name);
+  return {registers_[reg++], 0, bytes};
 }
 
 int Decoder::functionNumber(const std::string &name) const {
@@ -150,13 +156,8 @@ Reg Decoder::reg(const ptx::Operand &operand) { return reg(operand, 0); }
 
 Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
   switch (operand.kind) {
-  case ptx::Operand::Kind::reg: {
-    Reg reg = registers_[operand.reg];
-    if (!reg.isValid())
-      userError("the predicate {} stands where a value is expected",
-                function().registers[operand.reg].name);
-    return reg;
-  }
+  case ptx::Operand::Kind::reg:
+    return registers_[operand.reg];
   case ptx::Operand::Kind::sink:
     return scratch(bytes ? bytes : 8);
   case ptx::Operand::Kind::immediate:
@@ -203,7 +204,7 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
     return constant(found->address + operand.offset, bytes ? bytes : 8);
   }
   default:
-    userError("an operand of another kind stands where a value is expected");
+    internalError("an operand of another kind than its form says");
   }
 }
 
@@ -216,8 +217,6 @@ Pred Decoder::pred(const ptx::Operand &operand) {
     never.isNegated = (operand.bits != 0) != operand.isNegated;
     return never;
   }
-  if (operand.kind != ptx::Operand::Kind::reg || predicates_[operand.reg] < 0)
-    userError("a predicate is expected where '{}' stands", operand.name);
   return {predicates_[operand.reg], operand.isNegated};
 }
 
@@ -226,27 +225,21 @@ Pred Decoder::predOfRegister(int reg) const {
 }
 
 Reg Decoder::address(const ptx::Operand &operand, std::int64_t &offset) {
-  offset = operand.offset;
-  const ptx::Operand *base = &operand;
-  if (operand.kind == ptx::Operand::Kind::address) {
-    base = &operand.elements.at(0);
-    offset += base->offset;
-  }
-  if (base->kind == ptx::Operand::Kind::symbol) {
-    ptx::Operand plain = *base;
+  const ptx::Operand &base = operand.elements[0];
+  offset =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.offset) +
+                                static_cast<std::uint64_t>(base.offset));
+  if (base.kind == ptx::Operand::Kind::symbol) {
+    ptx::Operand plain = base;
     plain.offset = 0;
     return reg(plain, 8);
   }
-  if (base->kind == ptx::Operand::Kind::immediate)
-    return constant(base->bits, 8);
-  return reg(*base, 8);
+  return reg(base, 8);
 }
 
 Space Decoder::spaceOfAddress(const ptx::Operand &operand,
                               Space declared) const {
-  const ptx::Operand &base = operand.kind == ptx::Operand::Kind::address
-                                 ? operand.elements.at(0)
-                                 : operand;
+  const ptx::Operand &base = operand.elements[0];
   if (declared != Space::param)
     return declared;
   if (!function().isEntry)
@@ -267,40 +260,82 @@ std::vector<Reg> Decoder::vector(const ptx::Operand &operand, int bytes) {
   return list;
 }
 
+void Decoder::noteRefusal(const ptx::Instruction &instruction,
+                          const UserError &error) {
+  refusals_.emplace_back(
+      instruction.line, fmt::format("\n  line {}: {}\n    {}", instruction.line,
+                                    instruction.text, error.message()));
+}
+
+std::vector<const Instruction *> Decoder::checkSyntax() {
+  std::vector<const Instruction *> rows;
+  for (const ptx::Instruction &instruction : function().body) {
+    const Instruction *row = findInstruction(instruction.opcode);
+    try {
+      if (!row)
+        refuse(instruction, fmt::format("no unit knows the opcode '{}'",
+                                        instruction.opcode));
+      row->syntax.check(function(), instruction);
+    } catch (const UserError &error) {
+      noteRefusal(instruction, error);
+      row = nullptr;
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 void Decoder::decodeBody() {
   const ptx::Function &function = *current().function;
-  std::vector<int> meets = immediatePostDominators(function);
+  std::vector<const Instruction *> rows = checkSyntax();
+  // Where paths go is known when every branch has its label.
+  std::vector<int> meets = refusals_.empty()
+                               ? immediatePostDominators(function)
+                               : std::vector<int>(function.body.size(), -1);
   for (std::size_t i = 0; i < function.body.size(); ++i) {
     const ptx::Instruction &instruction = function.body[i];
+    const Instruction *row = rows[i];
+    if (!row)
+      continue; // it has been told
     Op op;
     op.origin = &instruction;
     op.order = memoryOrder(instruction);
     op.reconverge = meets[i] < 0 ? -1 : firstInstruction() + meets[i];
     op.guard = predOfRegister(instruction.predicate);
     op.guard.isNegated = instruction.isPredicateNegated;
-    const Instruction *known = findInstruction(instruction.opcode);
     try {
-      if (!known)
-        refuse(instruction, fmt::format("no unit knows the opcode '{}'",
-                                        instruction.opcode));
-      if (known->isArithmetic())
+      if (row->isArithmetic())
         op.poisonRule = poisonRuleOf(instruction);
-      known->decode(*this, instruction, op);
+      row->decode(*this, instruction, op);
       op.event =
-          std::make_shared<Event>(eventOf(*this, instruction, known->unit));
+          std::make_shared<Event>(eventOf(*this, instruction, row->unit));
       op.isQuiet = op.event->isQuiet();
       op.isAligned = op.event->isAligned;
     } catch (const UserError &error) {
       // All of them are told at once, before anything runs.
-      if (++refusalCount_ <= 20)
-        refusals_ += fmt::format("\n  line {}: {}\n    {}", instruction.line,
-                                 instruction.text, error.message());
+      noteRefusal(instruction, error);
     }
     code_.ops.push_back(std::move(op));
   }
-  if (refusalCount_)
+  if (!refusals_.empty())
     return; // nothing will run
   addSpinLoops(*this, code_.ops, firstInstruction());
+}
+
+void Decoder::tellRefusals() {
+  constexpr std::size_t kMostTold = 20;
+  const ptx::Function &entry = *code_.functions.front().function;
+  std::stable_sort(
+      refusals_.begin(), refusals_.end(),
+      [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::string told;
+  for (std::size_t i = 0; i < std::min(kMostTold, refusals_.size()); ++i)
+    told += refusals_[i].second;
+  userErrorAt({"PTX", static_cast<unsigned>(entry.line)},
+              "{} cannot be simulated, {} instruction{} not supported:{}{}",
+              entry.name, refusals_.size(),
+              refusals_.size() == 1 ? " is" : "s are", told,
+              refusals_.size() > kMostTold ? "\n  ..." : "");
 }
 
 bool Decoder::touchesAccumulator(const Op &op) const {
@@ -336,13 +371,8 @@ Code Decoder::decode() {
   if (!accumulators_.empty())
     for (Op &op : code_.ops)
       op.touchesAccumulator = touchesAccumulator(op);
-  if (refusalCount_) {
-    const ptx::Function &entry = *code_.functions.front().function;
-    userErrorAt({"PTX", static_cast<unsigned>(entry.line)},
-                "{} cannot be simulated, {} instruction{} not supported:{}{}",
-                entry.name, refusalCount_, refusalCount_ == 1 ? " is" : "s are",
-                refusals_, refusalCount_ > 20 ? "\n  ..." : "");
-  }
+  if (!refusals_.empty())
+    tellRefusals();
   return std::move(code_);
 }
 
@@ -351,9 +381,9 @@ std::vector<const Instruction *> allInstructions() {
     std::vector<Instruction> all;
     for (auto unit :
          {scalarInstructions, floatInstructions, conversionInstructions,
-          memoryInstructions, controlInstructions, warpInstructions,
-          barrierInstructions, mbarrierInstructions, tmaInstructions,
-          wgmmaInstructions, matrixInstructions}) {
+          memoryInstructions, addressInstructions, controlInstructions,
+          warpInstructions, barrierInstructions, mbarrierInstructions,
+          tmaInstructions, wgmmaInstructions, matrixInstructions}) {
       std::vector<Instruction> more = unit();
       all.insert(all.end(), more.begin(), more.end());
     }

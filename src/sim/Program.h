@@ -15,6 +15,7 @@
 #include "ptx/Ast.h"
 #include "sim/Lanes.h"
 #include "sim/MemoryOrder.h"
+#include "sim/Syntax.h"
 
 #include <functional>
 #include <map>
@@ -24,11 +25,16 @@
 #include <unordered_map>
 #include <vector>
 
+namespace kiln {
+class UserError;
+}
+
 namespace kiln::sim {
 
 class Warp;
 enum class PoisonRule : std::uint8_t;
 struct Event;
+struct Instruction;
 struct Op;
 struct SpinLoop;
 
@@ -211,6 +217,11 @@ private:
   /// Number the registers of the next function.
   void begin(std::size_t number);
   void decodeBody();
+  /// The row of each instruction of the function; null where it has none of
+  /// the row's forms.
+  std::vector<const Instruction *> checkSyntax();
+  [[noreturn]] void tellRefusals();
+  void noteRefusal(const ptx::Instruction &instruction, const UserError &error);
   /// Of a result or a parameter; `reg` counts those that are registers.
   Slot parameterSlot(const ptx::Variable &parameter, int &reg) const;
   FunctionCode &current() { return code_.functions[current_]; }
@@ -220,8 +231,7 @@ private:
   Names names_;
   Code code_;
   std::size_t current_ = 0;
-  std::string refusals_; ///< of all functions
-  int refusalCount_ = 0;
+  std::vector<std::pair<int, std::string>> refusals_; ///< by line
   std::vector<Reg> registers_;  ///< per ptx register
   std::vector<int> predicates_; ///< per ptx register; -1: not a predicate
   std::map<std::pair<std::uint64_t, int>, Reg> constants_;
@@ -230,8 +240,10 @@ private:
   std::map<std::uint64_t, Reg> localAddresses_; ///< of the function
 };
 
-/// Decodes an instruction into `op`: sets its handler and operands. Throws
-/// UserError (Decoder::refuse) for a form it does not support.
+/// Decodes an instruction into `op`: sets its handler and operands. The
+/// instruction has one of the forms of its row's syntax. Throws UserError
+/// (Decoder::refuse) for what that does not tell: types that do not go
+/// together, or a vector of the wrong length.
 using DecodeFunction = void (*)(Decoder &decoder,
                                 const ptx::Instruction &instruction, Op &op);
 
@@ -241,6 +253,7 @@ struct Instruction {
   DecodeFunction decode;
   const char *unit;  ///< "scalar", "memory", "mbarrier", "tma", ...
   const char *forms; ///< what is supported, in words
+  Syntax syntax;     ///< its modifiers and operands
 
   /// A pure function of its sources, lane by lane.
   bool isArithmetic() const;
@@ -251,6 +264,7 @@ std::vector<Instruction> scalarInstructions();
 std::vector<Instruction> floatInstructions();
 std::vector<Instruction> conversionInstructions();
 std::vector<Instruction> memoryInstructions();
+std::vector<Instruction> addressInstructions(); ///< cvta, mapa, ...
 std::vector<Instruction> controlInstructions();
 std::vector<Instruction> warpInstructions();    ///< shfl, vote, elect, ...
 std::vector<Instruction> barrierInstructions(); ///< bar, barrier, fence, membar

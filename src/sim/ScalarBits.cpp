@@ -44,7 +44,6 @@ template <typename T> static T insertField(T a, T b, U32 c, U32 d) {
 
 static void decodeBfe(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
-  expectModifiers(decoder, instruction, {});
   withWideInteger(
       decoder, instruction, lastType(decoder, instruction), [&]<typename T>() {
         decodeLanewise<T, T, U32, U32>(
@@ -65,8 +64,6 @@ static Step executeBfi(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeBfi(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
-  expectModifiers(decoder, instruction, {});
-  expectOperands(decoder, instruction, 5);
   const std::vector<ptx::Operand> &operands = instruction.operands;
   withWideInteger(
       decoder, instruction, lastType(decoder, instruction), [&]<typename T>() {
@@ -92,7 +89,6 @@ template <typename T, bool isAmount> static U32 findTop(T a) {
 
 static void decodeBfind(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction, {"shiftamt"});
   withWideInteger(
       decoder, instruction, lastType(decoder, instruction), [&]<typename T>() {
         if (instruction.has("shiftamt"))
@@ -119,7 +115,6 @@ template <typename T> static T reverseBits(T a) {
 /// brev, clz and popc: of one operand of 32 or 64 bits.
 static void decodeCount(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction, {});
   withWideInteger(
       decoder, instruction, lastType(decoder, instruction), [&]<typename T>() {
         using U = Storage<T>;
@@ -151,7 +146,6 @@ static U32 findSet(U32 mask, U32 base, S32 offset) {
 
 static void decodeFns(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
-  expectModifiers(decoder, instruction, {});
   decodeLanewise<U32, U32, U32, S32>(decoder, instruction, op,
                                      [](U32 mask, U32 base, S32 offset) {
                                        return findSet(mask, base, offset);
@@ -171,7 +165,6 @@ template <bool isSigned, bool isWrapping> static U32 extend(U32 a, U32 b) {
 
 static void decodeSzext(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction, {"wrap", "clamp"});
   bool isSigned = lastType(decoder, instruction) == ptx::ScalarType::s32;
   auto decode = [&](auto function) {
     decodeLanewise<U32, U32, U32>(decoder, instruction, op, function);
@@ -197,7 +190,6 @@ template <bool isWrapping> static U32 bitMask(U32 a, U32 b) {
 
 static void decodeBmsk(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction, {"wrap", "clamp"});
   if (instruction.has("wrap"))
     return decodeLanewise<U32, U32, U32>(
         decoder, instruction, op,
@@ -248,10 +240,7 @@ static void decodeDotAs(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeDot(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
-  expectModifiers(decoder, instruction, {"lo", "hi"});
   std::vector<ptx::ScalarType> types = allTypes(instruction);
-  if (types.size() != 2)
-    decoder.refuse(instruction, "it needs the types of a and of b");
   bool isASigned = types[0] == ptx::ScalarType::s32;
   bool isBSigned = types[1] == ptx::ScalarType::s32;
   if (isASigned)
@@ -263,17 +252,23 @@ static void decodeDot(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> scalarBitInstructions() {
   return {
-      {"bfe", decodeBfe, "scalar", "32 and 64 bits, signed and unsigned"},
-      {"bfi", decodeBfi, "scalar", "b32 b64"},
-      {"bfind", decodeBfind, "scalar", "32 and 64 bits, .shiftamt"},
-      {"brev", decodeCount, "scalar", "b32 b64"},
-      {"clz", decodeCount, "scalar", "b32 b64"},
-      {"popc", decodeCount, "scalar", "b32 b64"},
-      {"fns", decodeFns, "scalar", "b32"},
-      {"szext", decodeSzext, "scalar", ".wrap .clamp of u32 and s32"},
-      {"bmsk", decodeBmsk, "scalar", ".wrap .clamp"},
-      {"dp4a", decodeDot, "scalar", "u32 and s32"},
-      {"dp2a", decodeDot, "scalar", ".lo .hi of u32 and s32"},
+      {"bfe", decodeBfe, "scalar", "32 and 64 bits, signed and unsigned",
+       ", u32 s32 u64 s64 -> =t t u32 u32"},
+      {"bfi", decodeBfi, "scalar", "b32 b64", ", b32 b64 -> =t t t u32 u32"},
+      {"bfind", decodeBfind, "scalar", "32 and 64 bits, .shiftamt",
+       ", u32 s32 u64 s64 shiftamt -> =u32 t"},
+      {"brev", decodeCount, "scalar", "b32 b64", ", b32 b64 -> =t t"},
+      {"clz", decodeCount, "scalar", "b32 b64", ", b32 b64 -> =u32 t"},
+      {"popc", decodeCount, "scalar", "b32 b64", ", b32 b64 -> =u32 t"},
+      {"fns", decodeFns, "scalar", "b32", ", b32 -> =b32 b32 b32 s32"},
+      {"szext", decodeSzext, "scalar", ".wrap .clamp of u32 and s32",
+       "wrap|clamp, u32 s32 -> =t t u32"},
+      {"bmsk", decodeBmsk, "scalar", ".wrap .clamp",
+       "wrap|clamp, b32 -> =b32 u32 u32"},
+      {"dp4a", decodeDot, "scalar", "u32 and s32",
+       ", u32 s32 -> =u32 t1 t2 u32"},
+      {"dp2a", decodeDot, "scalar", ".lo .hi of u32 and s32",
+       "lo|hi, u32 s32 -> =u32 t1 t2 u32"},
   };
 }
 

@@ -57,11 +57,9 @@ static Step executeCarry(Warp &warp, const Op &op, LaneMask active) {
 
 void decodeCarry(Decoder &decoder, const ptx::Instruction &instruction,
                  Op &op) {
-  expectModifiers(decoder, instruction, {"cc", "lo", "hi"});
   const std::string &opcode = instruction.opcode;
   bool isMad = opcode.substr(0, 3) == "mad";
   bool isSubtraction = opcode.substr(0, 3) == "sub";
-  expectOperands(decoder, instruction, isMad ? 4 : 3);
   if (opcode.back() == 'c') {
     op.flags |= kReadsCarry;
     op.psrc = decoder.carry();
@@ -88,10 +86,12 @@ void decodeCarry(Decoder &decoder, const ptx::Instruction &instruction,
 }
 
 std::vector<Instruction> scalarCarryInstructions() {
+  const char *sum = ", u32 s32 u64 s64 cc -> =t t t";
   return {
-      {"addc", decodeCarry, "scalar", "u32 s32 u64 s64, .cc"},
-      {"subc", decodeCarry, "scalar", "u32 s32 u64 s64, .cc"},
-      {"madc", decodeCarry, "scalar", ".lo .hi of u32 s32 u64 s64, .cc"},
+      {"addc", decodeCarry, "scalar", "u32 s32 u64 s64, .cc", sum},
+      {"subc", decodeCarry, "scalar", "u32 s32 u64 s64, .cc", sum},
+      {"madc", decodeCarry, "scalar", ".lo .hi of u32 s32 u64 s64, .cc",
+       "lo|hi, u32 s32 u64 s64 cc -> =t t t t"},
   };
 }
 

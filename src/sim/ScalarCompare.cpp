@@ -255,7 +255,6 @@ static Comparer decodeComparison(Decoder &decoder,
                                  CompareState &state) {
   std::optional<Comparison> comparison;
   state = {};
-  ptx::ScalarType ignored;
   for (const std::string &modifier : instruction.modifiers) {
     if (modifier == "and")
       state.join = Join::conjunction;
@@ -265,15 +264,8 @@ static Comparer decodeComparison(Decoder &decoder,
       state.join = Join::exclusive;
     else if (auto parsed = parseComparison(modifier))
       comparison = parsed;
-    else if (modifier != "ftz" && !ptx::parseScalarType(modifier, ignored))
-      decoder.refuse(
-          instruction,
-          fmt::format("the modifier .{} is not known here", modifier));
   }
-  if (!comparison)
-    decoder.refuse(instruction, "it names no comparison");
   const std::vector<ptx::Operand> &operands = instruction.operands;
-  expectOperands(decoder, instruction, state.join == Join::none ? 3 : 4);
   bool isPair =
       type == ptx::ScalarType::f16x2 || type == ptx::ScalarType::bf16x2;
   Comparer low = findComparer(decoder, instruction, type, *comparison, false);
@@ -370,7 +362,6 @@ static Step executeSelp(Warp &warp, const Op &op, LaneMask active) {
 /// Operands a and b of a choice, of any type.
 static void decodeChoices(Decoder &decoder, const ptx::Instruction &instruction,
                           ptx::ScalarType type, Op &op) {
-  expectOperands(decoder, instruction, 4);
   int bytes = ptx::sizeBytes(type);
   op.dst = destination(decoder, instruction, instruction.operands[0], bytes);
   for (int i = 0; i < 2; ++i)
@@ -381,7 +372,6 @@ static void decodeChoices(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeSelp(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction, {});
   ptx::ScalarType type = lastType(decoder, instruction);
   decodeChoices(decoder, instruction, type, op);
   op.psrc = decoder.pred(instruction.operands[3]);
@@ -416,7 +406,6 @@ static Step flushSelector(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeSlct(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction, {"ftz"});
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   bool isFloat = types.size() == 2 && types[1] == ptx::ScalarType::f32;
   if (!isFloat && (types.size() != 2 || types[1] != ptx::ScalarType::s32))
@@ -441,10 +430,16 @@ std::vector<Instruction> scalarCompareInstructions() {
   const char *forms = "every comparison of integers and floats, with .and .or "
                       ".xor and .ftz; pairs of f16 and bf16";
   return {
-      {"setp", decodeSetp, "scalar", forms},
-      {"set", decodeSet, "scalar", forms},
-      {"selp", decodeSelp, "scalar", "16, 32, 64 bits"},
-      {"slct", decodeSlct, "scalar", "16, 32, 64 bits by s32 or f32"},
+      {"setp", decodeSetp, "scalar", forms,
+       "COMPARE JOIN, ftz BITS INT HALF f32 f64 -> =_p|p t t p; "
+       "COMPARE, ftz BITS INT HALF f32 f64 -> =_p|p t t"},
+      {"set", decodeSet, "scalar", forms,
+       "COMPARE JOIN, ftz BITS INT HALF f32 f64 -> =t1 t2 t2 p; "
+       "COMPARE, ftz BITS INT HALF f32 f64 -> =t1 t2 t2"},
+      {"selp", decodeSelp, "scalar", "16, 32, 64 bits",
+       ", BITS INT f32 f64 -> =t t t p"},
+      {"slct", decodeSlct, "scalar", "16, 32, 64 bits by s32 or f32",
+       ", BITS INT f32 f64 ftz -> =t1 t1 t1 t2"},
   };
 }
 

@@ -70,7 +70,6 @@ static void decodeAddOrSub(Decoder &decoder,
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     return decodeFloatArithmetic(decoder, instruction, op);
-  expectModifiers(decoder, instruction, {"sat"});
   if (instruction.has("sat")) {
     if (type != ptx::ScalarType::s32)
       decoder.refuse(instruction, ".sat needs .s32");
@@ -97,7 +96,6 @@ static void decodeMul(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     return decodeFloatArithmetic(decoder, instruction, op);
-  expectModifiers(decoder, instruction, {"lo", "hi", "wide"});
   withInteger(decoder, instruction, type, [&]<typename T>() {
     if (instruction.has("wide")) {
       if constexpr (sizeof(T) == 8)
@@ -123,7 +121,6 @@ static void decodeMad(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     return decodeFloatArithmetic(decoder, instruction, op);
-  expectModifiers(decoder, instruction, {"lo", "hi", "wide", "sat"});
   if (instruction.has("sat")) {
     if (type != ptx::ScalarType::s32 || !instruction.has("hi"))
       decoder.refuse(instruction, ".sat needs .hi and .s32");
@@ -194,7 +191,6 @@ static void decode24(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeProduct24(Decoder &decoder,
                             const ptx::Instruction &instruction, Op &op) {
-  expectModifiers(decoder, instruction, {"lo", "hi"});
   if (lastType(decoder, instruction) == ptx::ScalarType::s32)
     return decode24<std::int32_t>(decoder, instruction, op);
   decode24<std::uint32_t>(decoder, instruction, op);
@@ -202,7 +198,6 @@ static void decodeProduct24(Decoder &decoder,
 
 static void decodeSad(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
-  expectModifiers(decoder, instruction, {});
   withInteger(
       decoder, instruction, lastType(decoder, instruction), [&]<typename T>() {
         decodeLanewise<T, T, T, T>(decoder, instruction, op, [](T a, T b, T c) {
@@ -238,7 +233,6 @@ static void decodeDiv(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     return decodeFloatDivision(decoder, instruction, op);
-  expectModifiers(decoder, instruction, {});
   withInteger(decoder, instruction, type, [&]<typename T>() {
     decodeLanewise<T, T, T>(decoder, instruction, op,
                             [](T a, T b) { return quotient(a, b); });
@@ -247,7 +241,6 @@ static void decodeDiv(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeRem(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
-  expectModifiers(decoder, instruction, {});
   withInteger(
       decoder, instruction, lastType(decoder, instruction), [&]<typename T>() {
         decodeLanewise<T, T, T>(decoder, instruction, op,
@@ -260,7 +253,6 @@ static void decodeSign(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     return decodeFloatSign(decoder, instruction, op);
-  expectModifiers(decoder, instruction, {});
   bool isNegation = instruction.opcode == "neg";
   withInteger(decoder, instruction, type, [&]<typename T>() {
     if constexpr (std::is_signed_v<T>) {
@@ -304,7 +296,6 @@ static void decodeExtreme(Decoder &decoder, const ptx::Instruction &instruction,
     return decodeLanewise<U, U, U>(decoder, instruction, op, [](U a, U b) {
       return extremePair<std::int16_t, isMax, isRelu>(a, b);
     });
-  expectModifiers(decoder, instruction, {"relu"});
   withInteger(decoder, instruction, lastType(decoder, instruction),
               [&]<typename T>() {
                 decodeLanewise<T, T, T>(decoder, instruction, op, [](T a, T b) {
@@ -326,29 +317,57 @@ static void decodeMinMax(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> scalarIntegerInstructions() {
   const char *all = "integers of 16, 32, 64 bits; f16, bf16, f32, f64";
+  const char *sum = "cc, u32 s32 u64 s64 -> =t t t; "
+                    "u16x2|s16x2 -> =u32 u32 u32; "
+                    "HALF, rn ftz sat -> =t t t; "
+                    "f32|f64, ROUND ftz sat -> =t t t; "
+                    ", INT sat -> =t t t";
+  const char *sign = "HALF|f32|f64, ftz -> =t t; "
+                     ", s16 s32 s64 -> =t t";
+  const char *extreme = "u16x2|s16x2, relu -> =u32 u32 u32; "
+                        "HALF|f32|f64, ftz NaN xorsign abs -> =t t t; "
+                        ", INT relu -> =t t t";
   return {
       {"add", decodeAddOrSub<false>, "scalar",
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
-       "their rounding, .ftz, .sat"},
+       "their rounding, .ftz, .sat",
+       sum},
       {"sub", decodeAddOrSub<true>, "scalar",
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
-       "their rounding, .ftz, .sat"},
+       "their rounding, .ftz, .sat",
+       sum},
       {"mul", decodeMul, "scalar",
-       "integers .lo .hi .wide; floats with their rounding, .ftz, .sat"},
+       "integers .lo .hi .wide; floats with their rounding, .ftz, .sat",
+       "HALF, rn ftz sat -> =t t t; "
+       "f32|f64, ROUND ftz sat -> =t t t; "
+       "wide, u16 s16 u32 s32 -> =w t t; "
+       "lo|hi, INT -> =t t t"},
       {"mad", decodeMad, "scalar",
-       "integers .lo .hi .wide, .hi.sat.s32, .cc; floats as fma"},
-      {"mul24", decodeProduct24, "scalar", ".lo .hi of u32 and s32"},
-      {"mad24", decodeProduct24, "scalar", ".lo .hi of u32 and s32"},
-      {"sad", decodeSad, "scalar", "integers of 16, 32, 64 bits"},
+       "integers .lo .hi .wide, .hi.sat.s32, .cc; floats as fma",
+       "cc lo|hi, u32 s32 u64 s64 -> =t t t t; "
+       "f32|f64, ROUND ftz sat -> =t t t t; "
+       "wide, u16 s16 u32 s32 -> =w t t w; "
+       "lo|hi, INT sat -> =t t t t"},
+      {"mul24", decodeProduct24, "scalar", ".lo .hi of u32 and s32",
+       "lo|hi, u32 s32 -> =t t t"},
+      {"mad24", decodeProduct24, "scalar", ".lo .hi of u32 and s32",
+       "lo|hi, u32 s32 -> =t t t t"},
+      {"sad", decodeSad, "scalar", "integers of 16, 32, 64 bits",
+       ", INT -> =t t t t"},
       {"div", decodeDiv, "scalar",
-       "integers of 16, 32, 64 bits; f32 .approx .full .rnd, f64 .rnd"},
-      {"rem", decodeRem, "scalar", "integers of 16, 32, 64 bits"},
-      {"abs", decodeSign, "scalar", all},
-      {"neg", decodeSign, "scalar", all},
+       "integers of 16, 32, 64 bits; f32 .approx .full .rnd, f64 .rnd",
+       "f32|f64, ROUND approx full ftz -> =t t t; "
+       ", INT -> =t t t"},
+      {"rem", decodeRem, "scalar", "integers of 16, 32, 64 bits",
+       ", INT -> =t t t"},
+      {"abs", decodeSign, "scalar", all, sign},
+      {"neg", decodeSign, "scalar", all, sign},
       {"min", decodeMinMax<false>, "scalar",
-       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs"},
+       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs",
+       extreme},
       {"max", decodeMinMax<true>, "scalar",
-       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs"},
+       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs",
+       extreme},
   };
 }
 

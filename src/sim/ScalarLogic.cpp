@@ -53,10 +53,8 @@ static Step executePredNot(Warp &warp, const Op &op, LaneMask active) {
 template <Logic logic>
 static void decodeLogic(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction, {});
   ptx::ScalarType type = lastType(decoder, instruction);
   if (type == ptx::ScalarType::pred) {
-    expectOperands(decoder, instruction, 3);
     op.pdst = decoder.pred(instruction.operands[0]);
     op.psrc = decoder.pred(instruction.operands[1]);
     op.imm = packPred(decoder.pred(instruction.operands[2]));
@@ -71,10 +69,8 @@ static void decodeLogic(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeNot(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
-  expectModifiers(decoder, instruction, {});
   ptx::ScalarType type = lastType(decoder, instruction);
   if (type == ptx::ScalarType::pred) {
-    expectOperands(decoder, instruction, 2);
     op.pdst = decoder.pred(instruction.operands[0]);
     op.psrc = decoder.pred(instruction.operands[1]);
     op.handler = executePredNot;
@@ -87,7 +83,6 @@ static void decodeNot(Decoder &decoder, const ptx::Instruction &instruction,
 
 static void decodeCnot(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction, {});
   withInteger(decoder, instruction, lastType(decoder, instruction),
               [&]<typename T>() {
                 decodeLanewise<T, T>(decoder, instruction, op,
@@ -112,7 +107,6 @@ template <typename T> static T shiftRight(T a, U32 amount) {
 
 static void decodeShift(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction, {});
   bool isLeft = instruction.opcode == "shl";
   withInteger(decoder, instruction, lastType(decoder, instruction),
               [&]<typename T>() {
@@ -135,7 +129,6 @@ template <bool isLeft, bool isWrapping> static U32 funnel(U32 a, U32 b, U32 c) {
 
 static void decodeFunnel(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
-  expectModifiers(decoder, instruction, {"l", "r", "wrap", "clamp"});
   auto decode = [&](auto function) {
     decodeLanewise<U32, U32, U32, U32>(decoder, instruction, op, function);
   };
@@ -181,12 +174,8 @@ static Step executeLop3(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeLop3(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction, {"and", "or"});
   bool hasPredicate = instruction.has("and") || instruction.has("or");
-  expectOperands(decoder, instruction, hasPredicate ? 6 : 5);
   const std::vector<ptx::Operand> &operands = instruction.operands;
-  if (operands[4].kind != ptx::Operand::Kind::immediate)
-    decoder.refuse(instruction, "its look-up table must be an immediate");
   op.dst = destination(decoder, instruction, operands[0], 4);
   for (int i = 0; i < 3; ++i)
     op.src[i] = source<U32>(decoder, instruction, operands[i + 1]);
@@ -277,8 +266,6 @@ static void decodePermuteAs(Decoder &decoder,
 
 static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
-  expectModifiers(decoder, instruction,
-                  {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
   if (instruction.has("f4e"))
     return decodePermuteAs<Permute::f4e>(decoder, instruction, op);
   if (instruction.has("b4e"))
@@ -295,17 +282,29 @@ static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,
 }
 
 std::vector<Instruction> scalarLogicInstructions() {
+  const char *logic = "pred -> =p p p; "
+                      ", BITS -> =t t t";
   return {
-      {"and", decodeLogic<Logic::conjunction>, "scalar", "pred b16 b32 b64"},
-      {"or", decodeLogic<Logic::disjunction>, "scalar", "pred b16 b32 b64"},
-      {"xor", decodeLogic<Logic::exclusive>, "scalar", "pred b16 b32 b64"},
-      {"not", decodeNot, "scalar", "pred b16 b32 b64"},
-      {"cnot", decodeCnot, "scalar", "b16 b32 b64"},
-      {"shl", decodeShift, "scalar", "16, 32, 64 bits"},
-      {"shr", decodeShift, "scalar", "16, 32, 64 bits, signed and unsigned"},
-      {"shf", decodeFunnel, "scalar", ".l .r, .wrap .clamp"},
-      {"lop3", decodeLop3, "scalar", "b32, .and and .or with a predicate"},
-      {"prmt", decodePermute, "scalar", "b32, f4e b4e rc8 ecl ecr rc16"},
+      {"and", decodeLogic<Logic::conjunction>, "scalar", "pred b16 b32 b64",
+       logic},
+      {"or", decodeLogic<Logic::disjunction>, "scalar", "pred b16 b32 b64",
+       logic},
+      {"xor", decodeLogic<Logic::exclusive>, "scalar", "pred b16 b32 b64",
+       logic},
+      {"not", decodeNot, "scalar", "pred b16 b32 b64",
+       "pred -> =p p; "
+       ", BITS -> =t t"},
+      {"cnot", decodeCnot, "scalar", "b16 b32 b64", ", BITS -> =t t"},
+      {"shl", decodeShift, "scalar", "16, 32, 64 bits", ", BITS -> =t t u32"},
+      {"shr", decodeShift, "scalar", "16, 32, 64 bits, signed and unsigned",
+       ", BITS INT -> =t t u32"},
+      {"shf", decodeFunnel, "scalar", ".l .r, .wrap .clamp",
+       "l|r wrap|clamp, b32 -> =b32 b32 b32 u32"},
+      {"lop3", decodeLop3, "scalar", "b32, .and and .or with a predicate",
+       "and|or, b32 -> =_b32|p b32 b32 b32 imm p; "
+       ", b32 -> =b32 b32 b32 b32 imm"},
+      {"prmt", decodePermute, "scalar", "b32, f4e b4e rc8 ecl ecr rc16",
+       ", b32 f4e b4e rc8 ecl ecr rc16 -> =b32 b32 b32 b32"},
   };
 }
 

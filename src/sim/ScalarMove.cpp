@@ -101,10 +101,6 @@ static std::vector<Reg> decodeParts(Decoder &decoder,
                                     const ptx::Operand &operand, int bytes,
                                     Op &op) {
   int count = int(operand.elements.size());
-  if (count < 2 || bytes % count != 0)
-    decoder.refuse(instruction, fmt::format("{} bytes do not split into {} "
-                                            "parts",
-                                            bytes, count));
   int partBytes = bytes / count;
   op.imm = 8 * partBytes;
   std::vector<Reg> parts = decoder.vector(operand, partBytes);
@@ -116,8 +112,6 @@ static std::vector<Reg> decodeParts(Decoder &decoder,
 static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
   using Kind = ptx::Operand::Kind;
-  expectModifiers(decoder, instruction, {});
-  expectOperands(decoder, instruction, 2);
   const ptx::Operand &to = instruction.operands[0];
   const ptx::Operand &from = instruction.operands[1];
   ptx::ScalarType type = lastType(decoder, instruction);
@@ -140,8 +134,6 @@ static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
     return;
   }
   bool isWide = bytes == 8;
-  if (to.kind == Kind::vector && from.kind == Kind::vector)
-    decoder.refuse(instruction, "one of its operands must be a single value");
   if (to.kind == Kind::vector) {
     op.list = decodeParts(decoder, instruction, to, bytes, op);
     op.isListWritten = true;
@@ -172,7 +164,11 @@ static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
 std::vector<Instruction> scalarMoveInstructions() {
   return {{"mov", decodeMove, "scalar",
            "pred and 8 to 128 bits, parts {a, b} and {a, b, c, d}, addresses, "
-           "special registers"}};
+           "special registers",
+           "pred -> =p p%; "
+           ", DATA b128 -> =t t%&; "
+           ", b16 b32 b64 b128 -> ={/} t&; "
+           ", b16 b32 b64 b128 -> =t {/}"}};
 }
 
 } // namespace kiln::sim

@@ -231,10 +231,8 @@ static void decodeVideo(Decoder &decoder, const ptx::Instruction &instruction,
                 : instruction.has("max") ? VideoSecond::max
                                          : VideoSecond::none;
   const auto &operands = instruction.operands;
-  if (operands.size() < 3)
-    decoder.refuse(instruction, "it takes a result and two operands");
   op.dst = destination(decoder, instruction, operands[0], 4);
-  for (std::size_t i = 1; i < operands.size() && i < 4; ++i)
+  for (std::size_t i = 1; i < operands.size(); ++i)
     op.src[i - 1] = source<std::uint32_t>(decoder, instruction, operands[i]);
   if (what.parts == 1) {
     what.d = decodePart(decoder, instruction, operands[0].name);
@@ -261,13 +259,28 @@ std::vector<Instruction> scalarVideoInstructions() {
   std::vector<Instruction> table;
   const char *one = "32 bits of parts .b0-.b3 .h0 .h1, .sat, second operation";
   const char *all = "all parts of a register, masks, .sat, .add";
-  for (const char *name : {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl",
-                           "vshr", "vset", "vmad"})
-    table.push_back({name, decodeVideo, "scalar", one});
+  const char *single = "add|min|max, u32 s32 sat -> =v v v v; "
+                       ", u32 s32 sat -> =v v v v?";
+  const char *shift = "wrap|clamp add|min|max, u32 s32 sat -> =v v v v; "
+                      "wrap|clamp, u32 s32 sat -> =v v v v?";
+  const char *comparison =
+      "eq|ne|lt|le|gt|ge add|min|max, u32 s32 sat -> =v v v v; "
+      "eq|ne|lt|le|gt|ge, u32 s32 sat -> =v v v v?";
+  for (const char *name : {"vadd", "vsub", "vabsdiff", "vmin", "vmax"})
+    table.push_back({name, decodeVideo, "scalar", one, single});
+  for (const char *name : {"vshl", "vshr"})
+    table.push_back({name, decodeVideo, "scalar", one, shift});
+  table.push_back({"vset", decodeVideo, "scalar", one, comparison});
+  table.push_back({"vmad", decodeVideo, "scalar", one,
+                   ", u32 s32 sat po shr7 shr15 -> =v -v -v -v"});
   for (const char *name :
-       {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vset2", "vavrg2",
-        "vadd4", "vsub4", "vabsdiff4", "vmin4", "vmax4", "vset4", "vavrg4"})
-    table.push_back({name, decodeVideo, "scalar", all});
+       {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2", "vadd4",
+        "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4"})
+    table.push_back(
+        {name, decodeVideo, "scalar", all, ", u32 s32 sat add -> =v v v v"});
+  for (const char *name : {"vset2", "vset4"})
+    table.push_back({name, decodeVideo, "scalar", all,
+                     "eq|ne|lt|le|gt|ge, u32 s32 add -> =v v v v"});
   return table;
 }
 

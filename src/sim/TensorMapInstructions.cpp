@@ -68,7 +68,6 @@ void decodeTensorMap(Decoder &decoder, const ptx::Instruction &instruction,
                      Op &op) {
   const auto &operands = instruction.operands;
   if (instruction.has("cp_fenceproxy")) {
-    expectOperands(decoder, instruction, 3);
     op.src[0] = decoder.address(operands[0], op.imm);
     AddressOperand source = AddressOperand::decode(decoder, operands[1]);
     op.src[1] = source.base;
@@ -76,12 +75,9 @@ void decodeTensorMap(Decoder &decoder, const ptx::Instruction &instruction,
     op.handler = copyMap;
     return;
   }
-  if (!instruction.has("replace"))
-    decoder.refuse(instruction, "this form of tensormap");
   for (const FieldWord &known : kFields) {
     if (!instruction.has(known.word))
       continue;
-    expectOperands(decoder, instruction, known.hasOrdinal ? 3 : 2);
     op.src[0] = decoder.address(operands[0], op.imm);
     op.src[1] = decoder.reg(operands.back(), instruction.has("b64") ? 8 : 4);
     if (known.hasOrdinal)

@@ -255,7 +255,7 @@ static Step nothing(Warp &, const Op &, LaneMask) { return Step::next; }
 static void decodeMapOperand(Decoder &decoder, const ptx::Operand &operand,
                              TensorCopy &copy) {
   copy.map = AddressOperand::decode(decoder, operand);
-  copy.coordinates = decoder.vector(operand.elements.at(1), 4);
+  copy.coordinates = decoder.vector(operand.elements[1], 4);
 }
 
 static void decodeTensorCopy(Decoder &decoder,
@@ -264,35 +264,26 @@ static void decodeTensorCopy(Decoder &decoder,
   for (int rank = 1; rank <= 5; ++rank)
     if (instruction.has(fmt::format("{}d", rank).c_str()))
       copy.rank = rank;
-  for (const char *form : {"im2col", "tile::gather4", "tile::scatter4",
-                           "cta_group::2", "im2col_no_offs"})
-    if (instruction.has(form))
-      decoder.refuse(instruction, fmt::format("the form .{}", form));
   const auto &operands = instruction.operands;
   if (instruction.has("prefetch")) {
     op.handler = nothing;
     return;
   }
-  copy.isStore =
-      instruction.modifiers.size() > 3 && instruction.has("bulk_group");
+  copy.isStore = instruction.has("bulk_group");
   if (copy.isStore) {
-    decodeMapOperand(decoder, operands.at(0), copy);
-    copy.source = AddressOperand::decode(decoder, operands.at(1));
+    decodeMapOperand(decoder, operands[0], copy);
+    copy.source = AddressOperand::decode(decoder, operands[1]);
     if (instruction.has("reduce"))
       copy.reduction = reductionKind(decoder, instruction);
     op.handler = storeTensor;
   } else {
-    copy.destination = AddressOperand::decode(decoder, operands.at(0));
-    decodeMapOperand(decoder, operands.at(1), copy);
-    copy.barrier = AddressOperand::decode(decoder, operands.at(2));
+    copy.destination = AddressOperand::decode(decoder, operands[0]);
+    decodeMapOperand(decoder, operands[1], copy);
+    copy.barrier = AddressOperand::decode(decoder, operands[2]);
     if (instruction.has("multicast::cluster"))
-      copy.mask = decoder.reg(operands.at(3), 2);
+      copy.mask = decoder.reg(operands[3], 2);
     op.handler = loadTensor;
   }
-  if (static_cast<int>(copy.coordinates.size()) != copy.rank)
-    decoder.refuse(instruction,
-                   fmt::format("{} coordinates for rank {}",
-                               copy.coordinates.size(), copy.rank));
   op.extra = std::make_shared<TensorCopy>(std::move(copy));
 }
 
@@ -310,17 +301,56 @@ static void decodePrefetch(Decoder &, const ptx::Instruction &, Op &op) {
 }
 
 std::vector<Instruction> tmaInstructions() {
+  const char *copies =
+      "async commit_group; "
+      "async wait_group -> imm; "
+      "async wait_all; "
+      "async mbarrier arrive, noinc shared shared::cta b64 -> [a]; "
+      "async ca|cg, SHARED global L2::cache_hint PREFETCH -> [a] [a] imm u32? "
+      "policy; "
+      "async ca|cg, SHARED global L2::cache_hint PREFETCH -> [a] [a] imm p "
+      "policy; "
+      "async bulk commit_group; "
+      "async bulk wait_group, read -> imm; "
+      "async bulk prefetch tensor RANK, L2 global tile L2::cache_hint -> [t] "
+      "policy; "
+      "async bulk prefetch, L2 global L2::cache_hint -> [a] u32 policy; "
+      "async bulk tensor RANK bulk_group, reduce SHARED global tile "
+      "L2::cache_hint REDUCE -> [t] [a] policy; "
+      "async bulk tensor RANK mbarrier::complete_tx::bytes, SHARED global tile "
+      "multicast::cluster L2::cache_hint -> [a] [t] [a] mask policy; "
+      "async bulk bulk_group, reduce SHARED global L2::cache_hint REDUCE noftz "
+      "TYPE -> [a] [a] u32 policy; "
+      "async bulk reduce mbarrier::complete_tx::bytes, reduce SHARED global "
+      "L2::cache_hint REDUCE noftz TYPE -> [a] [a] u32 [a]; "
+      "async bulk mbarrier::complete_tx::bytes, SHARED global "
+      "multicast::cluster L2::cache_hint -> [a] [a] u32 [a] mask policy";
   return {
       {"cp", decodeCopy, "tma",
        "async and its groups and mbarrier arrivals; async.bulk plain and "
-       "tensor tiled, multicast too; reduce.async.bulk of both; groups"},
-      {"prefetch", decodePrefetch, "tma", "every form; no effect"},
-      {"prefetchu", decodePrefetch, "tma", "no effect"},
-      {"createpolicy", decodePrefetch, "tma", "no effect"},
-      {"applypriority", decodePrefetch, "tma", "no effect"},
-      {"discard", decodePrefetch, "tma", "no effect"},
+       "tensor tiled, multicast too; reduce.async.bulk of both; groups",
+       copies},
+      {"prefetch", decodePrefetch, "tma", "every form; no effect",
+       "tensormap, param const -> [a]; "
+       "L1|L2|L2::evict_last|L2::evict_normal, global local -> [a]"},
+      {"prefetchu", decodePrefetch, "tma", "no effect", "L1 -> [a]"},
+      {"createpolicy", decodePrefetch, "tma", "no effect",
+       "fractional, EVICT b64 -> =b64 f32?; "
+       "range, global EVICT b64 -> =b64 [a] u32 u32; "
+       "cvt, L2 b64 -> =b64 b64"},
+      {"applypriority", decodePrefetch, "tma", "no effect",
+       "L2::evict_normal, global -> [a] imm"},
+      {"discard", decodePrefetch, "tma", "no effect", "L2, global -> [a] imm"},
       {"tensormap", decodeTensorMap, "tma",
-       "replace of every field of tiled maps; cp_fenceproxy"},
+       "replace of every field of tiled maps; cp_fenceproxy",
+       "cp_fenceproxy, global SHARED tensormap::generic release SCOPE ALIGNED "
+       "-> [a] [a] imm; "
+       "replace box_dim|global_dim|global_stride|element_stride, tile SHARED "
+       "global b1024 b32 b64 -> [a] imm t; "
+       "replace elemtype|interleave_layout|swizzle_mode|fill_mode, tile SHARED "
+       "global b1024 b32 -> [a] imm; "
+       "replace global_address|rank, tile SHARED global b1024 b32 b64 -> [a] "
+       "t"},
   };
 }
 

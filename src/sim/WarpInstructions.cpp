@@ -120,10 +120,6 @@ static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeShuffle(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
-  expectModifiers(decoder, instruction, {"sync", "up", "down", "bfly", "idx"});
-  if (!instruction.has("sync"))
-    decoder.refuse(instruction, "shfl needs .sync from sm_70 on");
-  expectOperands(decoder, instruction, 5);
   const std::vector<ptx::Operand> &operands = instruction.operands;
   op.dst = destination(decoder, instruction, operands[0], 4);
   op.pdst = pairedPred(decoder, operands[0]);
@@ -159,11 +155,6 @@ static Step executeVote(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeVote(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectModifiers(decoder, instruction,
-                  {"sync", "all", "any", "uni", "ballot"});
-  if (!instruction.has("sync"))
-    decoder.refuse(instruction, "vote needs .sync from sm_70 on");
-  expectOperands(decoder, instruction, 3);
   const std::vector<ptx::Operand> &operands = instruction.operands;
   op.psrc = decoder.pred(operands[1]);
   op.src[0] = source<U32>(decoder, instruction, operands[2]);
@@ -209,8 +200,6 @@ static Step executeMatch(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeMatch(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction, {"sync", "any", "all"});
-  expectOperands(decoder, instruction, 3);
   const std::vector<ptx::Operand> &operands = instruction.operands;
   op.dst = destination(decoder, instruction, operands[0], 4);
   op.pdst = pairedPred(decoder, operands[0]);
@@ -249,9 +238,6 @@ template <typename T, typename F> static Handler reduxBy(F) {
 static void decodeRedux(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
   using S32 = std::int32_t;
-  expectModifiers(decoder, instruction,
-                  {"sync", "add", "min", "max", "and", "or", "xor"});
-  expectOperands(decoder, instruction, 3);
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     decoder.refuse(instruction, "redux is known for u32, s32 and b32");
@@ -290,8 +276,6 @@ static Step executeElect(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeElect(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
-  expectModifiers(decoder, instruction, {"sync"});
-  expectOperands(decoder, instruction, 2);
   const ptx::Operand &to = instruction.operands[0];
   if (to.kind != ptx::Operand::Kind::sink)
     op.dst = destination(decoder, instruction, to, 4);
@@ -307,7 +291,6 @@ static Step executeActiveMask(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeActiveMask(Decoder &decoder,
                              const ptx::Instruction &instruction, Op &op) {
-  expectOperands(decoder, instruction, 1);
   op.dst = destination(decoder, instruction, instruction.operands[0], 4);
   op.handler = executeActiveMask;
 }
@@ -326,7 +309,6 @@ static Step executeWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
 
 void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  expectOperands(decoder, instruction, 1);
   op.src[0] = source<U32>(decoder, instruction, instruction.operands[0]);
   op.handler = executeWarpBarrier;
 }
@@ -341,15 +323,22 @@ static void decodeNothing(Decoder &, const ptx::Instruction &, Op &op) {
 
 std::vector<Instruction> warpInstructions() {
   return {
-      {"shfl", decodeShuffle, "warp", ".sync up down bfly idx, with |p"},
-      {"vote", decodeVote, "warp", ".sync all any uni ballot"},
-      {"match", decodeMatch, "warp", ".sync any all, b32 b64, with |p"},
+      {"shfl", decodeShuffle, "warp", ".sync up down bfly idx, with |p",
+       "sync up|down|bfly|idx, b32 -> =b32|p b32 b32 b32 b32"},
+      {"vote", decodeVote, "warp", ".sync all any uni ballot",
+       "sync ballot, b32 -> =b32 p b32; "
+       "sync all|any|uni, pred -> =p p b32"},
+      {"match", decodeMatch, "warp", ".sync any all, b32 b64, with |p",
+       "any sync, b32 b64 -> =b32 t b32; "
+       "all sync, b32 b64 -> =b32|p t b32"},
       {"redux", decodeRedux, "warp",
-       ".sync add min max and or xor of u32 s32 b32"},
-      {"elect", decodeElect, "warp", ".sync"},
-      {"activemask", decodeActiveMask, "warp", "b32"},
-      {"nanosleep", decodeNothing, "warp", "over at once"},
-      {"pmevent", decodeNothing, "warp", "ignored"},
+       ".sync add min max and or xor of u32 s32 b32",
+       "sync add|min|max, u32 s32 -> =t t b32; "
+       "sync and|or|xor, b32 -> =t t b32"},
+      {"elect", decodeElect, "warp", ".sync", "sync -> =_b32|p! b32"},
+      {"activemask", decodeActiveMask, "warp", "b32", ", b32 -> =b32"},
+      {"nanosleep", decodeNothing, "warp", "over at once", ", u32 -> u32"},
+      {"pmevent", decodeNothing, "warp", "ignored", ", mask -> imm"},
   };
 }
 

@@ -279,9 +279,8 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
 /// An immediate that is 1 or -1.
 static int decodeScale(Decoder &decoder, const ptx::Instruction &instruction,
                        std::size_t index) {
-  auto scale = static_cast<std::int64_t>(instruction.operands.at(index).bits);
-  if (instruction.operands[index].kind != ptx::Operand::Kind::immediate ||
-      (scale != 1 && scale != -1))
+  auto scale = static_cast<std::int64_t>(instruction.operands[index].bits);
+  if (scale != 1 && scale != -1)
     decoder.refuse(instruction, "imm-scale is 1 or -1");
   return static_cast<int>(scale);
 }
@@ -296,11 +295,8 @@ static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
   if (!parseShape(instruction.modifiers, shape, why))
     decoder.refuse(instruction, why);
   const auto &operands = instruction.operands;
-  bool isFragment =
-      operands.size() > 1 && operands[1].kind == ptx::Operand::Kind::vector;
+  bool isFragment = operands[1].kind == ptx::Operand::Kind::vector;
   std::size_t transposes = shape.hasHalves() ? (isFragment ? 1 : 2) : 0;
-  expectOperands(decoder, instruction,
-                 4 + (shape.hasIntegers() ? 0 : 2) + transposes);
   product.accumulator = decoder.vector(operands[0], 4);
   if (static_cast<int>(product.accumulator.size()) != shape.registersD())
     decoder.refuse(instruction,
@@ -347,12 +343,10 @@ static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
   } else if (instruction.has("commit_group")) {
     op.handler = commit;
   } else if (instruction.has("wait_group")) {
-    op.imm = static_cast<std::int64_t>(instruction.operands.at(0).bits);
+    op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
     op.handler = wait;
-  } else if (instruction.has("mma_async") && !instruction.has("sp")) {
-    decodeProduct(decoder, instruction, op);
   } else {
-    decoder.refuse(instruction, "this form of wgmma");
+    decodeProduct(decoder, instruction, op);
   }
 }
 
@@ -389,7 +383,7 @@ static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
 
 static void decodeSetmaxnreg(Decoder &decoder,
                              const ptx::Instruction &instruction, Op &op) {
-  op.imm = immediateOf(decoder, instruction, 0);
+  op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
   if (op.imm < 24 || op.imm > 256 || op.imm % 8)
     decoder.refuse(instruction,
                    fmt::format("{} registers; setmaxnreg takes a multiple of 8 "
@@ -404,8 +398,22 @@ std::vector<Instruction> wgmmaInstructions() {
       {"wgmma", decodeWgmma, "wgmma",
        "fence, commit_group, wait_group, mma_async with A in shared memory or "
        "registers: f16, e4m3 and e5m2 into f32 and f16, bf16 and tf32 into "
-       "f32, s8 and u8 into s32"},
-      {"setmaxnreg", decodeSetmaxnreg, "wgmma", "inc and dec"},
+       "f32, s8 and u8 into s32",
+       "fence, ALIGNED; "
+       "commit_group, ALIGNED; "
+       "wait_group, ALIGNED -> imm; "
+       "mma_async s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* u64 u64 p; "
+       "mma_async s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* {b32}* u64 p; "
+       "mma_async tf32|e4m3|e5m2, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 u64 p "
+       "imm imm; "
+       "mma_async tf32|e4m3|e5m2, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 "
+       "p imm imm; "
+       "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 u64 p imm "
+       "imm imm imm; "
+       "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 p imm "
+       "imm imm"},
+      {"setmaxnreg", decodeSetmaxnreg, "wgmma", "inc and dec",
+       "inc|dec, ALIGNED u32 -> imm"},
   };
 }
 

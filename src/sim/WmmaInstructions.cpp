@@ -286,14 +286,11 @@ static void decodeAccess(Decoder &decoder, const ptx::Instruction &instruction,
                                               : false;
   if (!isKnown)
     refuseTypes(decoder, instruction);
-  std::size_t count = instruction.operands.size();
-  if (count != 2 && count != 3)
-    decoder.refuse(instruction, "it takes an address, a fragment and a stride");
   appendRegisters(decoder, instruction, instruction.operands[isLoad ? 0 : 1],
                   access.matrix, op);
   op.isListWritten = isLoad;
   op.src[0] = decoder.address(instruction.operands[isLoad ? 1 : 0], op.imm);
-  if (count == 3)
+  if (instruction.operands.size() == 3)
     access.stride = decoder.reg(instruction.operands[2], 4);
   access.isRowMajor = instruction.has("row");
   access.space = spaceOf(instruction);
@@ -324,7 +321,6 @@ static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
                       {k, n, types[2], true},
                       {m, n, types[3], false},
                       instruction.has("satfinite")};
-  expectOperands(decoder, instruction, 4);
   const WmmaMatrix *matrices[] = {&product.d, &product.a, &product.b,
                                   &product.c};
   for (int i = 0; i < 4; ++i)
@@ -339,9 +335,7 @@ static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
 void decodeWmma(Decoder &decoder, const ptx::Instruction &instruction, Op &op) {
   if (instruction.has("mma"))
     return decodeProduct(decoder, instruction, op);
-  if (instruction.has("load") || instruction.has("store"))
-    return decodeAccess(decoder, instruction, op);
-  decoder.refuse(instruction, "this form of wmma");
+  decodeAccess(decoder, instruction, op);
 }
 
 } // namespace kiln::sim

@@ -170,14 +170,21 @@ TEST(AsyncCopy, RefusesByReason) {
        "8 bytes; cp.async.ca copies 4, 8 or 16 and cp.async.cg 16"},
       {"cp.async.ca.shared.global [%r], [%d], 2;", "2 bytes; cp.async.ca"},
       {"cp.async.ca.shared.global [%r], [%d], %r;",
-       "operand 3 is no integer constant"},
+       "operand 3 of cp.async.ca is the register %r of type .b32, and must be "
+       "an integer constant"},
       {"cp.async.ca.shared.global [%r], [%d];",
-       "it takes a destination, a source and a size"},
+       "cp.async.ca takes 3 to 4 operands (address, address, integer, optional "
+       "value) or 4 operands (address, address, integer, predicate), not 2"},
       {"cp.async.ca.shared.global [%r], [%d], 16, %r, %d;",
-       "more than four operands and a cache policy"},
-      {"cp.async.mbarrier.arrive.b64;", "it takes 1 operands, not 0"},
-      {"cp.async.wait_group %r;", "operand 1 is no integer constant"},
-      {"cp.async.shared.global [%r], [%d], 16;", "this form of cp"},
+       "(address, address, integer, predicate), not 5"},
+      {"cp.async.mbarrier.arrive.b64;",
+       "cp.async.mbarrier.arrive takes 1 operand (address), not 0"},
+      {"cp.async.wait_group %r;",
+       "operand 1 of cp.async.wait_group is the register %r of type .b32, and "
+       "must be an integer constant"},
+      {"cp.async.shared.global [%r], [%d], 16;",
+       "cp.async needs one of .commit_group .wait_group .wait_all .mbarrier "
+       ".ca .cg .bulk"},
   });
 }
 

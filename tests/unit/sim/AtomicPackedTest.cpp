@@ -90,7 +90,8 @@ TEST(AtomicPacked, FindsAndRefuses) {
       {"atom.global.exch.b16 %h, [%d], %h;",
        "its type is not one of the operation"},
       {"red.global.add.v2.f32 [%d], {%r, %r, %r, %r, %r};",
-       "its vectors are not of one size of at most 16 bytes"},
+       "operand 2 of red.add.v2 is a vector of 5, and must be a vector of 2 of "
+       "type .f32"},
   });
 }
 
@@ -289,8 +290,9 @@ TEST(TensorMapReplace, FindsWhatIsWrong) {
   expectRefusals({
       {"tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [%d], "
        "0;",
-       "this field of a tensor map"},
-      {"tensormap.frobnicate [%d];", "this form of tensormap"},
+       "the modifier .swizzle_atomicity is not known for tensormap"},
+      {"tensormap.frobnicate [%d];",
+       "the modifier .frobnicate is not known for tensormap"},
   });
 }
 

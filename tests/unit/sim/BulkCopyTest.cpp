@@ -390,9 +390,10 @@ TEST(BulkCopy, RefusesByReason) {
        "memory in a bulk_group"},
       {"cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d], [%r], 16, "
        "%h;",
-       "the form .cp_mask"},
+       "the modifier .cp_mask is not known for cp"},
       {"cp.async.bulk.global.shared::cta.bulk_group [%d], [%r];",
-       "it takes 3 operands, not 2"},
+       "cp.async.bulk.bulk_group takes 3 operands (address, address, value), "
+       "not 2"},
       {"cp.reduce.async.bulk.shared::cluster.global."
        "mbarrier::complete_tx::bytes.add.u32 [%r], [%d], 16, [%r];",
        "reductions take their values from shared memory"},
@@ -402,16 +403,17 @@ TEST(BulkCopy, RefusesByReason) {
        "16;",
        "the operation inc is not one of its type"},
       {"st.async.shared::cluster.b32 [%r], %r, [%r];",
-       "it completes on no mbarrier (.mbarrier::complete_tx::bytes)"},
+       "st.async needs .mbarrier::complete_tx::bytes"},
       {"st.async.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r], %h, "
        "[%r];",
-       "its type is none of 32 or 64 bits"},
+       "the modifier .b16 is not known for "
+       "st.async.mbarrier::complete_tx::bytes"},
       {"st.async.shared::cluster.mbarrier::complete_tx::bytes.v8.b32 [%r], "
        "{%r, %r, %r, %r, %r}, [%r];",
-       "vectors of more than four elements"},
+       "the modifier .v8 is not known for st"},
       {"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes."
        "add.f32 [%r], %r, [%r];",
-       "red.async reduces one integer"},
+       "the modifier .f32 is not known for red"},
   });
 }
 

@@ -198,15 +198,20 @@ TEST(Conversion, PairsHaveTheFirstOperandOnTop) {
 
 TEST(Conversion, RefusesByReason) {
   expectRefusals({
-      {"cvt.rn.f16.e2m1 %h, %h;", "one of its two types is not known here"},
+      {"cvt.rn.f16.e2m1 %h, %h;", "the modifier .e2m1 is not known for cvt"},
       {"cvt.s32.f32 %r, %r;",
        "a float becomes an integer by .rni .rzi .rmi or .rpi"},
-      {"cvt.u64.u32 %r, %r;", "its destination has 4 bytes, the type 8"},
-      {"cvt.u32.u64 %r, %r;", "its source has 4 bytes, the type 8"},
+      {"cvt.u64.u32 %r, %r;",
+       "operand 1 of cvt is the register %r of type .b32, and must be a "
+       "register of type .u64 or wider"},
+      {"cvt.u32.u64 %r, %r;",
+       "operand 2 of cvt is the register %r of type .b32, and must be a value "
+       "of type .u64 or wider"},
       {"cvt.rn.e4m3x2.f32 %h, %r, %r;", "8-bit floats need .satfinite"},
       {"cvt.rn.f16x2.bf16x2 %r, %r;", "pairs are made of f32"},
       {"cvt.pack.s16.s32 %r, %r, %r;", "cvt.pack needs .sat and two types"},
-      {"cvt.pack.sat.s32.s32 %r, %r, %r;", "cvt.pack makes u8 s8 u16 or s16"},
+      {"cvt.pack.sat.s32.s32 %r, %r, %r;",
+       "cvt.pack needs one of .u16 .s16 .u8 .s8"},
   });
 }
 

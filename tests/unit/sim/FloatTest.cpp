@@ -212,17 +212,18 @@ TEST(Float, SixteenBitOptions) {
 
 TEST(Float, RefusesByReason) {
   expectRefusals({
-      {"add.f32.bf16 %r, %h, %r;", "operands of two types are not known here"},
+      {"add.f32.bf16 %r, %h, %r;", "the modifier .f32 is not known for add"},
       {"add.ftz.f64 %d, %d, %d;", "f64 has neither .ftz nor .sat"},
-      {"add.tf32 %r, %r, %r;", "its type is none of f16 bf16 f32 f64"},
-      {"min.tf32 %r, %r, %r;", "its type is none of f16 bf16 f32 f64"},
-      {"neg.tf32 %r, %r;", "its type is none of f16 bf16 f32 f64"},
-      {"add.relu.f16 %h, %h, %h;", ".relu belongs to fma"},
+      {"add.tf32 %r, %r, %r;", "the modifier .tf32 is not known for add"},
+      {"min.tf32 %r, %r, %r;", "the modifier .tf32 is not known for min"},
+      {"neg.tf32 %r, %r;", "the modifier .tf32 is not known for neg"},
+      {"add.relu.f16 %h, %h, %h;", "the modifier .relu is not known for add"},
       {"add.sat.bf16 %h, %h, %h;", "bf16 has neither .ftz nor .sat"},
-      {"mad.f16 %h, %h, %h, %h;", "16-bit floats have fma, not mad"},
-      {"div.f16 %h, %h, %h;", "its type is neither f32 nor f64"},
-      {"sin.approx.f16 %h, %h;", "it is not known for this type"},
-      {"fma.rn.oob.f16 %h, %h, %h, %h;", "the modifier .oob is not known"},
+      {"mad.f16 %h, %h, %h, %h;", "the modifier .f16 is not known for mad"},
+      {"div.f16 %h, %h, %h;", "the modifier .f16 is not known for div"},
+      {"sin.approx.f16 %h, %h;", "the modifier .f16 is not known for sin"},
+      {"fma.rn.oob.f16 %h, %h, %h, %h;",
+       "the modifier .oob is not known for fma"},
   });
 }
 

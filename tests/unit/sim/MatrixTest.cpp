@@ -563,9 +563,9 @@ TEST(Matrix, WmmaFindsWhatIsWrong) {
 TEST(Matrix, RefusesByReason) {
   expectRefusals({
       {"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r, %r}, [%r];",
-       "the modifier .m16n16 is not known here"},
+       "the modifier .m16n16 is not known for ldmatrix"},
       {"ldmatrix.sync.aligned.m8n8.x1.shared.b8 {%r}, [%r];",
-       "only matrices m8n8 of b16 are known"},
+       "the modifier .b8 is not known for ldmatrix"},
       {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r, %r}, [%r];",
        "2 registers for 4 matrices"},
       {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32 {%r, %r, %r, %r}, "
@@ -579,7 +579,7 @@ TEST(Matrix, RefusesByReason) {
        "its layouts and types are not of the form .row.col.d.a.b.c"},
       {"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r}, {%r}, {%r}, "
        "{%r}, %r, 0;",
-       "the modifier .sp"},
+       "the modifier .sp is not known for mma"},
       {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r, %r, %r, %r}, "
        "{%r}, {%r}, {%r, %r, %r, %r};",
        "1 registers for A, which has 2"},
@@ -594,8 +594,10 @@ TEST(Matrix, RefusesByReason) {
       {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r, %r}, [%d];",
        "a fragment of 8 registers, not 2"},
       {"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r};",
-       "it takes an address, a fragment and a stride"},
-      {"wmma.fill.sync.aligned {%r};", "this form of wmma"},
+       "wmma.load.a takes 2 to 3 operands (vector, address, optional value), "
+       "not 1"},
+      {"wmma.fill.sync.aligned {%r};",
+       "the modifier .fill is not known for wmma"},
       {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d, %d}, {%r}, {%d}, "
        "{%d, %d};",
        "a register of 4 bytes stands where a value of 8 bytes is expected"},

@@ -109,9 +109,10 @@ TEST(WarpInstructions, WaitsForLanesThatAreNamed) {
 
 TEST(WarpInstructions, RefusesByReason) {
   expectRefusals({
-      {"shfl.up.b32 %r, %r, 1, 0;", "shfl needs .sync from sm_70 on"},
-      {"vote.all.pred %p, %p;", "vote needs .sync from sm_70 on"},
-      {"redux.sync.min.f32 %r, %r, -1;", "redux is known for u32, s32 and b32"},
+      {"shfl.up.b32 %r, %r, 1, 0;", "shfl.up needs .sync"},
+      {"vote.all.pred %p, %p;", "vote.all needs .sync"},
+      {"redux.sync.min.f32 %r, %r, -1;",
+       "the modifier .f32 is not known for redux"},
   });
 }
 

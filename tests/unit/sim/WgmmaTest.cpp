@@ -462,20 +462,25 @@ TEST(Wgmma, RefusesByReason) {
        "imm-scale is 1 or -1"},
       {"wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%r, %r, %r, %r}, "
        "%d, %d, %p, 1, 1, 0, 0;",
-       "it takes 6 operands, not 8"},
+       "wgmma.mma_async takes 6 operands (vector, value, value, predicate, "
+       "integer, integer) or 6 operands (vector, vector, value, predicate, "
+       "integer, integer), not 8"},
       {"wgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16 {%r, %r}, %d, %d, "
        "%p, 1, 1, 0, 0;",
        "these types do not go together"},
       {"wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {%r}, %d, %d, %p;",
        "its shape is none of the hardware's"},
-      {"wgmma.mma_async.sync.aligned.m64n8k16.f64.f16.f16 {%r}, %d, %d, %p;",
-       "accumulators of type f64"},
-      {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.u4 {%r}, %d, %d, %p;",
-       "operands of type u4"},
-      {"wgmma.mma_async.sync.aligned.m64n8.f32.f16 {%r}, %d, %d, %p;",
+      {"wgmma.mma_async.sync.aligned.m64n8k16.bf16.f16.f16 {%r}, %d, %d, %p, "
+       "1, 1, 0, 0;",
+       "accumulators of type bf16"},
+      {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f32 {%r}, %d, %d, %p, 1, "
+       "1, 0, 0;",
+       "operands of type f32"},
+      {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16 {%r}, %d, %d, %p, 1, 1, "
+       "0, 0;",
        "its shape and types are not of the form .m64nNkK.d.a.b"},
       {"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r}, %d, %d, %p;",
-       "this form of wgmma"},
+       "the modifier .sp is not known for wgmma"},
   });
 }
 
