@@ -1,0 +1,53 @@
+// Launch: how an input of the fuzzer is run, and what may come of it.
+//
+// A line of the input says it ("// launch block=64 order=lazy seed=7"), so that
+// a kept input runs as it did when it was found. Arguments are made from the
+// entry's parameters: memory with random bytes for 8 bytes, a small number for
+// 4, a tensor map for 128.
+#pragma once
+
+#include "kiln/sim.h"
+
+#include <string>
+
+namespace kiln::fuzz {
+
+struct Launch {
+  std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {32, 1, 1},
+                               cluster = {1, 1, 1};
+  std::uint32_t smemBytes = 0;
+  SimOrder order = SimOrder::eager;
+  std::uint64_t seed = 1; ///< of the arguments, and of the order
+  bool hasChecks = true, hasStats = false, hasTimeline = false;
+  int threads = 1; ///< of the host
+  int registers = 0;
+  /// Of every parameter of 128 bytes; its address is filled in.
+  TensorMap map = {.type = Type::f16, .dims = {64, 64}, .box = {64, 16}};
+
+  /// "// launch grid=2,1,1 block=64,1,1 ..."
+  std::string toLine() const;
+  /// From the first such line of a text; what it does not say is as above.
+  static Launch ofText(const std::string &text);
+};
+
+/// Strides of a dense tensor, rounded up as the hardware wants them.
+void setStrides(TensorMap &map);
+
+enum class Outcome : std::uint8_t {
+  notParsed, ///< refused by the parser
+  refused,   ///< refused before anything ran
+  found,     ///< ran, with an error in its findings
+  ran,       ///< ran without one
+};
+
+/// Run a text. Throws Misbehaviour where what happens is not what a user may
+/// see: another exception than Kiln's, a message without a line. `said` is
+/// given the error or the findings.
+Outcome runInput(const std::string &text, const Launch &launch,
+                 std::string *said = nullptr);
+
+struct Misbehaviour {
+  std::string what;
+};
+
+} // namespace kiln::fuzz
