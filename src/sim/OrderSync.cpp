@@ -275,11 +275,19 @@ void HappensBefore::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
     see(warp, op.order, lanes, copies, Scope::cta, false);
   }
   see(warp, op.order, lanes, phase.near, Scope::cta, false);
+  // What was waited for before the arrival is finished, whatever the scope: a
+  // slot that products have read, or a copy has filled, may be filled again.
+  auto learnCompleted = [&](const SyncPoint &from) {
+    strand.practice().learnCompleted(from.practice.clock, warp.clock);
+    strand.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+      knowledge.learnCompleted(from.strict.clock, warp.clock);
+    });
+  };
   if (op.order.scope >= Scope::cluster)
     see(warp, op.order, lanes, phase.far, Scope::cluster, false);
   else
-    strand.practice().learnCompleted(phase.far.practice.clock, warp.clock);
-  strand.practice().learnCompleted(phase.plain.practice.clock, warp.clock);
+    learnCompleted(phase.far);
+  learnCompleted(phase.plain);
 }
 
 } // namespace kiln::sim
