@@ -125,7 +125,8 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t address = addressOf(warp, op, lane);
     Place place =
         accessor.locate(flags.space, address, total, total, lane, true);
-    bool isSame = place.isWritten(total);
+    // The order asks for every lane, others whether all are.
+    bool isSame = (warp.order() || isAllSame) && place.isWritten(total);
     for (std::size_t i = 0; isSame && i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       isSame = !std::memcmp(place.data + i * flags.bytes, &bits, flags.bytes);
