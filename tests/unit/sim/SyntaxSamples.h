@@ -165,7 +165,6 @@ inline constexpr const char *kSyntaxSamples[] = {
     "brkpt;",
     "call simple;",
     "call takes, (%r1);",
-    "call gives;",
     "call (%r1), gives, (2);",
     "call (_), gives, (%r1);",
     "call %rd1, PROTO;",

@@ -290,7 +290,7 @@ TEST(Syntax, ListsRefusalsByLine) {
 
 TEST(Syntax, RefusesCallsThatCannotBeMade) {
   EXPECT_NE(decode("call test, (%rd1);")
-                .find("'test' is an entry; a call takes a device function"),
+                .find("'test' is an entry; a call takes a .func"),
             std::string::npos);
   ptx::Module module = ptx::parse(R"(.version 8.6
 .target sm_90a
