@@ -213,7 +213,7 @@ std::vector<Instruction> conversionInstructions() {
        "e5m2x2; .pack.sat",
        "pack u16|s16, sat s32 u32 -> =u32 u32 u32; "
        "pack u8|s8, sat s32 u32 b32 -> =u32 u32 u32 u32; "
-       "f16x2|bf16x2|e4m3x2|e5m2x2 f32, rn rz relu satfinite -> =t1 f32 f32; "
+       "f16x2|bf16x2|e4m3x2|e5m2x2 f32, rn rz relu satfinite -> =t1 t2 t2; "
        "f16x2|bf16x2|e4m3x2|e5m2x2, rn rz relu satfinite -> =t1 t2; "
        ", DATA f16 bf16 tf32 ROUND rna rni rzi rmi rpi ftz sat relu satfinite "
        "-> =~t1 ~t2%"}};

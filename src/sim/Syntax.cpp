@@ -19,37 +19,40 @@ static constexpr WordClass kClasses[] = {
     {"HALF", "f16|f16x2|bf16|bf16x2"},
     {"DATA", "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"},
     {"TYPE", "DATA HALF tf32 e4m3 e5m2 e4m3x2 e5m2x2"},
-    {"ROUND", "rn rz rm rp"},
-    {"REDUCE", "add min max inc dec and or xor"},
+    {"ROUND", "rn|rz|rm|rp"},
+    {"REDUCE", "add|min|max|inc|dec|and|or|xor"},
+    {"COMPARE",
+     "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan"},
+    {"JOIN", "and|or|xor"},
+    {"SPACE", "global|const|shared|shared::cta|shared::cluster|local|param|"
+              "param::entry|param::func"},
+    {"SHARED", "shared shared::cta shared::cluster"},
+    {"ORDER", "weak|volatile|mmio|relaxed|acquire|release|acq_rel SCOPE"},
+    {"SCOPE", "cta|cluster|gpu|sys"},
+    {"CACHE",
+     "ca|cg|cs|cv|lu|wb|wt nc L1::evict_normal|L1::evict_unchanged|"
+     "L1::evict_first|L1::evict_last|L1::no_allocate "
+     "L2::evict_normal|L2::evict_first|L2::evict_last L2::cache_hint PREFETCH"},
+    {"PREFETCH", "L2::64B|L2::128B|L2::256B"},
     {"EVICT", "L2::evict_last L2::evict_normal L2::evict_first "
               "L2::evict_unchanged"},
-    {"RESTRICT", "sync_restrict::shared::cta sync_restrict::shared::cluster"},
-    {"COMPARE",
-     "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan"},
-    {"JOIN", "and|or|xor"},
-    {"SPACE", "global const shared shared::cta shared::cluster local param "
-              "param::entry param::func"},
-    {"SHARED", "shared shared::cta shared::cluster"},
-    {"ORDER", "weak volatile mmio relaxed acquire release acq_rel SCOPE"},
-    {"SCOPE", "cta cluster gpu sys"},
-    {"CACHE", "ca cg cs cv lu wb wt nc L1::evict_normal L1::evict_unchanged "
-              "L1::evict_first L1::evict_last L1::no_allocate L2::evict_normal "
-              "L2::evict_first L2::evict_last L2::cache_hint PREFETCH"},
-    {"PREFETCH", "L2::64B L2::128B L2::256B"},
-    {"VECTOR", "v2 v4"},
+    {"RESTRICT", "sync_restrict::shared::cta|sync_restrict::shared::cluster"},
+    {"VECTOR", "v2|v4"},
     {"RANK", "1d|2d|3d|4d|5d"},
     {"ALIGNED", "sync aligned"},
 };
 
-/// Call `body` with each part of `text` between separators.
-template <typename Body>
-static void split(std::string_view text, char separator, Body &&body) {
+/// The parts of `text` between separators, none of them empty.
+static std::vector<std::string_view> split(std::string_view text,
+                                           char separator) {
+  std::vector<std::string_view> parts;
   while (!text.empty()) {
     std::size_t end = std::min(text.find(separator), text.size());
     if (end > 0)
-      body(text.substr(0, end));
+      parts.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  return parts;
 }
 
 /// Remove `mark` where the text begins or ends with it.
@@ -64,31 +67,56 @@ static bool takeBack(std::string_view &text, std::string_view mark) {
   return isThere;
 }
 
-Words Syntax::wordsOf(std::string_view list) {
-  Words words;
-  split(list, ' ', [&](std::string_view alternatives) {
-    split(alternatives, '|', [&](std::string_view text) {
-      for (const WordClass &known : kClasses)
-        if (known.name == text) {
-          words |= wordsOf(known.words);
-          return;
-        }
-      auto at = std::lower_bound(words_.begin(), words_.end(), text,
-                                 [](const Word &word, std::string_view key) {
-                                   return word.text < key;
-                                 });
-      if (at == words_.end() || at->text != text) {
-        if (words_.size() == words.size())
-          internalError("an instruction has more than {} modifiers",
-                        words.size());
-        Word word{text, static_cast<std::uint8_t>(words_.size()), false, {}};
-        word.isType = ptx::parseScalarType(std::string(text), word.type);
-        at = words_.insert(at, word);
-      }
-      words.set(at->number);
-    });
-  });
-  return words;
+static std::string_view wordsOfClass(std::string_view name) {
+  for (const WordClass &known : kClasses)
+    if (known.name == name)
+      return known.words;
+  return {};
+}
+
+const Syntax::Word &Syntax::add(std::string_view text) {
+  auto at = std::lower_bound(
+      words_.begin(), words_.end(), text,
+      [](const Word &word, std::string_view key) { return word.text < key; });
+  if (at != words_.end() && at->text == text)
+    return *at;
+  if (words_.size() == Words().size())
+    internalError("an opcode has more than {} modifiers", Words().size());
+  Word word{text, static_cast<std::uint8_t>(words_.size()), false, {}};
+  word.isType = ptx::parseScalarType(std::string(text), word.type);
+  return *words_.insert(at, word);
+}
+
+/// All of a|b|CLASS.
+Words Syntax::alternatives(std::string_view token, Words &types) {
+  Words all;
+  for (std::string_view text : split(token, '|')) {
+    if (std::string_view inner = wordsOfClass(text); !inner.empty()) {
+      for (std::string_view one : split(inner, ' '))
+        all |= alternatives(one, types);
+      continue;
+    }
+    const Word &word = add(text);
+    all.set(word.number);
+    types.set(word.number, word.isType);
+  }
+  return all;
+}
+
+Words Syntax::wordsOf(std::string_view list, FormRule &form) {
+  Words all;
+  for (std::string_view token : split(list, ' ')) {
+    if (std::string_view inner = wordsOfClass(token); !inner.empty()) {
+      all |= wordsOf(inner, form);
+      continue;
+    }
+    Words types, some = alternatives(token, types);
+    all |= some;
+    // Types stand beside each other, other alternatives do not.
+    if (token.find('|') != token.npos && (some & ~types).any())
+      form.exclusive.push_back(some & ~types);
+  }
+  return all;
 }
 
 const Syntax::Word *Syntax::find(std::string_view text) const {
@@ -113,8 +141,7 @@ OperandRule Syntax::operandOf(std::string_view token) {
   else if (token == "mask")
     token = "b16:multicast::cluster";
   if (std::size_t colon = token.find(':'); colon != token.npos) {
-    wordsOf(token.substr(colon + 1));
-    rule.condition = find(token.substr(colon + 1))->number;
+    rule.condition = add(token.substr(colon + 1)).number;
     token = token.substr(0, colon);
   }
   rule.isResult = takeFront(token, '=');
@@ -164,7 +191,10 @@ OperandRule Syntax::operandOf(std::string_view token) {
 bool FormRule::hasModifiers(const Words &words) const {
   return (words & ~takes).none() &&
          std::all_of(needs.begin(), needs.end(),
-                     [&](const Words &one) { return (words & one).any(); });
+                     [&](const Words &one) { return (words & one).any(); }) &&
+         std::all_of(exclusive.begin(), exclusive.end(), [&](const Words &one) {
+           return (words & one).count() <= 1;
+         });
 }
 
 /// Cut `text` at `mark`: what is behind it, or nothing.
@@ -189,21 +219,21 @@ FormRule Syntax::formOf(std::string_view form) {
   FormRule rule;
   std::string_view operands = cutAt(form, "->");
   std::string_view takes = cutAt(form, ",");
-  split(form, ' ', [&](std::string_view one) {
-    rule.needs.push_back(wordsOf(one));
+  for (std::string_view one : split(form, ' ')) {
+    rule.needs.push_back(wordsOf(one, rule));
     rule.takes |= rule.needs.back();
-  });
-  rule.takes |= wordsOf(takes);
-  split(operands, ' ', [&](std::string_view token) {
+  }
+  rule.takes |= wordsOf(takes, rule);
+  for (std::string_view token : split(operands, ' ')) {
     rule.operands.push_back(operandOf(token));
     rule.types = std::max(rule.types, typesFor(rule.operands.back().typeOf));
-  });
+  }
   return rule;
 }
 
 Syntax::Syntax(const char *forms) {
-  split(forms, ';',
-        [&](std::string_view form) { rules_.push_back(formOf(form)); });
+  for (std::string_view form : split(forms, ';'))
+    rules_.push_back(formOf(form));
   if (rules_.empty()) // an opcode that stands alone
     rules_.emplace_back();
 }

@@ -7,9 +7,9 @@
 //
 //     "sync up|down, b32 -> =b32|p b32 u32; sync any -> p"
 //
-// are two forms. The first needs .sync and one of .up and .down, may have .b32
-// beside them, and has three operands. The first form whose modifiers and
-// operands are those of the instruction is it. Words in capitals stand for
+// are two forms. The first needs .sync and one of .up and .down, not both, may
+// have .b32 beside them, and has three operands. The first form whose modifiers
+// and operands are those of the instruction is it. Words in capitals stand for
 // several modifiers: kClasses in Syntax.cpp. An operand is one of
 //
 //     t  t1  t2    a value of the last type that is named, the first, the
@@ -84,10 +84,11 @@ struct OperandRule {
 
 /// A form, ready for comparing.
 struct FormRule {
-  std::vector<Words> needs; ///< one of each
-  Words takes;              ///< those of `needs` too
+  std::vector<Words> needs;     ///< one of each
+  Words takes;                  ///< those of `needs` too
+  std::vector<Words> exclusive; ///< at most one of each
   std::vector<OperandRule> operands;
-  std::size_t types = 0; ///< how many the instruction has to name
+  std::size_t types = 0; ///< how many the instruction names; 0: any number
 
   bool hasModifiers(const Words &words) const;
 };
@@ -116,7 +117,9 @@ public:
 
 private:
   FormRule formOf(std::string_view form);
-  Words wordsOf(std::string_view list);
+  const Word &add(std::string_view text);
+  Words alternatives(std::string_view token, Words &types);
+  Words wordsOf(std::string_view list, FormRule &form);
   OperandRule operandOf(std::string_view token);
 
   std::vector<Word> words_; ///< by text

@@ -36,8 +36,10 @@ Said::Said(const Syntax &syntax, const ptx::Function &function,
       userError("the modifier .{} is not known for {}", modifier,
                 instruction.opcode);
     words.set(word->number);
-    if (word->isType && typeCount_ < types_.size())
-      types_[typeCount_++] = word->type;
+    if (word->isType) {
+      types_[std::min(typeCount_, types_.size() - 1)] = word->type;
+      ++typeCount_;
+    }
     if (modifier.size() != 2)
       continue;
     if (modifier == "v2" || modifier == "v4")
@@ -75,8 +77,12 @@ bool Said::hasCount(const FormRule &form) const {
          instruction.operands.size() <= most;
 }
 
+bool Said::hasTypes(const FormRule &form) const {
+  return form.types == 0 || typeCount_ == form.types;
+}
+
 bool Said::isLike(const FormRule &form) const {
-  return typeCount_ >= form.types && hasCount(form) &&
+  return hasTypes(form) && hasCount(form) &&
          firstUnfit(form) == instruction.operands.size();
 }
 

@@ -19,6 +19,7 @@ public:
   /// The first operand that is not what the form wants; their number where all
   /// are. Asked where their number is right.
   std::size_t firstUnfit(const FormRule &form) const;
+  bool hasTypes(const FormRule &form) const;
   bool hasCount(const FormRule &form) const;
   bool isLike(const FormRule &form) const;
   [[noreturn]] void refuseModifiers() const;
@@ -61,6 +62,7 @@ private:
     }
   }
   [[noreturn]] void refuseCount() const;
+  std::string listOf(const Words &some) const;
   std::string nameOf(const FormRule &form) const;
   std::string found(const ptx::Operand &operand) const;
   std::string wanted(const OperandRule &rule) const;

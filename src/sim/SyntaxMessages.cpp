@@ -143,6 +143,15 @@ std::string Said::operandList(const FormRule &form) const {
                      list.empty() ? "" : ")");
 }
 
+/// " .up .down"
+std::string Said::listOf(const Words &some) const {
+  std::string list;
+  for (std::size_t i = 0; i < some.size(); ++i)
+    if (some.test(i))
+      list += fmt::format(" .{}", syntax_.text(i));
+  return list;
+}
+
 void Said::refuseModifiers() const {
   // The forms that have most of what they need are those that were meant.
   const FormRule *meant = nullptr;
@@ -164,14 +173,13 @@ void Said::refuseModifiers() const {
     if (unmet != form.needs.end())
       missing |= *unmet;
   }
-  if (missing.any()) {
-    std::string list;
-    for (std::size_t i = 0; i < missing.size(); ++i)
-      if (missing.test(i))
-        list += fmt::format(" .{}", syntax_.text(i));
+  if (missing.any())
     userError("{} needs{}{}", nameOf(*meant),
-              missing.count() == 1 ? "" : " one of", list);
-  }
+              missing.count() == 1 ? "" : " one of", listOf(missing));
+  for (const Words &one : meant->exclusive)
+    if ((words & one).count() > 1)
+      userError("{} takes one of{}, not several", instruction.opcode,
+                listOf(words & one));
   for (const std::string &modifier : instruction.modifiers)
     if (const Syntax::Word *word = syntax_.find(modifier);
         word && !meant->takes.test(word->number))
@@ -199,10 +207,9 @@ void Said::refuseOperands() const {
   for (const FormRule &form : syntax_.rules()) {
     if (!form.hasModifiers(words))
       continue;
-    if (typeCount_ < form.types)
-      userError("{} needs {} type{}, and {} known one is named", nameOf(form),
-                form.types, form.types == 1 ? "" : "s",
-                typeCount_ == 0 ? "no" : "one");
+    if (!hasTypes(form))
+      userError("{} takes {} type{}, not {}", nameOf(form), form.types,
+                form.types == 1 ? "" : "s", typeCount_);
     if (!hasCount(form))
       continue;
     std::size_t unfit = firstUnfit(form);

@@ -269,8 +269,13 @@ TEST(Syntax, SaysWhatWouldBeAccepted) {
        "the modifier .parity is not known for mbarrier.init"},
       {"mbarrier.b64 [%rd1], 1;", "mbarrier needs one of .init .inval"},
       {"shfl.idx.b32 %r1, %r2, 0, 31;", "shfl.idx needs .sync"},
-      {"add %r1, %r2, 1;", "add needs 1 type, and no known one is named"},
-      {"cvt.u32 %r1, %r2;", "cvt needs 2 types, and one known one is named"},
+      {"shfl.sync.up.down.b32 %r1, %r2, 0, 31, -1;",
+       "shfl takes one of .up .down, not several"},
+      {"ld.global.shared.u32 %r1, [%rd1];",
+       "ld takes one of .global .shared, not several"},
+      {"add.u32.u64 %r1, %r2, 1;", "add takes 1 type, not 2"},
+      {"add %r1, %r2, 1;", "add takes 1 type, not 0"},
+      {"cvt.u32 %r1, %r2;", "cvt takes 2 types, not 1"},
   };
   for (const auto &[instruction, expected] : kCases) {
     std::string said = decode(instruction);
