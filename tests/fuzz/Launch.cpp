@@ -166,10 +166,11 @@ static void checkMessage(const std::string &message) {
 
 static void checkError(const Error &error) {
   checkMessage(error.what());
-  // A refused instruction has its line in the text; a launch has none.
-  bool hasLine = error.where().is_known() ||
-                 error.message().find("line ") != std::string::npos ||
-                 error.message().find("launch") != std::string::npos;
+  // A refused instruction has its line in the text. A launch has none, and what
+  // finds no memory is named instead.
+  bool hasLine = error.where().is_known();
+  for (const char *word : {"line ", "launch", "not enough memory for "})
+    hasLine |= error.message().find(word) != std::string::npos;
   if (!hasLine)
     throw Misbehaviour{fmt::format("no line in the message: {}", error.what())};
 }

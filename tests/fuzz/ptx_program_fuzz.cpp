@@ -43,7 +43,8 @@ struct Options {
   std::optional<std::uint64_t> only;
   bool isShown = false;
   std::string keep = ".";
-  std::vector<std::string> files;
+  bool isReplay = false;
+  std::vector<std::string> files; ///< to be replayed
 };
 
 Options readOptions(int argc, char **argv) {
@@ -73,7 +74,9 @@ Options readOptions(int argc, char **argv) {
     else if (word == "--keep")
       options.keep = value();
     else if (word == "--replay")
-      options.files.assign(argv + i + 1, argv + argc), i = argc;
+      options.isReplay = true;
+    else if (options.isReplay)
+      options.files.push_back(word);
     else
       throw std::runtime_error("'" + word + "' is not an option");
   }
@@ -163,8 +166,8 @@ int main(int argc, char **argv) {
   unsetenv("CUDA_HOME");
   try {
     kiln::fuzz::Options options = kiln::fuzz::readOptions(argc, argv);
-    return options.files.empty() ? kiln::fuzz::fuzz(options)
-                                 : kiln::fuzz::replay(options);
+    return options.isReplay ? kiln::fuzz::replay(options)
+                            : kiln::fuzz::fuzz(options);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "ptx_program_fuzz: %s\n", error.what());
     return 2;
