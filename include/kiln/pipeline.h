@@ -61,6 +61,9 @@ struct PipelineOptions {
   /// Ranks of the other CTAs that load into this CTA's slots; each waits for
   /// the consumers here. Empty: none.
   std::vector<Value> peers = {};
+  /// Consumers read slots with ordinary loads too, and not by wgmma alone: the
+  /// peers must then be told with a fence of the cluster, which costs more.
+  bool is_read_by_threads = false;
   /// Slots are filled by threads of a warpgroup (produce_by_threads), with
   /// ordinary stores, and not by TMA.
   bool is_by_threads = false;

@@ -192,6 +192,7 @@ void Operands::make_pipeline(KernelBuilder &kb,
   if (schedule_.is_multicast && rows * columns > 1) {
     options.parts = {a_parts_.parts, b_parts_.parts};
     options.peers = peers(scheduler, schedule_);
+    options.is_read_by_threads = schedule_.is_a_in_registers;
     Value i = scheduler.cluster_row(), j = scheduler.cluster_column();
     int row_mask = 0;
     for (int column = 0; column < columns; ++column)

@@ -83,18 +83,27 @@ void Sums::take_all(const SharedTile &tile, const Taker &take) const {
   Value thread = warpgroup_thread_id();
   if (schedule_.split_k > 1)
     thread = thread + cluster_rank() * kThreadsPerWarpgroup;
-  for (int begin = 0; begin < all; begin += threads) {
-    Value piece = thread + begin;
+  auto take_one = [&](const Value &piece, bool is_inside) {
     auto one = [&] {
       Value line = piece / pieces;
       Value first = (piece - line * pieces) * neighbours_;
       take(added(tile, line, first), line, first);
     };
-    if (begin + threads <= all)
+    if (is_inside)
       one();
     else
       if_(piece < all, one);
-  }
+  };
+  // Few rounds are written out, so that their loads overlap.
+  constexpr int kFew = 8;
+  int rounds = (all + threads - 1) / threads;
+  if (rounds <= kFew)
+    for (int i = 0; i < rounds; ++i)
+      take_one(thread + i * threads, (i + 1) * threads <= all);
+  else
+    for_range(0, rounds, [&](Value i) {
+      take_one(thread + i * threads, all % threads == 0);
+    });
 }
 
 void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,

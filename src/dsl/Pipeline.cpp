@@ -44,19 +44,24 @@ struct Pipeline::State {
   /// One multiplication stays in flight where there is a slot to spare.
   int inFlight() const { return stages > 1 ? 1 : 0; }
   bool isInCluster() const { return !options.peers.empty(); }
+  /// How far a release must reach. What wgmma has read is finished, and needs
+  /// no fence.
+  Scope releaseScope() const {
+    return isInCluster() && options.is_read_by_threads ? Scope::cluster
+                                                       : Scope::cta;
+  }
   int parts(std::size_t tensor) const {
     return options.parts.empty() ? 1 : options.parts[tensor];
   }
 
   /// Let the producers have `slot` again, here and in the CTAs that load into
   /// it: one arrival per consumer warpgroup. One thread speaks for all: a wgmma
-  /// is finished for the four warps together. What it read is finished too, so
-  /// that no fence of the cluster is needed.
+  /// is finished for the four warps together.
   void release(const Value &slot) const {
     one_thread([&] {
       empty[slot].arrive();
       for (const Value &rank : options.peers)
-        empty[slot].remote(rank).arrive(1, Scope::cta);
+        empty[slot].remote(rank).arrive(1, releaseScope());
     });
   }
   /// Release the slot of the multiplication before the last one.
@@ -163,7 +168,7 @@ void Pipeline::produce(const std::function<void(const Slot &)> &body,
                        "produce_by_threads");
   one_thread([&] {
     Value slot = state.producer.slot();
-    state.empty[slot].wait(state.producer.parity());
+    state.empty[slot].wait(state.producer.parity(), state.releaseScope());
     state.full[slot].arrive_expect_tx(slot_bytes());
     state.bytes = 0;
     {

@@ -36,10 +36,26 @@ void *operator new(std::size_t bytes, std::align_val_t align) {
 void *operator new[](std::size_t bytes, std::align_val_t align) {
   return allocate(bytes, static_cast<std::size_t>(align));
 }
+void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept {
+  try {
+    return allocate(bytes, 0);
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
+void *operator new[](std::size_t bytes, const std::nothrow_t &tag) noexcept {
+  return operator new(bytes, tag);
+}
 void operator delete(void *memory) noexcept { release(memory); }
 void operator delete[](void *memory) noexcept { release(memory); }
 void operator delete(void *memory, std::size_t) noexcept { release(memory); }
 void operator delete[](void *memory, std::size_t) noexcept { release(memory); }
+void operator delete(void *memory, const std::nothrow_t &) noexcept {
+  release(memory);
+}
+void operator delete[](void *memory, const std::nothrow_t &) noexcept {
+  release(memory);
+}
 void operator delete(void *memory, std::align_val_t) noexcept {
   release(memory);
 }
