@@ -164,6 +164,8 @@ inline constexpr const char *kSyntaxSamples[] = {
     "trap;",
     "brkpt;",
     "call simple;",
+    "call simple, PROTO;",
+    "call (%r1), makes, PROTO1;",
     "call takes, (%r1);",
     "call (%r1), gives, (2);",
     "call (_), gives, (%r1);",
