@@ -6,6 +6,7 @@
 #include "sim/Bulk.h"
 #include "support/Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kiln::sim {
@@ -152,14 +153,14 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     }
     auto data = std::make_shared<std::vector<std::uint8_t>>(bytes);
     auto read = [&warp, &op, lane, from, data] {
-      std::memcpy(data->data(), from.data, data->size());
+      std::copy_n(from.data, data->size(), data->data());
       if (warp.machine().config().hasChecks && !from.isWritten(data->size()))
         reportUnwritten(warp, op, lane);
     };
     auto write = [&copy, to, data] {
       if (copy.reduction)
         return reduceGlobal(*copy.reduction, to, data->data(), data->size());
-      std::memcpy(to.data, data->data(), data->size());
+      std::copy_n(data->data(), data->size(), to.data);
       to.markWritten(data->size());
     };
     addToGroup(cluster, warp.bulk[lane],

@@ -288,7 +288,8 @@ multiplyEightBitTile(const ProductShape &shape, const float *__restrict a,
   for (std::size_t i = 0; i < powers.size(); ++i)
     powers[i] = powerOf(b[i], leastB);
   std::array<float, 256> largest, plain;
-  std::array<std::int32_t, 256> sums;
+  // Unsigned, for where infinities and NaNs are cut, whose sums nobody uses.
+  std::array<std::uint32_t, 256> sums;
   for (int row = 0; row < kWarpRows; ++row) {
     float *sum = c + row * n;
     for (int column = 0; column < n; ++column) {
@@ -317,7 +318,8 @@ multiplyEightBitTile(const ProductShape &shape, const float *__restrict a,
     }
     for (int column = 0; column < n; ++column) {
       float kept = std::bit_cast<float>(
-          std::bit_cast<std::uint32_t>(static_cast<float>(sums[column])) &
+          std::bit_cast<std::uint32_t>(
+              static_cast<float>(static_cast<std::int32_t>(sums[column]))) &
           keptBits);
       sum[column] = std::fabs(plain[column]) <= 0x1p126f
                         ? kept / largest[column]
