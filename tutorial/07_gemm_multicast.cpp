@@ -182,5 +182,7 @@ int main() try {
 // - Bytes are counted where they arrive; emptiness is told to all who write.
 // - Nobody leaves a cluster while others may still reach for its memory.
 //
-// On an H200: 4096x4096x4096 in 444.1 us, 309 TFLOP/s: the fence of the relay
-// costs more than multicast saves (mean of 50 back to back).
+// On an H200: 4096x4096x4096 in 444.1 us, 309 TFLOP/s (mean of 50 back to back),
+// when a thread of its own still told the other CTA of a released slot, with a
+// fence of all memory. Without it the same change brings kiln::gemm with
+// clusters level with single CTAs (docs/gemm.md).
