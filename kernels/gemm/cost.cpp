@@ -45,16 +45,13 @@ double typical(const Dim &dim) {
 
 double tiles(double extent, int tile) { return std::ceil(extent / tile); }
 
-/// The sizes as the schedule's tiles see them.
+/// The sizes as the kernel's tiles see them.
 struct Sizes {
   double m, n, k, batch;
 
-  Sizes(const GemmProblem &problem, const GemmSchedule &schedule)
-      : m(typical(problem.m)), n(typical(problem.n)), k(typical(problem.k)),
-        batch(typical(problem.batch)) {
-    if (problem.is_d_column_major != schedule.is_swapped)
-      std::swap(m, n);
-  }
+  explicit Sizes(const GemmProblem &computed)
+      : m(typical(computed.m)), n(typical(computed.n)), k(typical(computed.k)),
+        batch(typical(computed.batch)) {}
 };
 
 /// Clocks of all K tiles of one CTA.
@@ -86,7 +83,7 @@ double multiply_clocks(const KernelProblem &computed,
 
 double store_clocks(const GemmSchedule &schedule, Type out) {
   double elements = double(schedule.tile_m) * schedule.tile_n;
-  if (schedule.split_k > 1 || schedule.is_swapped)
+  if (uses_sums(schedule))
     return kSumsClocks + elements * kSumsClocksPerElement +
            schedule.split_k * kSumsClocksPerPart;
   double subtiles = double(schedule.consumer_rows()) / 64 *
@@ -106,7 +103,8 @@ double Cost::total_us() const {
 
 Cost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
              const DeviceDescription &device) {
-  Sizes sizes(problem, schedule);
+  KernelProblem computed(problem, schedule);
+  Sizes sizes(computed.problem);
   int element_bytes = size_bytes(problem.type);
   int cluster = schedule.cluster_m * schedule.cluster_n * schedule.split_k;
   double blocks =
@@ -116,8 +114,7 @@ Cost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   double rounds = std::ceil(blocks / device.resident_clusters(cluster));
   double k_tiles =
       std::ceil(tiles(sizes.k, schedule.tile_k) / schedule.split_k);
-  double multiply =
-      multiply_clocks(KernelProblem(problem, schedule), schedule, k_tiles);
+  double multiply = multiply_clocks(computed, schedule, k_tiles);
   double store = store_clocks(schedule, problem.out);
   double fill = kFillClocks + double(schedule.tile_m + schedule.tile_n) *
                                   schedule.tile_k * element_bytes /

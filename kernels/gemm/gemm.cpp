@@ -267,7 +267,7 @@ static void check_roles(const KernelProblem &computed,
 /// Throw where the way out is none.
 static void check_epilogue(const KernelProblem &computed,
                            const GemmSchedule &schedule) {
-  if (schedule.split_k > 1 || schedule.is_swapped)
+  if (gemm::uses_sums(schedule))
     return; // D does not go out by subtiles
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   if (schedule.epilogue_m < 64 || rows % schedule.epilogue_m ||

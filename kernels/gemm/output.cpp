@@ -42,7 +42,7 @@ static int neighbours(const GemmProblem &problem) {
 /// The way out through sums in shared memory, where the schedule asks for it.
 static std::optional<Sums> sums_of(const GemmProblem &problem,
                                    const GemmSchedule &schedule) {
-  if (schedule.split_k == 1 && !schedule.is_swapped)
+  if (!uses_sums(schedule))
     return std::nullopt;
   return Sums(schedule, problem.accumulator(), problem.is_d_column_major,
               neighbours(problem));

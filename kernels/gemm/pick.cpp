@@ -7,6 +7,7 @@
 // when its turn comes.
 #include "cost.h"
 #include "operands.h"
+#include "sums.h"
 
 #include <kiln/error.h>
 
@@ -31,7 +32,7 @@ struct Candidate {
 static int output_bytes(const GemmProblem &problem,
                         const GemmSchedule &schedule) {
   int share = schedule.consumer_rows() * schedule.consumer_columns();
-  if (schedule.split_k > 1 || schedule.is_swapped)
+  if (gemm::uses_sums(schedule))
     return schedule.consumers * share * 9 / 2 + 1024;
   int subtile = 64 * std::min(schedule.consumer_columns() *
                                   size_bytes(problem.out),

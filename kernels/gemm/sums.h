@@ -18,6 +18,11 @@
 
 namespace kiln::gemm {
 
+/// Whether D goes out this way, and not by subtiles.
+inline bool uses_sums(const GemmSchedule &schedule) {
+  return schedule.split_k > 1 || schedule.is_swapped;
+}
+
 class Sums {
 public:
   /// `is_transposed`: lines of D are columns of the accumulators. `neighbours`
