@@ -301,18 +301,36 @@ static void plan_registers(const KernelProblem &computed,
                           schedule.consumers / 8 * 8);
 }
 
+/// The shared memory of a kernel, its pieces in the order in which it asks for
+/// them: barriers of turns, slots, barriers of slots, buffers on the way out.
+static int shared_bytes(const KernelProblem &computed,
+                        const GemmSchedule &schedule, int stages) {
+  constexpr int kBarrierBytes = 8;
+  int end = schedule.kind == GemmKind::pingpong ? 2 * kBarrierBytes : 0;
+  auto place = [&](const TileLayout &tile, int count) {
+    int alignment = tile.alignment_bytes();
+    end = (end + alignment - 1) / alignment * alignment;
+    end += tile.stride_bytes() * count;
+  };
+  place(gemm::tile_of_a(computed.problem, schedule), stages);
+  place(gemm::tile_of_b(computed.problem, schedule), stages);
+  end += 2 * stages * kBarrierBytes;
+  if (auto output = gemm::output_buffers(computed, schedule); output.count)
+    place(output.tile, output.count);
+  return end;
+}
+
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule) {
   KernelProblem computed(problem, schedule);
   GemmSchedule full = filled(computed, schedule);
   const auto &device = DeviceDescription::for_target("sm_90a");
-  int others = device.max_smem_per_cta_bytes -
-               (device.smem_per_sm_bytes / std::max(1, full.occupancy) -
-                device.reserved_smem_per_cta_bytes);
-  int others_bytes = 256; // barriers of turns
-  return max_stages({gemm::tile_of_a(computed.problem, full),
-                     gemm::tile_of_b(computed.problem, full)},
-                    gemm::output_bytes(computed, full) + others_bytes +
-                        std::max(0, others));
+  int most = std::min(device.max_smem_per_cta_bytes,
+                      device.smem_per_sm_bytes / std::max(1, full.occupancy) -
+                          device.reserved_smem_per_cta_bytes);
+  int stages = 0;
+  while (shared_bytes(computed, full, stages + 1) <= most)
+    ++stages;
+  return stages;
 }
 
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {

@@ -48,15 +48,15 @@ static std::optional<Sums> sums_of(const GemmProblem &problem,
               neighbours(problem));
 }
 
-int output_bytes(const KernelProblem &problem, const GemmSchedule &schedule) {
+OutputBuffers output_buffers(const KernelProblem &problem,
+                             const GemmSchedule &schedule) {
   if (auto sums = sums_of(problem.problem, schedule))
-    return sums->bytes();
+    return {sums->layout(), schedule.consumers};
   if (!problem.stores_by_tma())
-    return 0;
-  // Their alignment may leave a gap of one pattern.
-  return epilogue_bytes(subtile(problem.problem, schedule),
-                        options_of(schedule)) +
-         1024;
+    return {};
+  EpilogueOptions options = options_of(schedule);
+  return {subtile(problem.problem, schedule),
+          options.warpgroups * options.buffers};
 }
 
 Output::Output(KernelBuilder &kb, const KernelProblem &computed,

@@ -46,7 +46,13 @@ private:
 /// row, or what divides them into equal parts.
 int subtile_columns(const GemmSchedule &schedule, Type out);
 
-/// What the buffers take of shared memory.
-int output_bytes(const KernelProblem &problem, const GemmSchedule &schedule);
+/// The buffers in shared memory: `count` tiles, none where D goes out from
+/// registers.
+struct OutputBuffers {
+  TileLayout tile;
+  int count = 0;
+};
+OutputBuffers output_buffers(const KernelProblem &problem,
+                             const GemmSchedule &schedule);
 
 } // namespace kiln::gemm

@@ -30,7 +30,8 @@ public:
   Sums(const GemmSchedule &schedule, Type accumulate, bool is_transposed,
        int neighbours);
 
-  int bytes() const { return layout_.stride_bytes() * schedule_.consumers; }
+  /// The tile of each warpgroup that multiplies.
+  const TileLayout &layout() const { return layout_; }
   void make_buffers(KernelBuilder &kb);
 
   /// Neighbours of a line of D, `line` and `first` counted from the share of

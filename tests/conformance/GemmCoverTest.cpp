@@ -137,34 +137,18 @@ void check(const std::string &id, const Choice &choice, unsigned number) {
     expect_gemm(*device, kernel, choice.problem, choice.size, number);
 }
 
-} // namespace
-
-TEST_P(GemmCover, EveryPairOfChoices) {
-  SKIP_WITHOUT_DEVICE();
-  bool is_large = GetParam() != "sim";
-  CoveringArray array(
-      kFactors, [&](const Row &row) { return Choice(row, is_large).fits(); });
-  RecordProperty("rows", static_cast<int>(array.rows().size()));
-  EXPECT_GT(array.rows().size(), 60u);
-  // What cannot be: eight bits and tf32 in other layouts than tn, i32 from
-  // floats, and their like.
-  EXPECT_LT(array.impossible(), 60);
-  unsigned number = 0;
-  for (const Row &row : array.rows())
-    check(GetParam(), Choice(row, is_large), number++);
+/// The same choices each time, others with --gtest_random_seed.
+unsigned first_seed() {
+  int asked_for = GTEST_FLAG_GET(random_seed);
+  return asked_for == 0 ? 1 : static_cast<unsigned>(asked_for);
 }
 
-TEST_P(GemmCover, RandomChoices) {
-  SKIP_WITHOUT_DEVICE();
-  // --gtest_random_seed draws others, --gtest_repeat more.
-  unsigned seed = testing::UnitTest::GetInstance()->random_seed();
-  RecordProperty("seed", static_cast<int>(seed));
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+/// A problem and a schedule that go together, of sizes that are no multiples.
+Choice random_choice(std::mt19937 &random) {
   auto pick = [&](std::initializer_list<int> list) {
     return list.begin()[random() % list.size()];
   };
-  for (int done = 0; done < 200;) {
+  while (true) {
     Row row;
     for (int size : kFactors)
       row.push_back(static_cast<int>(random() % size));
@@ -197,10 +181,57 @@ TEST_P(GemmCover, RandomChoices) {
     schedule.raster_group = pick({1, 2, 8});
     schedule.split_k = pick({1, 1, 2, 3});
     schedule.is_swapped = random() % 3 == 0;
+    if (choice.fits())
+      return choice;
+  }
+}
+
+} // namespace
+
+TEST_P(GemmCover, EveryPairOfChoices) {
+  SKIP_WITHOUT_DEVICE();
+  bool is_large = GetParam() != "sim";
+  CoveringArray array(
+      kFactors, [&](const Row &row) { return Choice(row, is_large).fits(); });
+  RecordProperty("rows", static_cast<int>(array.rows().size()));
+  EXPECT_GT(array.rows().size(), 60u);
+  // What cannot be: eight bits and tf32 in other layouts than tn, i32 from
+  // floats, and their like.
+  EXPECT_LT(array.impossible(), 60);
+  unsigned number = 0;
+  for (const Row &row : array.rows())
+    check(GetParam(), Choice(row, is_large), number++);
+}
+
+TEST_P(GemmCover, RandomChoices) {
+  SKIP_WITHOUT_DEVICE();
+  unsigned seed = first_seed();
+  SCOPED_TRACE(testing::Message() << "--gtest_random_seed=" << seed);
+  std::mt19937 random(seed);
+  for (int done = 0; done < 200; ++done) {
+    Choice choice = random_choice(random);
+    SCOPED_TRACE(choice.problem.to_string() + " | " +
+                 choice.schedule.to_string());
+    check(GetParam(), choice, seed + done);
+  }
+}
+
+// Shared memory is counted before anything is built, and counted right.
+TEST(GemmCoverFit, WhatFitsIsBuilt) {
+  unsigned seed = first_seed();
+  SCOPED_TRACE(testing::Message() << "--gtest_random_seed=" << seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < 100; ++i) {
+    Choice choice = random_choice(random);
+    choice.problem.k = Dim::argument("k"); // which would limit the stages
+    GemmSchedule &schedule = choice.schedule;
+    schedule.stages = max_gemm_stages(choice.problem, schedule);
+    SCOPED_TRACE(choice.problem.to_string() + " | " + schedule.to_string());
     if (!choice.fits())
       continue;
-    SCOPED_TRACE(problem.to_string() + " | " + schedule.to_string());
-    check(GetParam(), choice, seed + done++);
+    EXPECT_NO_THROW(build_gemm(choice.problem, schedule));
+    ++schedule.stages;
+    EXPECT_FALSE(choice.fits());
   }
 }
 
