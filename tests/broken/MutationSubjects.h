@@ -4,7 +4,7 @@
 
 #include "kiln/reference.h"
 #include "kiln/sim.h"
-#include "sim/TensorMapImage.h"
+#include "sim/machine/TensorMapImage.h"
 
 #include <cstring>
 #include <functional>

@@ -1,8 +1,8 @@
 // CorpusArithmetic: halves, eight-bit floats, doubles, special functions and
 // 64-bit integers, as nvcc and its library compute them.
 #include "corpus/RunCorpus.h"
-#include "sim/Conversion.h"
-#include "sim/Half.h"
+#include "sim/units/scalar/Conversion.h"
+#include "sim/units/scalar/Half.h"
 
 #include <cmath>
 

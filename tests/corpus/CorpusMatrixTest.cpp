@@ -1,8 +1,8 @@
 // CorpusMatrix: products by mma.sync, by wgmma in the manner of CUTLASS, by
 // MLIR's nvgpu dialect and by Triton, and Triton's softmax.
 #include "corpus/RunCorpus.h"
-#include "sim/Half.h"
-#include "sim/TensorMapImage.h"
+#include "sim/units/scalar/Half.h"
+#include "sim/machine/TensorMapImage.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Mutator: choose a seed, its changes and its launch.
 #include "fuzz/Mutator.h"
-#include "sim/Program.h"
+#include "sim/units/Units.h"
 
 #include <fmt/format.h>
 #include <set>
@@ -21,8 +21,8 @@ Pieces::Pieces(const Seeds &seeds) {
           instructions.push_back(std::move(parts));
         }
   modifiers.assign(words.begin(), words.end());
-  for (const sim::Instruction *known : sim::allInstructions())
-    opcodes.push_back(known->opcode);
+  for (const sim::Instruction &known : sim::instructionSet().rows())
+    opcodes.push_back(known.opcode);
 }
 
 std::string Dice::integer() {

@@ -1,8 +1,8 @@
 // AtomicPacked: atom and red of halves, vectors and 128 bits, values of 128
 // bits, and what else a CTA's threads do together: bar.red, getctarank,
 // mbarrier.pending_count, tensormap.replace.
-#include "sim/Half.h"
-#include "sim/TensorMapImage.h"
+#include "sim/units/scalar/Half.h"
+#include "sim/machine/TensorMapImage.h"
 #include "unit/sim/RunKernel.h"
 #include "unit/sim/RunLanes.h"
 

@@ -1,7 +1,7 @@
 // BulkCopy: bulk copies and reductions, plain and by tensor map, and st.async
 // and red.async.
-#include "sim/Half.h"
-#include "sim/TensorMapImage.h"
+#include "sim/units/scalar/Half.h"
+#include "sim/machine/TensorMapImage.h"
 #include "unit/sim/RunKernel.h"
 #include "unit/sim/RunLanes.h"
 

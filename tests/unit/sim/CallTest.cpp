@@ -35,7 +35,7 @@ ret;
 
   LaunchResult run() {
     const ptx::Function *entry = module_.find("test");
-    return Machine(memory_, module_, *entry, config).run();
+    return Launch(memory_, module_, *entry, config).run();
   }
   RunModule &runCleanly() {
     for (const Finding &finding : run().findings)

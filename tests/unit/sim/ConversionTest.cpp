@@ -1,7 +1,7 @@
 // Conversion: 16-bit floats exhaustively, the others at their edges.
-#include "sim/Conversion.h"
+#include "sim/units/scalar/Conversion.h"
 #include "kiln/types.h"
-#include "sim/Half.h"
+#include "sim/units/scalar/Half.h"
 #include "unit/sim/RunLanes.h"
 
 #include <cmath>

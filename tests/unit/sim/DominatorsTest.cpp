@@ -1,5 +1,5 @@
 // Dominators: against the definition, on random graphs.
-#include "sim/Dominators.h"
+#include "sim/program/Dominators.h"
 
 #include <gtest/gtest.h>
 #include <random>

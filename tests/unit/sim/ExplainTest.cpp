@@ -20,8 +20,10 @@ static std::set<std::string> reported() {
   std::regex word(
       R"re((?:fault\(|warn\(|error\(|tell\(|tellLeft\(|\.id = |id = )\s*"([a-z]+(?:-[a-z]+)*)")re");
   for (const char *folder : {"/src/sim", "/tools"})
-    for (const auto &entry : std::filesystem::directory_iterator(
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(
              std::string(KILN_SOURCE_DIR) + folder)) {
+      if (!entry.is_regular_file())
+        continue;
       std::ifstream file(entry.path());
       std::stringstream text;
       text << file.rdbuf();

@@ -1,6 +1,6 @@
 // Limits: what a kernel or a launch asks for and no device or host has.
 #include "kiln/sim.h"
-#include "sim/SymbolLayout.h"
+#include "sim/program/SymbolLayout.h"
 #include "unit/sim/RunKernel.h"
 
 #include <gmock/gmock.h>

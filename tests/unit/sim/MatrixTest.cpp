@@ -1,7 +1,7 @@
 // Matrix: mma against a plain triple loop, with fragments as the PTX ISA words
 // them, and ldmatrix, stmatrix and movmatrix.
-#include "sim/Conversion.h"
-#include "sim/Half.h"
+#include "sim/units/scalar/Conversion.h"
+#include "sim/units/scalar/Half.h"
 #include "unit/sim/RunKernel.h"
 #include "unit/sim/RunLanes.h"
 

@@ -1,5 +1,5 @@
 // MemoryOrder: semantics and scopes that modifiers and opcodes stand for.
-#include "sim/MemoryOrder.h"
+#include "sim/program/MemorySemantics.h"
 #include "ptx/Ast.h"
 
 #include <gtest/gtest.h>

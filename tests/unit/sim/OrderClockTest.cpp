@@ -1,5 +1,5 @@
 // OrderClock: joining what is known, and what lanes hand to each other.
-#include "sim/OrderStrand.h"
+#include "sim/clocks/LaneClocks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Protocol: what mbarriers, tensor maps and swizzles must keep to.
-#include "sim/TensorMapImage.h"
+#include "sim/machine/TensorMapImage.h"
 #include "unit/sim/RunKernel.h"
 
 namespace kiln::sim {

@@ -1,5 +1,5 @@
 // Registry: docs/simulator.md lists what the simulator knows, no more, no less.
-#include "sim/Program.h"
+#include "sim/units/Units.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace kiln::sim {
 
 static std::string row(const Instruction &instruction) {
   std::string forms = instruction.forms;
-  return std::string("| `") + instruction.opcode + "` | " + instruction.unit +
+  return std::string("| `") + instruction.opcode + "` | " + nameOf(instruction.unit) +
          " | " + (forms.empty() ? "" : forms + " ") + "|";
 }
 
@@ -26,8 +26,8 @@ TEST(Registry, IsWhatTheDocumentationSays) {
     isTable |= line == "| opcode | unit | forms |";
   }
   std::set<std::string> known;
-  for (const Instruction *instruction : allInstructions())
-    known.insert(row(*instruction));
+  for (const Instruction &instruction : instructionSet().rows())
+    known.insert(row(instruction));
   for (const std::string &line : known)
     EXPECT_TRUE(documented.contains(line))
         << "add to docs/simulator.md: " << line;
@@ -37,8 +37,8 @@ TEST(Registry, IsWhatTheDocumentationSays) {
 
 TEST(Registry, HasEachOpcodeOnce) {
   std::set<std::string> seen;
-  for (const Instruction *instruction : allInstructions())
-    EXPECT_TRUE(seen.insert(instruction->opcode).second) << instruction->opcode;
+  for (const Instruction &instruction : instructionSet().rows())
+    EXPECT_TRUE(seen.insert(instruction.opcode).second) << instruction.opcode;
 }
 
 } // namespace kiln::sim

@@ -1,6 +1,6 @@
 // Report: timelines, statistics, residency, and the options of a run.
 #include "kiln/sim.h"
-#include "sim/Residency.h"
+#include "sim/launch/Residency.h"
 #include "unit/sim/RunKernel.h"
 
 namespace kiln::sim {

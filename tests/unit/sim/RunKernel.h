@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kiln/error.h"
-#include "sim/Machine.h"
+#include "sim/launch/Launch.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -64,8 +64,8 @@ ret;
   std::uint64_t outputAddress() const { return output_.base; }
 
   LaunchResult run() {
-    Machine machine(memory_, module_, module_.functions.at(0), config);
-    return machine.run();
+    Launch launch(memory_, module_, module_.functions.at(0), config);
+    return launch.run();
   }
   /// Run under one order; a finding is a failure.
   RunKernel &runCleanly(Order order) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "kiln/error.h"
-#include "sim/Machine.h"
+#include "sim/checks/LaunchChecks.h"
+#include "sim/launch/Launch.h"
+#include "sim/units/Units.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -20,9 +22,10 @@ public:
                                        "ret;\n}}\n",
                                        registers, instructions))),
         function_(module_.functions.at(0)),
-        machine_(memory_, module_, function_, config()),
-        cluster_(machine_, {0, 0, 0}, 0),
-        decoder_(module_, {&function_},
+        launch_(memory_, module_, function_, config()),
+        checks_(launch_.machine()),
+        cluster_(launch_.machine(), {0, 0, 0}, 0, &checks_),
+        decoder_(instructionSet(), module_, {&function_},
                  {[](const ptx::Function &,
                      const std::string &) -> const Symbol * { return nullptr; },
                   [](const ptx::Function &) { return 0u; }}) {
@@ -97,7 +100,8 @@ private:
   ptx::Module module_;
   const ptx::Function &function_;
   GlobalMemory memory_;
-  Machine machine_;
+  Launch launch_;
+  LaunchChecks checks_;
   Cluster cluster_;
   Decoder decoder_;
   Code code_;

@@ -1,5 +1,5 @@
 // Shadow: records in cells, and which lanes touched which bytes.
-#include "sim/Shadow.h"
+#include "sim/clocks/Shadow.h"
 
 #include <gtest/gtest.h>
 

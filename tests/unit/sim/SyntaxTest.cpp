@@ -3,7 +3,8 @@
 #include "SyntaxSamples.h"
 
 #include "kiln/error.h"
-#include "sim/Machine.h"
+#include "sim/launch/Launch.h"
+#include "sim/units/Units.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -46,7 +47,7 @@ static std::string decode(const std::string &instruction) {
     GlobalMemory memory;
     LaunchConfig config;
     config.params.resize(8);
-    Machine(memory, module, *module.entries().at(0), config);
+    Launch(memory, module, *module.entries().at(0), config);
   } catch (const UserError &error) {
     return error.what();
   }
@@ -99,7 +100,7 @@ TEST(Syntax, HasASampleOfEveryForm) {
     ptx::Module module = ptx::parse(moduleWith(sample));
     const ptx::Function &entry = *module.entries().at(0);
     const ptx::Instruction &instruction = entry.body.at(0);
-    const Instruction *row = findInstruction(instruction.opcode);
+    const Instruction *row = instructionSet().find(instruction.opcode);
     ASSERT_TRUE(row) << sample;
     try {
       seen.emplace(row->opcode, row->syntax.check(entry, instruction));
@@ -107,10 +108,10 @@ TEST(Syntax, HasASampleOfEveryForm) {
       // It has been told above.
     }
   }
-  for (const Instruction *row : allInstructions())
-    for (std::size_t form = 0; form < row->syntax.rules().size(); ++form)
-      EXPECT_TRUE(seen.contains({row->opcode, form}))
-          << "no sample of form " << form << " of " << row->opcode;
+  for (const Instruction &row : instructionSet().rows())
+    for (std::size_t form = 0; form < row.syntax.rules().size(); ++form)
+      EXPECT_TRUE(seen.contains({row.opcode, form}))
+          << "no sample of form " << form << " of " << row.opcode;
 }
 
 TEST(Syntax, TellsOperandsThatAreMissingOrLeftOver) {
@@ -303,7 +304,7 @@ TEST(Syntax, RefusesCallsThatCannotBeMade) {
 .visible .entry test() { call odd, (1); ret; }
 )");
   GlobalMemory memory;
-  EXPECT_THROW(Machine(memory, module, *module.entries().at(0), {}), UserError);
+  EXPECT_THROW(Launch(memory, module, *module.entries().at(0), {}), UserError);
 }
 
 } // namespace kiln::sim

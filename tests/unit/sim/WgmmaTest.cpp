@@ -1,7 +1,7 @@
 // Wgmma: products of every type, shape and place of A, against a plain triple
 // loop, with operands laid out by the canonical layouts of the PTX ISA.
-#include "sim/Conversion.h"
-#include "sim/Half.h"
+#include "sim/units/scalar/Conversion.h"
+#include "sim/units/scalar/Half.h"
 #include "unit/sim/RunKernel.h"
 #include "unit/sim/RunLanes.h"
 
@@ -243,8 +243,8 @@ public:
         descriptorOf(kOperandB, layoutB, bytes, form_.swizzle),
         std::uint64_t(form_.isAdded)};
     std::memcpy(config.params.data(), values, 40);
-    Machine machine(memory_, module_, module_.functions.at(0), config);
-    return machine.run();
+    Launch launch(memory_, module_, module_.functions.at(0), config);
+    return launch.run();
   }
 
   /// [row][column]

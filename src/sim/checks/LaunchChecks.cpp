@@ -1,0 +1,79 @@
+// LaunchChecks: registers of products in flight, and unwritten bytes.
+#include "sim/checks/LaunchChecks.h"
+#include "sim/checks/Poison.h"
+#include "sim/machine/Machine.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::sim {
+
+/// Remember the accumulators that `op` touches.
+static void noteTouched(Warp &warp, const Op &op) {
+  WgmmaQueue &wgmma = warp.wgmma;
+  wgmma.touched.resize(warp.code().registerCount);
+  auto note = [&](const Reg &reg, bool isWritten) {
+    if (!reg.isValid())
+      return;
+    WgmmaQueue::Touch &touch = wgmma.touched[reg.index];
+    wgmma.touchedCount += !touch.op;
+    bool wasWritten = touch.isWritten && touch.fences == wgmma.fences;
+    if (isWritten || !wasWritten)
+      touch = {&op, wgmma.fences, isWritten};
+  };
+  note(op.dst, true);
+  note(op.dst2, true);
+  for (const Reg &reg : op.src)
+    note(reg, false);
+  for (const Reg &reg : op.list)
+    note(reg, op.isListWritten);
+}
+
+/// End the launch where `op` touches an accumulator in flight.
+static void checkHeld(Warp &warp, const Op &op, LaneMask active) {
+  const WgmmaQueue &wgmma = warp.wgmma;
+  Findings &findings = warp.machine().findings();
+  auto isAmong = [](const std::vector<Reg> &list, const Reg &reg) {
+    return std::any_of(list.begin(), list.end(), [&](const Reg &held) {
+      return held.index == reg.index;
+    });
+  };
+  auto check = [&](const Reg &reg, bool isWritten) {
+    if (!reg.isValid() || !wgmma.isHeld(reg))
+      return;
+    for (const WgmmaQueue::Held &held : wgmma.held) {
+      bool isAccumulator = isAmong(held.registers, reg);
+      if (!isAccumulator && !(isWritten && isAmong(held.fragment, reg)))
+        continue;
+      SourceLine line = findings.sourceLine(*held.op->origin);
+      findings.error(
+          "wgmma-register-in-flight", warp, op, active,
+          fmt::format("this touches {} of the wgmma at {}:{}, which no "
+                      "wgmma.wait_group has covered",
+                      isAccumulator ? "an accumulator" : "operand A", line.file,
+                      line.line));
+    }
+  };
+  check(op.dst, true);
+  check(op.dst2, true);
+  for (const Reg &reg : op.src)
+    check(reg, false);
+  for (const Reg &reg : op.list)
+    check(reg, op.isListWritten);
+}
+
+void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
+  if (op.touchesAccumulator) {
+    if (!warp.wgmma.held.empty())
+      checkHeld(warp, op, active);
+    noteTouched(warp, op);
+  }
+  if (op.poisonRule > PoisonRule::own)
+    passPoison(warp, op, active);
+}
+
+std::uint64_t LaunchChecks::bytes() const {
+  return races_.global().cells.bytes();
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,221 @@
+// Order: which accesses of a launch are ordered, and which are races.
+//
+// One mechanism for all of memory: every access is looked up in the shadow of
+// its bytes (Shadow), compared with the accesses that are there by the clocks
+// of the lanes that make it (OrderStrand, OrderClock), and put beside them. An
+// access of an asynchronous unit is made at its issue and belongs to the object
+// that will say it is complete: an mbarrier's phase, a group of a thread, the
+// products of a warpgroup. Two accesses to one byte, at least one of them a
+// write, that no path orders are a finding: an error where neither relation
+// orders them, a warning where practice does and the PTX text does not.
+//
+// Clusters that cannot talk to each other are ordered each by itself, and what
+// they touched in global memory is compared when they have ended
+// (OrderLaunch); clusters that can share one RaceDetector.
+#pragma once
+
+#include "kiln/device.h"
+#include "sim/clocks/SharedHistory.h"
+
+#include <map>
+#include <set>
+#include <span>
+
+namespace kiln::sim {
+
+class Cluster;
+class Cta;
+class Machine;
+struct FindingObject;
+class Warp;
+struct Op;
+
+/// One access, or many of one instruction that are alike.
+struct Access {
+  Warp *warp = nullptr;
+  const Op *op = nullptr;
+  LaneMask issuers = 0;      ///< lanes whose knowledge counts
+  Record record{};           ///< what is left behind; `bytes` is set per cell
+  View view = View::generic; ///< whose knowledge counts: generic or async
+  bool isRecorded = true;    ///< else it is looked up only
+  bool isSame = false;       ///< a write of what stands there already
+};
+
+/// Places in the source of two accesses: findings are told once per pair.
+using PlacePair = std::pair<std::uint64_t, std::uint64_t>;
+PlacePair placesOf(const Machine &machine, std::uint32_t op,
+                   std::uint32_t earlier);
+
+/// Two places that race, as often as they did.
+struct OrderFinding {
+  Finding finding;
+  PlacePair places;
+  std::uint64_t count = 1;
+};
+
+class RaceDetector {
+public:
+  explicit RaceDetector(Machine &machine) : machine_(machine) {}
+
+  /// A new component in the block of a cluster.
+  Component add(std::uint32_t cluster, const Agent &agent);
+  /// The components of a warp, and those of a CTA beside its warps.
+  void begin(Warp &warp);
+  void begin(Cta &cta);
+
+  // Accesses.
+  /// By lanes themselves, through the generic proxy.
+  Access plain(Warp &warp, const Op &op, bool isWrite);
+  /// Of something that `lane` issues and that `component` completes at `time`,
+  /// through the async proxy unless it is none of its operations.
+  Access issued(Warp &warp, const Op &op, int lane, bool isWrite,
+                Component component, std::uint32_t time, bool isAsync = true);
+  /// The component and the time of a copy that counts on an mbarrier's phase.
+  static std::pair<Component, std::uint32_t>
+  phaseOf(const MbarrierOrder &barrier) {
+    return {barrier.component, barrier.phases + 1};
+  }
+  /// `bytes` of shared memory from `offset` on, or of global memory.
+  void touchShared(Access &access, Cta &owner, std::uint64_t offset,
+                   std::size_t bytes);
+  void touchGlobal(Access &access, std::uint64_t address, std::size_t bytes);
+  /// Some bytes of one cell.
+  void touch(Access &access, ShadowedMemory &memory, std::uint64_t cell,
+             std::uint16_t bytes);
+  /// All bytes of some cells, where everything that an asynchronous access
+  /// meets there is ordered and can be told of whole cells. Else false, and
+  /// nothing is done: touch them one by one.
+  bool touchAlike(Access &access, ShadowedMemory &memory,
+                  std::span<const PageCells> places);
+
+  // Edges.
+  /// Hand over what lanes know, as a release or what a fence made ready.
+  void publish(Warp &warp, LaneMask lanes, const MemoryOrder &order,
+               SyncPoint &to);
+  /// Whether a strong write of the lanes that run hands something over.
+  static bool publishes(Warp &warp, const MemoryOrder &order) {
+    return publishes(warp, order, Scope::cta);
+  }
+  /// A strong access to an address.
+  void synchronise(Warp &warp, const MemoryOrder &order, LaneMask lanes,
+                   ShadowedMemory &memory, std::uint64_t address, bool isWrite);
+
+  // Mbarriers.
+  MbarrierOrder &initialise(Warp &warp, const Op &op, int lane, Cta &cta,
+                            std::uint32_t address);
+  static void invalidate(Cta &cta, std::uint32_t address);
+  /// fence.mbarrier_init: cluster barriers publish the initialisations so far.
+  static void fenceInits(Warp &warp);
+  /// Some operation of a lane; it must be ordered after the initialisation.
+  void use(Warp &warp, const Op &op, int lane, Cta &owner,
+           std::uint32_t address);
+  void arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+              std::uint32_t address);
+  void await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+             std::uint32_t address);
+  /// A copy of `lane` will count on an mbarrier's current phase.
+  static void expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
+                         std::uint32_t address);
+
+  // Tensor maps, which copies read through a proxy of their own.
+  /// fence.proxy.tensormap::generic.release: changes so far are published.
+  void releaseTensorMaps(Warp &warp);
+  /// The same, acquire: the warp's copies, and those of who is ordered after
+  /// it, may use the map as it is now.
+  void acquireTensorMap(Warp &warp, const Op &op, int lane,
+                        std::uint64_t address);
+  /// A copy reads the map.
+  void useTensorMap(Warp &warp, const Op &op, int lane, std::uint64_t address);
+
+  // The end (OrderExit).
+  /// Lanes leave the kernel: has everything they began been waited for?
+  void leave(Warp &warp, LaneMask lanes);
+  /// A CTA has ended: are there copies to it that nobody has waited for?
+  void end(Cta &cta);
+  /// A cluster has ended: might a CTA have left before others were done with
+  /// its memory?
+  void end(Cluster &cluster);
+
+  ShadowedMemory &global() { return global_; }
+  const ShadowedMemory &global() const { return global_; }
+  std::vector<OrderFinding> &findings() { return findings_; }
+  const Agent &agent(Component component) const;
+  /// Whether that has been told of the two places; it counts as one more.
+  bool isTold(const char *id, const Access &access, const Record &earlier);
+  /// A finding at an access.
+  void tell(const char *id, bool isError, const Access &access,
+            const Record &earlier, const std::string &message,
+            const FindingObject &object);
+
+private:
+  enum class Verdict : std::uint8_t {
+    ordered,
+    strong,
+    practice,
+    unordered,
+    announced, ///< strong ones that a flag seems to order and no fence does
+  };
+  /// The same, as far as `reach`.
+  static bool publishes(Warp &warp, const MemoryOrder &order, Scope reach);
+  Verdict judge(const Access &access, const Record &earlier,
+                std::uint16_t overlap) const;
+  bool isOrderedStrictly(const Access &access, const Record &earlier,
+                         std::uint16_t overlap, View view) const;
+  bool isOrderedInPractice(const Access &access, const Record &earlier,
+                           std::uint16_t overlap, View view) const;
+  bool isMutual(const Access &access, const Record &earlier) const;
+  /// Whether it is a strong write that no member of the crowd can race with.
+  static bool isOneOf(const Crowd &crowd, const Access &access);
+  /// Add a strong write to those that are there.
+  static void join(const Access &access, Crowd &crowd);
+  /// Whether two stores of threads leave the same bytes, whoever comes last.
+  bool isSameValue(const Access &access, const Record &earlier) const;
+  static bool isReplaced(const Access &access, const Record &earlier);
+  /// A strong load of data that is ordered by nothing but the value of a flag.
+  Verdict judgeAnnounced(const Access &access, const Record &earlier,
+                         std::uint16_t overlap) const;
+  void reportAnnounced(Access &access, const Record &suspect,
+                       ShadowedMemory &memory, std::uint64_t cell);
+  void touchRun(Access &access, ShadowedMemory &memory, std::uint64_t begin,
+                std::size_t bytes);
+  void put(Access &access, ShadowedMemory &memory, Cell &cell,
+           std::uint16_t bytes);
+
+  void reportOverBarrier(const Access &access, const ShadowedMemory &memory,
+                         std::uint64_t cell, std::uint16_t bytes);
+  void report(const Access &access, const Record &earlier,
+              std::uint16_t overlap, const ShadowedMemory &memory,
+              std::uint64_t cell, Verdict verdict);
+  /// The rule that orders them in practice.
+  const char *ruleOf(const Access &access, const Record &earlier,
+                     std::uint16_t overlap) const;
+  const char *errorOf(const Access &access, const Record &earlier,
+                      std::uint16_t overlap) const;
+  /// A finding about something that was begun and not finished.
+  void tellLeft(const char *id, Warp &warp, const Op &op, int lane,
+                const std::string &message, const FindingObject &object,
+                bool isError = true);
+  std::string missingEdge(std::string_view id, const Access &access,
+                          const Record &earlier) const;
+  std::string describe(const Record &record) const;
+  FindingObject sharedObject(std::uint32_t address) const;
+
+  /// Call `body(record)` for the writes of this launch to a tensor map.
+  template <typename Body>
+  void forEachMapWrite(std::uint64_t address, Body &&body);
+
+  Machine &machine_;
+  /// A lane has acquired what somebody wrote to a map.
+  struct AcquiredMap {
+    Record write, acquire;
+  };
+  std::map<std::uint64_t, std::vector<AcquiredMap>>
+      acquiredMaps_;                                   ///< by address
+  std::map<Component, std::uint32_t> releasedMaps_;    ///< up to which time
+  std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
+  ShadowedMemory global_;
+  std::vector<OrderFinding> findings_;
+  std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
+};
+
+} // namespace kiln::sim

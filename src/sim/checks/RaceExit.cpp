@@ -1,0 +1,128 @@
+// OrderExit: what is left when threads, CTAs and clusters come to their end.
+//
+// Whoever leaves the kernel gives up its shared memory. Copies that may still
+// read or write it, and accesses of other CTAs that nothing orders before that,
+// are errors, whatever came of them in this run.
+#include "sim/machine/Machine.h"
+#include "sim/checks/RaceDetector.h"
+
+#include <fmt/format.h>
+
+namespace kiln::sim {
+
+void RaceDetector::tellLeft(const char *id, Warp &warp, const Op &op, int lane,
+                             const std::string &message,
+                             const FindingObject &object, bool isError) {
+  Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
+  Record alone{};
+  alone.op = static_cast<std::uint32_t>(&op - warp.code().ops.data());
+  if (!isTold(id, access, alone))
+    tell(id, isError, access, alone, message, object);
+}
+
+void RaceDetector::leave(Warp &warp, LaneMask lanes) {
+  auto check = [&](int lane, const BulkGroups &groups, const char *wait) {
+    auto look = [&](const std::vector<std::shared_ptr<Pending>> &group) {
+      for (const auto &work : group)
+        if (!work->isAwaited)
+          tellLeft("copy-at-exit", warp, *work->op, lane,
+                   fmt::format("the thread leaves the kernel, and nobody has "
+                               "waited for this copy; missing: {}",
+                               wait),
+                   {});
+    };
+    for (const auto &group : groups.committed)
+      look(group);
+    look(groups.open);
+  };
+  forEachLane(lanes, [&](int lane) {
+    check(lane, warp.bulk[lane],
+          "cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0");
+    check(lane, warp.asyncCopies[lane],
+          "cp.async.wait_all, or an mbarrier that tells of it");
+  });
+  // Other CTAs of the cluster may still reach what is given up.
+  if (warp.cta().cluster().size() > 1)
+    warp.group().strand.release(warp.cta().left, warp.clock, lanes);
+}
+
+void RaceDetector::end(Cta &cta) {
+  for (const auto &[address, barrier] : cta.mbarrierOrder)
+    for (const OnMbarrier &copy : barrier.copies)
+      tellLeft("copy-at-exit", *copy.warp, machine_.code().ops[copy.record.op],
+               copy.lane,
+               fmt::format("CTA ({}, {}, {}) ends, and nobody has waited for "
+                           "this copy to it; missing: a wait for phase {} of "
+                           "the mbarrier at {}",
+                           cta.index()[0], cta.index()[1], cta.index()[2],
+                           copy.phase - 1, machine_.findings().describeShared(address)),
+               sharedObject(address));
+  // Every copy has been waited for: what is still counted was never sent, or
+  // never announced. Nobody waits for it, else there were a deadlock.
+  for (const auto &[address, barrier] : cta.mbarriers)
+    if (barrier.txCount != 0 && barrier.order->copies.empty())
+      tellLeft("mbarrier-bytes", *cta.warps()[0], *barrier.senders.back(), 0,
+               fmt::format("CTA ({}, {}, {}) ends, and the mbarrier at {} {} "
+                           "{} bytes in phase {}",
+                           cta.index()[0], cta.index()[1], cta.index()[2],
+                           machine_.findings().describeShared(address),
+                           barrier.txCount > 0 ? "still expects"
+                                               : "has got more than announced:",
+                           std::abs(barrier.txCount), barrier.phase),
+               sharedObject(address), /*isError=*/false);
+}
+
+/// How far the threads of a CTA have got with the cluster's barriers.
+static std::uint32_t barriersOf(const Cta &cta) {
+  std::uint32_t most = 0;
+  for (const auto &warp : cta.warps())
+    most = std::max(most, warp->clock.clusterBarriers);
+  return most;
+}
+
+void RaceDetector::end(Cluster &cluster) {
+  for (std::size_t rank = 0; rank < cluster.size(); ++rank) {
+    Cta &cta = cluster.cta(static_cast<int>(rank));
+    auto isKnown = [&](const Record &record) {
+      const Known *known = cta.left.practice.clock.find(
+          record.isAsync() ? View::completed : View::generic, record.component);
+      return known && known->covers(record.time, record.lanes);
+    };
+    auto report = [&](const Record &record, const std::string &what,
+                      std::uint32_t address) {
+      const Agent &who = agent(record.component);
+      int lane = record.lanes ? firstLane(record.lanes) : 0;
+      for (std::size_t other = 0; other < cluster.size(); ++other) {
+        Cta &origin = cluster.cta(static_cast<int>(other));
+        if (origin.number() != who.ctaNumber ||
+            who.number >= origin.warps().size())
+          continue;
+        tellLeft("cta-exit", *origin.warps()[who.number],
+                 machine_.code().ops[record.op], lane,
+                 fmt::format("this {} {} of CTA {} of the cluster, which may "
+                             "have left the kernel; missing: a cluster barrier "
+                             "between them (barrier.cluster.arrive and .wait)",
+                             what, machine_.findings().describeShared(address), rank),
+                 sharedObject(address));
+      }
+    };
+    for (auto [first, page] : cta.shadow.cells.pages())
+      for (std::size_t i = 0; i < Shadow::kPageCells; ++i)
+        cta.shadow.cells.peek(first + i, [&](const Record &record) {
+          const Agent &who = agent(record.component);
+          if (who.kind == Agent::Kind::lanes && who.ctaNumber != cta.number() &&
+              !isKnown(record))
+            report(
+                record, record.isWrite() ? "writes" : "reads",
+                static_cast<std::uint32_t>((first + i) * Shadow::kCellBytes) +
+                    kFirstSharedAddress);
+        });
+    std::uint32_t barriers = barriersOf(cta);
+    for (const auto &[address, barrier] : cta.mbarrierOrder)
+      for (const OnMbarrier &arrival : barrier.remoteArrivals)
+        if (arrival.clusterBarriers >= barriers && !isKnown(arrival.record))
+          report(arrival.record, "arrives at the mbarrier at", address);
+  }
+}
+
+} // namespace kiln::sim

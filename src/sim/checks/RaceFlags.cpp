@@ -1,0 +1,72 @@
+// OrderFlags: data that is passed on by a flag, and the fence that is missing.
+//
+// Two strong accesses (volatile, relaxed, atomic) are no data race, whatever
+// their order. But where a thread reads a flag or takes a lock, and then data
+// that was written before the flag was set, it relies on an order that only
+// fences give: without them the old data may be read. So each strong write
+// announces what was done before it, each strong read hears that, and data that
+// is ordered by hearsay alone is a finding.
+#include "sim/program/Effect.h"
+#include "sim/machine/Machine.h"
+#include "sim/checks/RaceDetector.h"
+#include "sim/program/SpinLoop.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+/// Whether an access waits for what it reads: the value decides about its loop.
+static bool isPolling(const Code &code, const Op &op) {
+  auto index = static_cast<int>(&op - code.ops.data());
+  auto decides = [&](const SpinLoop &loop) {
+    return std::any_of(loop.registers.begin(), loop.registers.end(),
+                       [&](const Reg &reg) {
+                         return std::any_of(op.list.begin(), op.list.end(),
+                                            [&](const Reg &mine) {
+                                              return mine.index == reg.index;
+                                            });
+                       });
+  };
+  int count = static_cast<int>(code.ops.size());
+  for (int branch = index; branch < count; ++branch) {
+    const auto &loop = code.ops[branch].spin;
+    if (loop && branch - loop->length <= index && decides(*loop))
+      return true;
+  }
+  return false;
+}
+
+RaceDetector::Verdict
+RaceDetector::judgeAnnounced(const Access &access, const Record &earlier,
+                              std::uint16_t overlap) const {
+  const Strand &strand = access.warp->group().strand;
+  const Known *known =
+      strand.practice().apparent.find(View::completed, earlier.component);
+  if (!known || !known->covers(earlier.time, earlier.lanesOf(overlap)))
+    return Verdict::strong;
+  return isOrderedInPractice(access, earlier, overlap, View::generic)
+             ? Verdict::practice
+             : Verdict::announced;
+}
+
+void RaceDetector::reportAnnounced(Access &access, const Record &suspect,
+                                    ShadowedMemory &memory,
+                                    std::uint64_t index) {
+  if (access.op->order.isAtomic ||
+      suspect.component == access.warp->clock.lanes)
+    return;
+  Verdict verdict = judgeAnnounced(access, suspect, suspect.bytes);
+  if (verdict == Verdict::strong || isPolling(machine_.code(), *access.op))
+    return;
+  // Whoever has read the place before, or hears from one who has, reads nothing
+  // older: it is a flag itself.
+  bool isRead = false;
+  memory.cells.forEach(memory.cells.cell(index), [&](const Record &record) {
+    isRead |= !record.isWrite() && (record.bytes & suspect.bytes) &&
+              record.component != suspect.component;
+  });
+  if (!isRead)
+    report(access, suspect, suspect.bytes, memory, index, verdict);
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,135 @@
+// OrderLaunch: what clusters touched, compared in the races of their numbers.
+#include "sim/checks/RaceLaunch.h"
+#include "sim/machine/Machine.h"
+
+#include <fmt/format.h>
+
+namespace kiln::sim {
+
+bool OrderLaunch::isTold(const std::string &id, PlacePair places,
+                         std::uint64_t count) {
+  auto [known, isNew] = told_.try_emplace({id, places}, findings_.size());
+  if (!isNew)
+    findings_[known->second].count += count;
+  return !isNew;
+}
+
+void OrderLaunch::take(RaceDetector &races) {
+  for (const OrderFinding &found : races.findings())
+    if (!isTold(found.finding.id, found.places, found.count))
+      findings_.push_back(found);
+  for (auto [first, page] : races.global().cells.pages())
+    takePage(races, first, *page);
+}
+
+void OrderLaunch::takePage(RaceDetector &races, std::uint64_t first,
+                           Shadow::Page &page) {
+  PageTouches &touched = pages_[first / Shadow::kPageCells];
+  if (page.isSplit) {
+    Shadow &shadow = races.global().cells;
+    for (std::size_t i = 0; i < Shadow::kPageCells; ++i) {
+      shadow.forEach(page.cells[i], [&](const Record &record) {
+        compare(races, first + i, record, record.bytes, touched.cells[i]);
+      });
+      shadow.forEach(page.cells[i], [&](const Record &record) {
+        add(races, record, record.bytes, CellSet(1) << i, touched);
+      });
+    }
+    return;
+  }
+  CellSet shared = 0; // cells that may collide
+  for (const Layer &layer : page.layers)
+    shared |= layer.cells &
+              (touched.written | (layer.record.isWrite() ? touched.read : 0));
+  for (; shared; shared &= shared - 1) {
+    auto i = static_cast<std::size_t>(std::countr_zero(shared));
+    for (const Layer &layer : page.layers)
+      if (layer.cells >> i & 1)
+        compare(races, first + i, layer.record, 0xffff, touched.cells[i]);
+  }
+  for (const Layer &layer : page.layers)
+    add(races, layer.record, 0xffff, layer.cells, touched);
+}
+
+void OrderLaunch::add(const RaceDetector &races, const Record &record,
+                      std::uint32_t bytes, CellSet cells, PageTouches &page) {
+  const Agent &who = races.agent(record.component);
+  std::uint32_t thread =
+      who.kind == Agent::Kind::mbarrier
+          ? 0
+          : who.number * kLanes +
+                static_cast<std::uint32_t>(firstLane(record.lanes));
+  (record.isWrite() ? page.written : page.read) |= cells;
+  for (; cells; cells &= cells - 1) {
+    Touches &touches =
+        page.cells[static_cast<std::size_t>(std::countr_zero(cells))];
+    Touch &touch = record.isWrite() ? touches.write : touches.read;
+    touch.cta = who.ctaNumber + 1;
+    touch.op = record.op;
+    touch.thread = thread;
+    touch.bytes |= bytes;
+    touch.isStrong |= record.isStrong();
+  }
+}
+
+void OrderLaunch::compare(const RaceDetector &races, std::uint64_t cell,
+                          const Record &record, std::uint32_t bytes,
+                          const Touches &touches) {
+  auto collides = [&](const Touch &touch) {
+    return touch.cta && (touch.bytes & bytes) &&
+           !(touch.isStrong && record.isStrong());
+  };
+  if (collides(touches.write))
+    report(races, cell, record, touches.write.bytes & bytes, touches.write,
+           true);
+  if (record.isWrite() && collides(touches.read))
+    report(races, cell, record, touches.read.bytes & bytes, touches.read,
+           false);
+}
+
+void OrderLaunch::report(const RaceDetector &races, std::uint64_t cell,
+                         const Record &record, std::uint32_t overlap,
+                         const Touch &earlier, bool isEarlierWrite) {
+  const char *id = "race";
+  PlacePair places = placesOf(machine_, record.op, earlier.op);
+  if (machine_.findings().isAllowed(id) || isTold(id, places, 1))
+    return;
+  const Agent &who = races.agent(record.component);
+  const Op &op = machine_.code().ops[record.op];
+  SourceLine line =
+      machine_.findings().sourceLine(*machine_.code().ops[earlier.op].origin);
+  const auto &grid = machine_.config().grid;
+  std::uint32_t number = earlier.cta - 1;
+  std::uint64_t address = cell * Shadow::kCellBytes +
+                          static_cast<unsigned>(std::countr_zero(overlap));
+  std::string message = fmt::format(
+      "this {} global address {:#x} ({}), which thread {} of CTA ({}, {}, {}) "
+      "at {}:{} {}; nothing orders the two; missing: release and acquire at "
+      ".gpu scope (a fence and an atomic on each side); CTAs run in any races",
+      record.isWrite() ? "writes" : "reads", address,
+      machine_.memory().describe(address), std::uint32_t(earlier.thread),
+      number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1],
+      line.file, line.line, isEarlierWrite ? "writes" : "reads");
+  int thread =
+      who.kind == Agent::Kind::mbarrier
+          ? 0
+          : static_cast<int>(who.number) * kLanes + firstLane(record.lanes);
+  Region *region = machine_.memory().find(address);
+  findings_.push_back(
+      {machine_.findings().make(
+           id, Finding::Grade::error, who.cta, thread, 0, op, message,
+           {"global", address, region ? region->name : std::string()}),
+       places});
+}
+
+std::vector<Finding> OrderLaunch::findings() const {
+  std::vector<Finding> result;
+  for (const OrderFinding &found : findings_) {
+    result.push_back(found.finding);
+    if (found.count > 1)
+      result.back().message += fmt::format(" ({} times)", found.count);
+  }
+  return result;
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,57 @@
+// OrderLaunch: races between clusters that cannot talk to each other.
+//
+// Nothing orders such clusters, so that each byte of global memory that one of
+// them writes belongs to it alone. They run on several host threads; what each
+// touched is added in the order of their numbers, so that a launch has one
+// report whoever was first.
+#pragma once
+
+#include "sim/checks/RaceDetector.h"
+
+namespace kiln::sim {
+
+class OrderLaunch {
+public:
+  explicit OrderLaunch(Machine &machine) : machine_(machine) {}
+
+  /// What clusters did that have ended; in the order of their numbers.
+  void take(RaceDetector &races);
+  /// Everything that was found, in order.
+  std::vector<Finding> findings() const;
+  /// Memory that this takes.
+  std::uint64_t bytes() const { return pages_.size() * sizeof(PageTouches); }
+
+private:
+  struct Touch {
+    std::uint32_t cta; ///< number in the launch, plus one; 0: nobody
+    std::uint32_t op;  ///< index of the instruction
+    std::uint32_t isStrong : 1, thread : 31;
+    std::uint32_t bytes; ///< of the cell
+  };
+  struct Touches {
+    Touch write, read;
+  };
+  struct PageTouches {
+    CellSet written = 0, read = 0; ///< cells that were
+    std::array<Touches, Shadow::kPageCells> cells{};
+  };
+  void takePage(RaceDetector &races, std::uint64_t first, Shadow::Page &page);
+  /// Add an access to cells of a page.
+  static void add(const RaceDetector &races, const Record &record,
+                  std::uint32_t bytes, CellSet cells, PageTouches &page);
+  void compare(const RaceDetector &races, std::uint64_t cell,
+               const Record &record, std::uint32_t bytes,
+               const Touches &touches);
+  void report(const RaceDetector &races, std::uint64_t cell,
+              const Record &record, std::uint32_t overlap, const Touch &earlier,
+              bool isEarlierWrite);
+  /// Whether that pair is known; it counts as `count` more.
+  bool isTold(const std::string &id, PlacePair places, std::uint64_t count);
+
+  Machine &machine_;
+  std::unordered_map<std::uint64_t, PageTouches> pages_;
+  std::vector<OrderFinding> findings_;
+  std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,253 @@
+// OrderReport: a race in words: both places, the bytes, and the missing edge.
+#include "sim/machine/Machine.h"
+#include "sim/checks/RaceDetector.h"
+
+#include <fmt/format.h>
+
+namespace kiln::sim {
+
+const char *RaceDetector::ruleOf(const Access &access, const Record &earlier,
+                                  std::uint16_t overlap) const {
+  const char *id = "acquire-fence";
+  const Agent &other = agent(earlier.component);
+  if (other.clusterNumber == access.warp->clock.cluster &&
+      access.warp->cta().cluster().size() > 1)
+    id = "mbarrier-remote-scope";
+  // Where another lane of either warp is ordered, the rest is convergence.
+  View view = earlier.isAsync() ? View::completed : access.view;
+  bool isKnownToSome = earlier.component == access.warp->clock.lanes;
+  const Strand &strand = access.warp->group().strand;
+  strand.forEachPart(kAllLanes, [&](LaneMask, const Knowledge &knowledge) {
+    const Known *known = knowledge.clock.find(view, earlier.component);
+    isKnownToSome |= known && earlier.time <= std::max(known->all, known->some);
+  });
+  if (isKnownToSome)
+    id = "warp-convergence";
+  bool isReadBeforeAsyncWrite =
+      access.view != View::generic && !earlier.isAsync() &&
+      !earlier.isWrite() &&
+      isOrderedStrictly(access, earlier, overlap, View::generic);
+  if (isReadBeforeAsyncWrite)
+    id = "proxy-fence-after-read";
+  if (isSameValue(access, earlier) &&
+      !isOrderedInPractice(access, earlier, overlap, view))
+    id = "same-value";
+  return id;
+}
+
+const char *RaceDetector::errorOf(const Access &access, const Record &earlier,
+                                   std::uint16_t overlap) const {
+  const char *id = "race";
+  bool isFenceAll =
+      access.view != View::generic && !earlier.isAsync() &&
+      isOrderedInPractice(access, earlier, overlap, View::generic);
+  Agent::Kind kind = agent(earlier.component).kind;
+  if (isFenceAll)
+    id = "proxy-fence";
+  else if (kind == Agent::Kind::products)
+    id = "wgmma-operand-reuse";
+  else if (kind != Agent::Kind::lanes && earlier.isWrite())
+    id = "copy-not-awaited";
+  else if (kind != Agent::Kind::lanes)
+    id = "copy-source-reuse";
+  else if (earlier.isStrong() && access.record.isStrong())
+    id = "scope";
+  return id;
+}
+
+std::string RaceDetector::missingEdge(std::string_view id,
+                                       const Access &access,
+                                       const Record &earlier) const {
+  const Agent &other = agent(earlier.component);
+  const WarpClock &mine = access.warp->clock;
+  bool isSameCta = other.ctaNumber == mine.cta;
+  std::string thread = fmt::format(
+      "thread {}",
+      other.number * kLanes +
+          (earlier.lanes ? static_cast<unsigned>(firstLane(earlier.lanes))
+                         : 0u));
+  if (id == "proxy-fence" || id == "proxy-fence-after-read")
+    return "fence.proxy.async between them";
+  if (id == "warp-convergence")
+    return "bar.warp.sync (__syncwarp) of the lanes; only their running "
+           "together orders them";
+  if (id == "mbarrier-remote-scope")
+    return ".release.cluster at the mbarrier.arrive and .acquire.cluster at "
+           "the wait; by default both reach their own CTA only";
+  if (id == "acquire-fence")
+    return "a fence after the atomic that was read and before this "
+           "(fence.acq_rel.gpu, __threadfence)";
+  if (id == "memory-fence")
+    return "a fence (fence.acq_rel, __threadfence) between the data and the "
+           "flag, on the side of the writer and of the reader";
+  if (id == "same-value")
+    return "a barrier between them, or one thread that writes for all";
+  if (id == "scope")
+    return "a scope on both that takes in the other's thread";
+  switch (other.kind) {
+  case Agent::Kind::products:
+    return fmt::format("wgmma.wait_group by warpgroup {}, before it hands the "
+                       "memory on",
+                       other.number);
+  case Agent::Kind::mbarrier:
+    return fmt::format("a wait for phase {} of the mbarrier at {}",
+                       earlier.time - 1, machine_.findings().describeShared(other.number));
+  case Agent::Kind::copies:
+    return fmt::format("cp.async.wait_group by {} and a barrier behind it",
+                       thread);
+  case Agent::Kind::bulkReads:
+    return fmt::format(
+        "cp.async.bulk.wait_group.read by {} and a barrier behind it", thread);
+  case Agent::Kind::bulkWrites:
+    return fmt::format("cp.async.bulk.wait_group by {}", thread);
+  case Agent::Kind::lanes:
+    break;
+  }
+  if (isSameCta && other.number == static_cast<unsigned>(access.warp->index()))
+    return "bar.warp.sync (__syncwarp) of the lanes, which run apart here";
+  if (isSameCta)
+    return "a barrier of the CTA (bar.sync), or an arrival and a wait at an "
+           "mbarrier";
+  if (other.clusterNumber == mine.cluster)
+    return "a cluster barrier, or release and acquire at .cluster scope";
+  return "release and acquire at .gpu scope (a fence and an atomic on each "
+         "side); CTAs run in any order";
+}
+
+std::string RaceDetector::describe(const Record &record) const {
+  const Agent &who = agent(record.component);
+  SourceLine line = machine_.findings().sourceLine(*machine_.code().ops[record.op].origin);
+  std::string actor;
+  int lane = record.lanes ? firstLane(record.lanes) : 0;
+  switch (who.kind) {
+  case Agent::Kind::products:
+    actor = fmt::format("a wgmma of warpgroup {}", who.number);
+    break;
+  case Agent::Kind::mbarrier:
+    actor = fmt::format("a copy that counts on the mbarrier at {}",
+                        machine_.findings().describeShared(who.number));
+    break;
+  case Agent::Kind::copies:
+    actor = fmt::format("a cp.async of thread {}", who.number * kLanes + lane);
+    break;
+  case Agent::Kind::bulkReads:
+  case Agent::Kind::bulkWrites:
+    actor = fmt::format("a bulk copy of thread {}", who.number * kLanes + lane);
+    break;
+  case Agent::Kind::lanes:
+    actor = fmt::format("thread {}", who.number * kLanes + lane);
+    if (countLanes(record.lanes) > 1)
+      actor +=
+          fmt::format(" and {} more of its warp", countLanes(record.lanes) - 1);
+  }
+  return fmt::format("{} of CTA ({}, {}, {}) at {}:{}", actor, who.cta[0],
+                     who.cta[1], who.cta[2], line.file, line.line);
+}
+
+void RaceDetector::reportOverBarrier(const Access &access,
+                                      const ShadowedMemory &memory,
+                                      std::uint64_t cell, std::uint16_t bytes) {
+  for (unsigned half : {0u, 1u}) {
+    bool isHit =
+        (memory.barriers[cell] >> half & 1) && (bytes >> (8 * half) & 0xff);
+    auto address = static_cast<std::uint32_t>(
+        kFirstSharedAddress + cell * Shadow::kCellBytes + 8 * half);
+    auto barrier = memory.owner->mbarrierOrder.find(address);
+    const char *id = "data-over-barrier";
+    if (!isHit || barrier == memory.owner->mbarrierOrder.end() ||
+        isTold(id, access, barrier->second.init))
+      continue;
+    tell(id, false, access, barrier->second.init,
+         fmt::format("this writes over the live mbarrier at {}, which {} "
+                     "initialises; missing: mbarrier.inval between them",
+                     machine_.findings().describeShared(address),
+                     describe(barrier->second.init)),
+         sharedObject(address));
+  }
+}
+
+void RaceDetector::report(const Access &access, const Record &earlier,
+                           std::uint16_t overlap, const ShadowedMemory &memory,
+                           std::uint64_t cell, Verdict verdict) {
+  bool isError = verdict >= Verdict::unordered;
+  const char *id = isError ? errorOf(access, earlier, overlap)
+                           : ruleOf(access, earlier, overlap);
+  if (verdict == Verdict::announced)
+    id = "memory-fence";
+  if (isTold(id, access, earlier))
+    return;
+  std::uint64_t first = cell * Shadow::kCellBytes +
+                        static_cast<unsigned>(std::countr_zero(overlap));
+  auto shared = static_cast<std::uint32_t>(first) + kFirstSharedAddress;
+  std::string place = machine_.findings().describeShared(shared);
+  FindingObject object = sharedObject(shared);
+  if (!memory.owner) {
+    place = fmt::format("global address {:#x} ({})", first,
+                        machine_.memory().describe(first));
+    Region *region = machine_.memory().find(first);
+    object = {"global", first, region ? region->name : std::string()};
+  }
+  if (memory.owner && memory.owner != &access.warp->cta())
+    place +=
+        fmt::format(" of CTA {} of the cluster", memory.owner->rankInCluster());
+  const char *who = "only practice, not the PTX text, orders the two";
+  if (verdict == Verdict::announced)
+    who = "only the value of a flag orders the two";
+  else if (isError)
+    who = "nothing orders the two";
+  else if (std::string_view(id) == "same-value")
+    who = "nothing orders the two, which write the same value";
+  tell(id, isError, access, earlier,
+       fmt::format("this {} {}, which {} {}; {}; missing: {}",
+                   access.record.isWrite() ? "writes" : "reads", place,
+                   describe(earlier), earlier.isWrite() ? "writes" : "reads",
+                   who, missingEdge(id, access, earlier)),
+       object);
+}
+
+PlacePair placesOf(const Machine &machine, std::uint32_t op,
+                   std::uint32_t earlier) {
+  auto place = [&](std::uint32_t index) {
+    const ptx::Instruction &origin = *machine.code().ops[index].origin;
+    // Without .loc the line of the PTX, which no file has.
+    if (origin.source.line <= 0)
+      return std::uint64_t(origin.line);
+    return (std::uint64_t(origin.source.file) + 1) << 32 |
+           std::uint32_t(origin.source.line);
+  };
+  return {place(op), place(earlier)};
+}
+
+bool RaceDetector::isTold(const char *id, const Access &access,
+                           const Record &earlier) {
+  if (machine_.findings().isAllowed(id))
+    return true;
+  auto op = static_cast<std::uint32_t>(access.op - machine_.code().ops.data());
+  auto [known, isNew] = told_.try_emplace(
+      {id, placesOf(machine_, op, earlier.op)}, findings_.size());
+  if (!isNew)
+    ++findings_[known->second].count;
+  return !isNew;
+}
+
+void RaceDetector::tell(const char *id, bool isError, const Access &access,
+                         const Record &earlier, const std::string &message,
+                         const FindingObject &object) {
+  const Warp &warp = *access.warp;
+  findings_.push_back(
+      {machine_.findings().make(
+           id, isError ? Finding::Grade::error : Finding::Grade::warning,
+           warp.cta().index(), warp.thread(firstLane(access.issuers)),
+           access.issuers, *access.op, message, object),
+       placesOf(
+           machine_,
+           static_cast<std::uint32_t>(access.op - machine_.code().ops.data()),
+           earlier.op)});
+}
+
+FindingObject RaceDetector::sharedObject(std::uint32_t address) const {
+  const auto *variable = machine_.findings().sharedVariable(address);
+  return {"shared", address, variable ? variable->first : std::string()};
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,293 @@
+// OrderSync: the edges: barriers, mbarriers, strong accesses and fences.
+#include "sim/machine/Machine.h"
+#include "sim/checks/RaceDetector.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::sim {
+
+void RaceDetector::publish(Warp &warp, LaneMask lanes,
+                            const MemoryOrder &order, SyncPoint &to) {
+  CheckTime time(warp.observer());
+  Strand &strand = warp.group().strand;
+  if (order.isRelease)
+    return strand.release(to, warp.clock, lanes);
+  auto scope = static_cast<std::size_t>(order.scope);
+  if (const auto &ready = strand.practice().fenced[scope])
+    to.practice.clock.join(*ready);
+  strand.forEachPart(lanes, [&](LaneMask, const Knowledge &knowledge) {
+    if (const auto &ready = knowledge.fenced[scope])
+      to.strict.clock.join(*ready);
+  });
+}
+
+/// A strong read has seen what was published: known at once by an acquire, by
+/// a later fence otherwise. In practice a read-modify-write is enough.
+static void see(Warp &warp, const MemoryOrder &order, LaneMask lanes,
+                const SyncPoint &from, Scope reach, bool isReadModifyWrite) {
+  if (from.isEmpty())
+    return;
+  Strand &strand = warp.group().strand;
+  if (order.isAcquire)
+    return strand.acquire(from, warp.clock, lanes);
+  auto scope = static_cast<std::size_t>(reach);
+  if (isReadModifyWrite)
+    strand.practice().learn(from.practice, warp.clock);
+  else
+    strand.practice().seen[scope].join(from.practice.clock);
+  strand.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.seen[scope].join(from.strict.clock);
+  });
+}
+
+/// A strong write says something of the strong stores before it to whoever
+/// reads it, though without a release nothing follows from that.
+static void announce(Warp &warp, const MemoryOrder &order,
+                     ShadowedMemory &memory, std::uint64_t address) {
+  // So many flags have a kernel's threads; more would take memory for nothing.
+  constexpr std::size_t kAddresses = 1 << 16, kWriters = 64;
+  warp.clock.hasStrongStores |= !order.isAtomic;
+  if (!warp.clock.hasStrongStores || memory.locations.size() >= kAddresses)
+    return;
+  auto &announced = memory.locations[address].announced;
+  Announcement said = warp.group().strand.announce(warp.clock);
+  auto mine = std::find_if(
+      announced.begin(), announced.end(),
+      [&](const Announcement &known) { return known.writer == said.writer; });
+  if (mine != announced.end())
+    *mine = std::move(said);
+  else if (announced.size() < kWriters)
+    announced.push_back(std::move(said));
+}
+
+/// Whether an address has all that a write of `lanes`, which is no release,
+/// would publish there for the CTA, the cluster or everyone; then it has.
+static bool isPublished(Warp &warp, LaneMask lanes, Scope scope,
+                        Location &location) {
+  constexpr std::size_t kMost = 4096;
+  if (location.fenced.size() >= kMost)
+    location.fenced.clear();
+  const Strand &strand = warp.group().strand;
+  auto reach = static_cast<std::size_t>(scope);
+  std::uint64_t number = scope == Scope::cta       ? warp.clock.cta
+                         : scope == Scope::cluster ? warp.clock.cluster
+                                                   : 0;
+  bool isAll = true;
+  auto note = [&](const Handed &handed) {
+    if (const auto &ready = handed.fenced[reach])
+      isAll &=
+          !location.fenced.emplace(ready->version() * kScopes + reach, number)
+               .second;
+  };
+  note(strand.practice());
+  strand.forEachPart(
+      lanes, [&](LaneMask, const Knowledge &knowledge) { note(knowledge); });
+  return isAll;
+}
+
+bool RaceDetector::publishes(Warp &warp, const MemoryOrder &order,
+                              Scope reach) {
+  return order.isRelease || warp.group().strand.hasFenced(reach);
+}
+
+void RaceDetector::synchronise(Warp &warp, const MemoryOrder &order,
+                                LaneMask lanes, ShadowedMemory &memory,
+                                std::uint64_t address, bool isWrite) {
+  const WarpClock &clock = warp.clock;
+  auto found = memory.locations.empty() ? memory.locations.end()
+                                        : memory.locations.find(address);
+  bool isRead = !isWrite || order.isReturning;
+  if (isRead && found != memory.locations.end()) {
+    Location &location = found->second;
+    auto seeIn = [&](auto &published, std::uint32_t number, Scope reach) {
+      auto mine = published.find(number);
+      if (mine != published.end())
+        see(warp, order, lanes, mine->second, reach, isWrite);
+    };
+    seeIn(location.ctas, clock.cta, Scope::cta);
+    if (order.scope >= Scope::cluster)
+      seeIn(location.clusters, clock.cluster, Scope::cluster);
+    if (order.scope >= Scope::gpu)
+      see(warp, order, lanes, location.everyone, Scope::gpu, isWrite);
+    for (const Announcement &announcement : location.announced)
+      warp.group().strand.hear(announcement);
+  }
+  if (!isWrite)
+    return;
+  // A store puts an end to what was published there; a read-modify-write
+  // carries it on.
+  if (!order.isAtomic && found != memory.locations.end())
+    memory.locations.erase(found);
+  announce(warp, order, memory, address);
+  for (Scope reach : {Scope::cta, Scope::cluster, Scope::gpu}) {
+    // A fence reaches every scope below its own.
+    if (reach > order.scope || !publishes(warp, order, reach))
+      return;
+    MemoryOrder part = order;
+    part.scope = reach;
+    Location &location = memory.locations[address];
+    if (!order.isRelease && isPublished(warp, lanes, reach, location))
+      continue;
+    publish(warp, lanes, part,
+            reach == Scope::gpu       ? location.everyone
+            : reach == Scope::cluster ? location.clusters[clock.cluster]
+                                      : location.ctas[clock.cta]);
+  }
+}
+
+MbarrierOrder &RaceDetector::initialise(Warp &warp, const Op &op, int lane,
+                                         Cta &cta, std::uint32_t address) {
+  MbarrierOrder &barrier = cta.mbarrierOrder[address];
+  if (!barrier.init.bytes)
+    barrier.component =
+        add(cta.cluster().number(),
+            {Agent::Kind::mbarrier, cta.index(), address, cta.number(),
+             static_cast<std::uint32_t>(cta.cluster().number())});
+  Access access = plain(warp, op, /*isWrite=*/true);
+  barrier.init = access.record;
+  barrier.init.lanes = LaneMask(1) << lane;
+  barrier.init.bytes = 0xff;
+  barrier.initFencedIn = ~0u;
+  std::size_t half = (address - kFirstSharedAddress) / 8;
+  cta.shadow.barriers.resize(cta.shared.size() / Shadow::kCellBytes + 1);
+  cta.shadow.barriers[half / 2] |= 1u << half % 2;
+  barrier.arriving = {};
+  barrier.completed = {};
+  barrier.observed = barrier.phases;
+  barrier.seen.clear();
+  return barrier;
+}
+
+void RaceDetector::invalidate(Cta &cta, std::uint32_t address) {
+  std::size_t half = (address - kFirstSharedAddress) / 8;
+  cta.shadow.barriers[half / 2] &= ~(1u << half % 2);
+}
+
+void RaceDetector::fenceInits(Warp &warp) {
+  Cta &cta = warp.cta();
+  for (auto &[address, barrier] : cta.mbarrierOrder)
+    if (barrier.init.component == warp.clock.lanes)
+      barrier.initFencedIn = cta.cluster().barrierGeneration;
+}
+
+void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
+                        std::uint32_t address) {
+  CheckTime time(warp.observer());
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
+  access.record.component = warp.clock.lanes;
+  access.record.lanes = access.issuers;
+  access.record.op = barrier.init.op;
+  if (warp.clock.clusterBarriers > barrier.initFencedIn)
+    return;
+  Verdict verdict = judge(access, barrier.init, 0xff);
+  if (verdict == Verdict::ordered)
+    return;
+  bool isError = verdict == Verdict::unordered;
+  const char *id = "mbarrier-init-order";
+  if (!isError)
+    id = ruleOf(access, barrier.init, 0xff);
+  if (isTold(id, access, barrier.init))
+    return;
+  std::string missing = missingEdge(id, access, barrier.init);
+  if (isError)
+    missing = &owner == &warp.cta()
+                  ? "a barrier of the CTA (bar.sync) between them"
+                  : "fence.mbarrier_init.release.cluster and a cluster "
+                    "barrier between them";
+  tell(id, isError, access, barrier.init,
+       fmt::format("this uses the mbarrier at {}, which {} initialises; {} "
+                   "orders the two; missing: {}",
+                   machine_.findings().describeShared(address), describe(barrier.init),
+                   isError ? "nothing" : "only practice, not the PTX text,",
+                   missing),
+       sharedObject(address));
+}
+
+/// Something that a lane does with the current phase of an mbarrier.
+static OnMbarrier begun(Warp &warp, const Op &op, int lane,
+                        const MbarrierOrder &barrier) {
+  Record record{.time = warp.clock.now,
+                .lanes = LaneMask(1) << lane,
+                .component = warp.clock.lanes,
+                .op = static_cast<std::uint32_t>(&op - warp.code().ops.data()),
+                .bytes = 0xff,
+                .flags = Record::kWrite};
+  return {&warp, lane, record, barrier.phases + 1, warp.clock.clusterBarriers};
+}
+
+void RaceDetector::expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
+                               std::uint32_t address) {
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  barrier.copies.push_back(begun(warp, op, lane, barrier));
+}
+
+void RaceDetector::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+                           std::uint32_t address) {
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  MbarrierOrder::Phase &phase = barrier.arriving;
+  bool isNear = &owner == &warp.cta();
+  if (barrier.observed < barrier.phases)
+    tellLeft("mbarrier-unobserved", warp, op, firstLane(lanes),
+             fmt::format("this arrives in phase {} of the mbarrier at {}, and "
+                         "nobody has waited for phase {}: no test_wait or "
+                         "try_wait came true for it",
+                         barrier.phases, machine_.findings().describeShared(address),
+                         barrier.phases - 1),
+             sharedObject(address));
+  if (!isNear) {
+    ++warp.clock.now;
+    OnMbarrier arrival = begun(warp, op, firstLane(lanes), barrier);
+    arrival.record.lanes = lanes;
+    std::erase_if(barrier.remoteArrivals, [&](const OnMbarrier &earlier) {
+      return earlier.record.component == arrival.record.component;
+    });
+    barrier.remoteArrivals.push_back(arrival);
+  }
+  SyncPoint &to = isNear                             ? phase.near
+                  : op.order.scope >= Scope::cluster ? phase.far
+                                                     : phase.plain;
+  publish(warp, lanes, op.order, to);
+}
+
+void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+                          std::uint32_t address) {
+  CheckTime time(warp.observer());
+  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  Strand &strand = warp.group().strand;
+  barrier.observed = barrier.phases;
+  barrier.seen[warp.clock.lanes] = barrier.phases;
+  auto isObserved = [&](const OnMbarrier &one) {
+    return one.phase <= barrier.observed;
+  };
+  std::erase_if(barrier.copies, isObserved);
+  std::erase_if(barrier.remoteArrivals, isObserved);
+  const MbarrierOrder::Phase &phase = barrier.completed;
+  if (op.order.isAcquire) {
+    strand.complete(barrier.component, {.all = barrier.phases}, lanes);
+  } else {
+    // The copies are over, and a fence must make it known.
+    SyncPoint copies;
+    for (Handed *handed : {&copies.strict, &copies.practice})
+      for (View view : {View::generic, View::completed})
+        handed->clock.learn(view, barrier.component, {.all = barrier.phases});
+    see(warp, op.order, lanes, copies, Scope::cta, false);
+  }
+  see(warp, op.order, lanes, phase.near, Scope::cta, false);
+  // What was waited for before the arrival is finished, whatever the scope: a
+  // slot that products have read, or a copy has filled, may be filled again.
+  auto learnCompleted = [&](const SyncPoint &from) {
+    strand.practice().learnCompleted(from.practice.clock, warp.clock);
+    strand.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+      knowledge.learnCompleted(from.strict.clock, warp.clock);
+    });
+  };
+  if (op.order.scope >= Scope::cluster)
+    see(warp, op.order, lanes, phase.far, Scope::cluster, false);
+  else
+    learnCompleted(phase.far);
+  learnCompleted(phase.plain);
+}
+
+} // namespace kiln::sim

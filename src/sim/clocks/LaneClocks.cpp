@@ -1,0 +1,252 @@
+// OrderStrand: how knowledge is handed from lanes to lanes.
+#include "sim/clocks/LaneClocks.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+static constexpr auto kGeneric = static_cast<std::size_t>(View::generic);
+static constexpr auto kCompleted = static_cast<std::size_t>(View::completed);
+
+/// `lanes` of a warp up to now; all of them where they are all it has.
+static Known upToNow(const WarpClock &warp, LaneMask lanes) {
+  if ((warp.started & ~lanes) == 0)
+    return {.all = warp.now};
+  return {.some = warp.now, .mask = lanes};
+}
+
+bool Handed::isSame(const Handed &other) const {
+  if (!clock.isSame(other.clock) || fenced != other.fenced ||
+      !apparent.isSame(other.apparent))
+    return false;
+  for (std::size_t scope = 0; scope < kScopes; ++scope)
+    if (!seen[scope].isSame(other.seen[scope]))
+      return false;
+  return true;
+}
+
+void Handed::join(const Handed &other) {
+  clock.join(other.clock);
+  apparent.join(other.apparent);
+  for (std::size_t scope = 0; scope < kScopes; ++scope) {
+    seen[scope].join(other.seen[scope]);
+    if (!other.fenced[scope] || fenced[scope] == other.fenced[scope])
+      continue;
+    if (!fenced[scope]) {
+      fenced[scope] = other.fenced[scope];
+      continue;
+    }
+    auto joined = std::make_shared<Clock>(*fenced[scope]);
+    joined->join(*other.fenced[scope]);
+    if (!joined->isSame(*fenced[scope]))
+      fenced[scope] = std::move(joined);
+  }
+}
+
+bool Knowledge::isSame(const Knowledge &other) const {
+  return own == other.own && self == other.self && Handed::isSame(other);
+}
+
+bool Knowledge::coversOwn(View view, std::uint32_t time, LaneMask lanes,
+                          LaneMask lane) const {
+  auto index = static_cast<std::size_t>(view);
+  bool isItselfKnown =
+      index == kGeneric || index == kCompleted || time <= self[index];
+  if (isItselfKnown)
+    lanes &= ~lane;
+  return !lanes || own[index].covers(time, lanes);
+}
+
+void Knowledge::spellOut(LaneMask lanes) {
+  for (std::size_t view = 0; view < kViews; ++view)
+    if (self[view])
+      own[view].join({.some = self[view], .mask = lanes});
+  self = {};
+}
+
+void Knowledge::meet(const Knowledge &other, LaneMask lanes, LaneMask others) {
+  Knowledge theirs = other;
+  spellOut(lanes);
+  theirs.spellOut(others);
+  Handed::join(theirs);
+  for (std::size_t view = 0; view < kViews; ++view)
+    own[view].join(theirs.own[view]);
+}
+
+void Knowledge::learn(const Handed &handed, const WarpClock &warp) {
+  Handed::join(handed);
+  for (std::size_t view = 0; view < kViews; ++view)
+    if (const Known *known =
+            handed.clock.find(static_cast<View>(view), warp.lanes))
+      own[view].join(*known);
+}
+
+void Knowledge::learnCompleted(const Clock &handed, const WarpClock &warp) {
+  clock.joinCompleted(handed);
+  if (const Known *known = handed.find(View::completed, warp.lanes))
+    own[kCompleted].join(*known);
+}
+
+void Knowledge::publish(Handed &to, const WarpClock &warp,
+                        LaneMask lanes) const {
+  to.join(*this);
+  for (std::size_t view = 0; view < kViews; ++view) {
+    Known known = own[view];
+    if (view == kGeneric || view == kCompleted)
+      known.join(upToNow(warp, lanes));
+    else if (self[view])
+      known.join({.some = self[view], .mask = lanes});
+    to.clock.learn(static_cast<View>(view), warp.lanes, known);
+  }
+}
+
+void Knowledge::fenceProxy(View to, const WarpClock &warp) {
+  auto view = static_cast<std::size_t>(to);
+  own[view].join(own[kGeneric]);
+  self[view] = warp.now;
+  clock.fenceProxy(to);
+}
+
+void Knowledge::fence(Scope scope, const WarpClock &warp, LaneMask lanes) {
+  auto reach = static_cast<std::size_t>(scope);
+  for (std::size_t i = 0; i <= reach; ++i) {
+    if (seen[i].isEmpty())
+      continue;
+    learn({.clock = seen[i]}, warp);
+    seen[i] = {};
+  }
+  Handed ready;
+  publish(ready, warp, lanes);
+  auto clock = std::make_shared<Clock>(std::move(ready.clock));
+  for (std::size_t i = 0; i <= reach; ++i)
+    fenced[i] = clock;
+}
+
+Strand Strand::split(LaneMask taken, WarpClock &warp) {
+  warp.lastParting = warp.now;
+  // Until here they ran together.
+  Known together = upToNow(warp, lanes_);
+  practice_.meet(practice_, lanes_, lanes_);
+  practice_.own[kGeneric].join(together);
+  practice_.own[kCompleted].join(together);
+  Strand other(taken);
+  other.practice_ = practice_;
+  other.parts_.clear();
+  for (const Part &part : parts_)
+    if (part.lanes & taken)
+      other.parts_.push_back({part.lanes & taken, part.knowledge});
+  drop(taken);
+  return other;
+}
+
+void Strand::drop(LaneMask lanes) {
+  lanes_ &= ~lanes;
+  for (Part &part : parts_)
+    part.lanes &= ~lanes;
+  std::erase_if(parts_, [](const Part &part) { return part.lanes == 0; });
+}
+
+void Strand::meet(Strand &&other, WarpClock &warp) {
+  warp.lastParting = warp.now;
+  practice_.meet(other.practice_, lanes_, other.lanes_);
+  lanes_ |= other.lanes_;
+  Known together = upToNow(warp, lanes_);
+  practice_.own[kGeneric].join(together);
+  practice_.own[kCompleted].join(together);
+  for (Part &part : other.parts_)
+    parts_.push_back(std::move(part));
+  mergeParts();
+}
+
+void Strand::mergeParts() {
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    for (std::size_t j = parts_.size(); j-- > i + 1;) {
+      if (!parts_[i].knowledge.isSame(parts_[j].knowledge))
+        continue;
+      parts_[i].lanes |= parts_[j].lanes;
+      parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(j));
+    }
+}
+
+void Strand::release(SyncPoint &to, WarpClock &warp, LaneMask lanes) const {
+  practice_.publish(to.practice, warp, lanes_);
+  forEachPart(lanes, [&](LaneMask some, const Knowledge &knowledge) {
+    knowledge.publish(to.strict, warp, some);
+  });
+  warp.lastEdge = warp.now;
+}
+
+void Strand::acquire(const SyncPoint &from, const WarpClock &warp,
+                     LaneMask lanes) {
+  practice_.learn(from.practice, warp);
+  changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.learn(from.strict, warp);
+  });
+}
+
+void Strand::syncLanes(LaneMask lanes, WarpClock &warp) {
+  Part joined{0, {}};
+  changeParts(lanes, [&](LaneMask some, Knowledge &knowledge) {
+    if (joined.lanes == 0)
+      joined.knowledge = knowledge;
+    // With itself, too: then what each lane knows is known to all.
+    joined.knowledge.meet(knowledge, joined.lanes ? joined.lanes : some, some);
+    joined.lanes |= some;
+  });
+  Known together = upToNow(warp, lanes);
+  joined.knowledge.own[kGeneric].join(together);
+  joined.knowledge.own[kCompleted].join(together);
+  std::erase_if(parts_, [&](const Part &part) {
+    return (part.lanes & ~joined.lanes) == 0;
+  });
+  parts_.push_back(std::move(joined));
+  warp.lastEdge = warp.now;
+}
+
+void Strand::complete(Component component, const Known &known, LaneMask lanes) {
+  auto learn = [&](Knowledge &knowledge) {
+    knowledge.clock.learn(View::generic, component, known);
+    knowledge.clock.learn(View::completed, component, known);
+  };
+  learn(practice_);
+  changeParts(lanes, [&](LaneMask, Knowledge &knowledge) { learn(knowledge); });
+}
+
+void Strand::fenceProxy(View to, WarpClock &warp, LaneMask lanes) {
+  practice_.fenceProxy(to, warp);
+  changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.fenceProxy(to, warp);
+  });
+  warp.lastEdge = warp.now;
+}
+
+void Strand::fence(Scope scope, WarpClock &warp, LaneMask lanes) {
+  practice_.fence(scope, warp, lanes_);
+  changeParts(lanes, [&](LaneMask some, Knowledge &knowledge) {
+    knowledge.fence(scope, warp, some);
+  });
+  warp.lastEdge = warp.now;
+}
+
+bool Strand::hasFenced(Scope scope) const {
+  auto reach = static_cast<std::size_t>(scope);
+  return practice_.fenced[reach] ||
+         std::any_of(parts_.begin(), parts_.end(), [&](const Part &part) {
+           return part.knowledge.fenced[reach] != nullptr;
+         });
+}
+
+Announcement Strand::announce(const WarpClock &warp) const {
+  Announcement said{practice_.clock, warp.lanes, upToNow(warp, lanes_)};
+  said.clock.join(practice_.apparent);
+  said.own.join(practice_.own[kCompleted]);
+  return said;
+}
+
+void Strand::hear(const Announcement &announcement) {
+  practice_.apparent.join(announcement.clock);
+  practice_.apparent.learn(View::completed, announcement.writer,
+                           announcement.own);
+}
+
+} // namespace kiln::sim

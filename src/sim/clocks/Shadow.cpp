@@ -1,0 +1,130 @@
+// Shadow: cells by the page, and what does not fit into one.
+#include "sim/clocks/Shadow.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+LaneMask Record::lanesOf(std::uint16_t overlap) const {
+  if (!(flags & kSplit))
+    return lanes;
+  int base = flags >> kBaseShift & 15, size = flags >> kSizeShift & 7;
+  int first = firstLane(lanes);
+  auto laneOf = [&](int byte) { return first + ((byte - base) >> size); };
+  LaneMask touched = 0;
+  for (unsigned left = overlap; left;) {
+    // A run of bytes is a run of lanes.
+    int begin = std::countr_zero(left);
+    int end = begin + std::countr_one(left >> begin);
+    touched |=
+        (LaneMask(2) << laneOf(end - 1)) - (LaneMask(1) << laneOf(begin));
+    left &= ~0u << end;
+  }
+  return touched;
+}
+
+void Crowd::tidy() {
+  size = 0;
+  for (auto member = members.begin(); member != members.end();) {
+    auto &records = member->second;
+    std::erase_if(records, [](const Record &record) { return !record.bytes; });
+    size += records.size();
+    member = records.empty() ? members.erase(member) : std::next(member);
+  }
+  // Looking costs as much as there are: so it is done when there are twice as
+  // many.
+  limit = 2 * size + 16;
+}
+
+Shadow::Page *Shadow::find(std::uint64_t number) {
+  if (number >= kNearPages)
+    return &far_[number];
+  near_.resize(kNearPages);
+  return &near_[number];
+}
+
+void Shadow::split(Page &page) {
+  if (page.cells) {
+    std::fill_n(page.cells.get(), kPageCells, Cell{});
+  } else {
+    share_.take(kPageCells * sizeof(Cell), "what the checks know of memory");
+    page.cells = std::make_unique<Cell[]>(kPageCells);
+  }
+  page.isSplit = true;
+  for (Layer &layer : page.layers) {
+    layer.record.bytes = 0xffff;
+    for (CellSet left = layer.cells; left; left &= left - 1)
+      add(page.cells[static_cast<std::size_t>(std::countr_zero(left))],
+          layer.record);
+  }
+  page.layers = {};
+}
+
+void Shadow::merge(Page &page, const Record &record) {
+  for (std::size_t i = 0; i < kPageCells; ++i) {
+    const Cell &cell = page.cells[i];
+    int used = 0, same = 0;
+    for (const Record &slot : cell.records) {
+      used += slot.bytes != 0;
+      same += slot.bytes == 0xffff && slot.isSameAccess(record);
+    }
+    if (cell.more || used != 1 || same != 1)
+      return;
+  }
+  page.isSplit = false;
+  page.layers.push_back({record, ~CellSet(0)});
+}
+
+Shadow::More &Shadow::more(Cell &cell) {
+  if (!cell.more) {
+    lists_.emplace_back();
+    cell.more = static_cast<std::uint32_t>(lists_.size());
+  }
+  return lists_[cell.more - 1];
+}
+
+void Shadow::add(Cell &cell, const Record &record) {
+  for (Record &slot : cell.records)
+    if (!slot.bytes) {
+      slot = record;
+      return;
+    }
+  auto &list = more(cell).records;
+  auto free = std::find_if(list.begin(), list.end(),
+                           [](const Record &slot) { return !slot.bytes; });
+  if (free == list.end())
+    list.push_back(record);
+  else
+    *free = record;
+}
+
+std::vector<std::pair<std::uint64_t, Shadow::Page *>> Shadow::pages() {
+  std::vector<std::pair<std::uint64_t, Page *>> result;
+  for (std::size_t number = 0; number < near_.size(); ++number)
+    result.emplace_back(number * kPageCells, &near_[number]);
+  for (auto &[number, page] : far_)
+    result.emplace_back(number * kPageCells, &page);
+  std::erase_if(result, [](const auto &entry) {
+    return !entry.second->isSplit && entry.second->layers.empty();
+  });
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::size_t Shadow::bytes() const {
+  std::size_t total = 0;
+  auto count = [&](const Page &page) {
+    total += page.layers.capacity() * sizeof(Layer);
+    if (page.cells)
+      total += kPageCells * sizeof(Cell);
+  };
+  for (const Page &page : near_)
+    count(page);
+  for (const auto &[number, page] : far_)
+    count(page);
+  for (const More &list : lists_)
+    total += (list.records.capacity() + list.crowd.size) * sizeof(Record);
+  return total;
+}
+
+} // namespace kiln::sim

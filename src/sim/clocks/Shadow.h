@@ -1,0 +1,191 @@
+// Shadow: who has touched the bytes of a memory last.
+//
+// A cell stands for 16 bytes and holds the accesses that a later one may still
+// collide with: mostly one write, or a few reads. Each remembers which of the
+// 16 bytes it touched, so that threads that share a cell and no byte do not
+// meet. Cells are made a page at a time, where memory is touched at all; a cell
+// with more than three accesses keeps the others in a list of its own, and
+// strong writes among them by who made them.
+//
+// Copies and products touch many whole cells alike. A page that nothing else
+// has touched is kept as a few layers, each one access and the set of its
+// cells, so that a tile costs as much as a page. What cannot be said of whole
+// cells splits the page into cells.
+#pragma once
+
+#include "sim/clocks/LaneClocks.h"
+#include "support/HostMemory.h"
+
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+namespace kiln::sim {
+
+/// One access to some bytes of a cell.
+struct Record {
+  std::uint32_t time;  ///< of its component
+  LaneMask lanes;      ///< of its component
+  Component component; ///< who will have done it
+  std::uint32_t op;    ///< index of the instruction
+  std::uint16_t bytes; ///< one bit per byte of the cell; 0: no record
+  std::uint16_t flags;
+
+  // What `flags` holds.
+  static constexpr unsigned kWrite = 1, kAsync = 2, kStrong = 4, kSplit = 8;
+  static constexpr int kScopeShift = 4, kBaseShift = 6, kSizeShift = 10;
+
+  bool isWrite() const { return flags & kWrite; }
+  bool isAsync() const { return flags & kAsync; } ///< through the async proxy
+  bool isStrong() const { return flags & kStrong; }
+  Scope scope() const { return static_cast<Scope>(flags >> kScopeShift & 3); }
+  /// Whether they are of one access, whatever bytes of it.
+  bool isSameAccess(const Record &other) const {
+    return time == other.time && lanes == other.lanes &&
+           component == other.component && op == other.op &&
+           flags == other.flags;
+  }
+  /// Lanes that touched some of `overlap`: all of them, unless the lanes took
+  /// the bytes in turn, 2^size each from the base on.
+  LaneMask lanesOf(std::uint16_t overlap) const;
+};
+
+struct Cell {
+  static constexpr int kSlots = 3;
+  Record records[kSlots];
+  std::uint32_t more; ///< which list holds further records; 0: none
+};
+static_assert(sizeof(Cell) == 64, "four bytes of shadow per byte of memory");
+
+/// Strong writes to one cell by many threads: counters, the bins of a
+/// histogram. They do not race with each other where their scopes take in each
+/// other, so one more is not compared with all of them; it takes the place of
+/// an earlier one by its own warp.
+struct Crowd {
+  std::map<Component, std::vector<Record>> members;
+  std::size_t size = 0;     ///< records
+  std::size_t limit = 0;    ///< from here on, those that are over are dropped
+  Scope reach = Scope::gpu; ///< the least scope of them
+  std::uint32_t cta = 0;    ///< of the last one
+  bool isOfOneCta = true;
+
+  /// One more comes, of that scope and from that CTA.
+  void note(Scope scope, std::uint32_t itsCta) {
+    isOfOneCta = members.empty() || (isOfOneCta && cta == itsCta);
+    reach = members.empty() ? scope : std::min(reach, scope);
+    cta = itsCta;
+  }
+  /// Forget the records without bytes.
+  void tidy();
+};
+
+/// Cells of a page, one bit each.
+using CellSet = std::uint64_t;
+
+/// Some cells of one page.
+struct PageCells {
+  std::uint64_t page;
+  CellSet cells;
+};
+
+/// One access to all bytes of some cells.
+struct Layer {
+  Record record;
+  CellSet cells;
+};
+
+/// The cells of one memory.
+class Shadow {
+public:
+  static constexpr std::size_t kCellBytes = 16, kPageCells = 64;
+  /// A page with more layers is cheaper as cells.
+  static constexpr std::size_t kMaxLayers = 32;
+
+  struct Page {
+    std::vector<Layer> layers; ///< oldest first; while it is not split
+    std::unique_ptr<Cell[]> cells;
+    bool isSplit = false;
+  };
+
+  Page &page(std::uint64_t number) {
+    if (number != lastNumber_) {
+      last_ = find(number);
+      lastNumber_ = number;
+    }
+    return *last_;
+  }
+  /// A cell by its index; its page is split.
+  Cell &cell(std::uint64_t index) {
+    Page &its = page(index / kPageCells);
+    if (!its.isSplit)
+      split(its);
+    return its.cells[index % kPageCells];
+  }
+
+  /// Call `body(record)` for every record of a cell.
+  template <typename Body> void forEach(Cell &cell, Body &&body) {
+    forEachAlone(cell, body);
+    if (cell.more)
+      for (auto &[component, records] : lists_[cell.more - 1].crowd.members)
+        forEachOf(records, body);
+  }
+  /// The same without its crowd.
+  template <typename Body> void forEachAlone(Cell &cell, Body &&body) {
+    forEachOf(cell.records, body);
+    if (cell.more)
+      forEachOf(lists_[cell.more - 1].records, body);
+  }
+  /// The same by its index, which leaves the page as it is.
+  template <typename Body> void peek(std::uint64_t index, Body &&body) {
+    Page &its = page(index / kPageCells);
+    if (its.isSplit)
+      return forEach(its.cells[index % kPageCells], body);
+    for (const Layer &layer : its.layers)
+      if (layer.cells >> index % kPageCells & 1)
+        body(layer.record);
+  }
+  void add(Cell &cell, const Record &record);
+  /// The crowd of a cell; null: it has none.
+  Crowd *findCrowd(Cell &cell) {
+    return cell.more ? &lists_[cell.more - 1].crowd : nullptr;
+  }
+  Crowd &crowd(Cell &cell) { return more(cell).crowd; }
+  /// Make one layer of a split page all cells of which hold `record` and
+  /// nothing else.
+  static void merge(Page &page, const Record &record);
+
+  /// Pages in order of their addresses: the index of the first cell, and the
+  /// page.
+  std::vector<std::pair<std::uint64_t, Page *>> pages();
+  /// Bytes of all cells, lists and layers.
+  std::size_t bytes() const;
+
+private:
+  /// Pages below have their place in a table: those of shared memory.
+  static constexpr std::uint64_t kNearPages = 256;
+
+  /// What does not fit into a cell.
+  struct More {
+    std::vector<Record> records;
+    Crowd crowd;
+  };
+
+  Page *find(std::uint64_t number);
+  void split(Page &page);
+  More &more(Cell &cell);
+  template <typename Records, typename Body>
+  static void forEachOf(Records &records, Body &&body) {
+    for (Record &record : records)
+      if (record.bytes)
+        body(record);
+  }
+
+  std::vector<Page> near_;
+  std::unordered_map<std::uint64_t, Page> far_;
+  std::deque<More> lists_;
+  HostMemory share_; ///< of the host's memory, for the cells
+  std::uint64_t lastNumber_ = ~std::uint64_t(0);
+  Page *last_ = nullptr;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,84 @@
+// SharedHistory: what is remembered of memory and of mbarriers, for the race
+// detector: data alone, kept where the memory and the mbarriers are.
+#pragma once
+
+#include "sim/clocks/LaneClocks.h"
+#include "sim/clocks/Shadow.h"
+
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace kiln::sim {
+
+class Cta;
+class Warp;
+
+/// What a component of the clocks stands for.
+struct Agent {
+  enum class Kind : std::uint8_t {
+    lanes,
+    copies,     ///< cp.async of a warp's threads
+    bulkWrites, ///< bulk copies of a warp's threads to global memory
+    bulkReads,  ///< the reading of their sources
+    products,   ///< wgmma of a warpgroup
+    mbarrier,   ///< copies that complete on it
+  };
+  Kind kind = Kind::lanes;
+  Dim3 cta{};
+  std::uint32_t number = 0; ///< warp, warpgroup or shared address
+  std::uint32_t ctaNumber = 0, clusterNumber = 0; ///< in the launch
+};
+
+/// Something that a lane has begun with an mbarrier, and in which phase.
+struct OnMbarrier {
+  Warp *warp = nullptr;
+  int lane = 0;
+  Record record{}; ///< who did it, and when
+  std::uint32_t phase = 0;
+  std::uint32_t clusterBarriers = 0; ///< that the lane had waited for
+};
+
+/// What the order knows of an mbarrier; it outlives mbarrier.inval.
+struct MbarrierOrder {
+  Component component = 0;
+  std::uint32_t phases = 0;   ///< completed so far, never reset
+  std::uint32_t observed = 0; ///< of those, by a wait that came true
+  /// The last phase that warps have seen completed, by their lanes' component.
+  std::map<Component, std::uint32_t> seen;
+  /// Copies, and arrivals from other CTAs, of phases that nobody has observed.
+  std::vector<OnMbarrier> copies, remoteArrivals;
+  Record init{};                    ///< bytes 0: never initialised
+  std::uint32_t initFencedIn = ~0u; ///< cluster barriers at its init fence
+  /// Handed over in this phase and in the one before: by threads of the CTA
+  /// that owns the barrier, by others at .cluster scope, by others at .cta.
+  struct Phase {
+    SyncPoint near, far, plain;
+  };
+  Phase arriving, completed;
+};
+
+/// What strong operations on one address have published, by scope.
+struct Location {
+  SyncPoint everyone;
+  std::map<std::uint32_t, SyncPoint> clusters, ctas; ///< by number
+  /// What they seem to say, by writer.
+  std::vector<Announcement> announced;
+  /// What fences had made ready and is published: version and scope, and the
+  /// number of the CTA or the cluster.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> fenced;
+};
+
+/// Memory that has a shadow: a CTA's shared memory, or all global memory.
+struct ShadowedMemory {
+  Cta *owner = nullptr; ///< of shared memory; null: global
+  /// By cell: bits 0 and 1 for a live mbarrier in its lower and upper half.
+  std::vector<std::uint8_t> barriers;
+  Shadow cells;
+  /// The swizzle of what a copy by a tensor map wrote last, by its instruction.
+  std::map<std::uint32_t, int> swizzles;
+  std::unordered_map<std::uint64_t, Location> locations;
+};
+
+} // namespace kiln::sim

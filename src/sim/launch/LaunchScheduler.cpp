@@ -1,0 +1,341 @@
+// LaunchScheduler: take clusters, run them, and put what came of them in order.
+#include "sim/launch/LaunchScheduler.h"
+#include "sim/launch/Residency.h"
+#include "sim/report/Endings.h"
+#include "support/Error.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+namespace kiln::sim {
+
+LaunchScheduler::LaunchScheduler(Machine &machine)
+    : machine_(machine), config_(machine.config()),
+      isTalking_(talksThroughGlobal(machine.code())), races_(machine) {
+  if (isTalking_ && config_.hasChecks)
+    commonChecks_ = std::make_unique<LaunchChecks>(machine);
+  for (int axis = 0; axis < 3; ++axis) {
+    clusters_[axis] = config_.grid[axis] / config_.cluster[axis];
+    count_ *= clusters_[axis];
+    perCluster_ *= config_.cluster[axis];
+  }
+  Residency residency = residencyOf(config_, machine.staticSharedBytes());
+  result_.resident_ctas = residency.ctas;
+  // Whatever the description says, somebody has to run.
+  resident_ = std::max<std::uint64_t>(1, residency.ctas / perCluster_);
+  int wanted = config_.threads > 0
+                   ? config_.threads
+                   : static_cast<int>(std::thread::hardware_concurrency());
+  if (!isTalking_)
+    threads_ =
+        static_cast<int>(std::min<std::uint64_t>(std::max(wanted, 1), count_));
+  limit_ = std::max<std::uint64_t>(1, resident_ /
+                                          static_cast<std::uint64_t>(threads_));
+}
+
+bool LaunchScheduler::take(Mine &mine) {
+  std::uint64_t number = next_++;
+  if (number >= count_ || number > lastWanted_)
+    return false;
+  Dim3 first;
+  std::uint64_t rest = number;
+  for (int axis = 0; axis < 3; ++axis) {
+    first[axis] = static_cast<std::uint32_t>(rest % clusters_[axis]) *
+                  config_.cluster[axis];
+    rest /= clusters_[axis];
+  }
+  std::unique_ptr<Checks> own;
+  if (config_.hasChecks && !isTalking_)
+    own = std::make_unique<LaunchChecks>(machine_);
+  mine.push_back(std::make_unique<Cluster>(
+      machine_, first, number, own ? own.get() : commonChecks_.get()));
+  mine.back()->ownChecks = std::move(own);
+  if (config_.hasStats || config_.hasTimeline)
+    mine.back()->observer =
+        std::make_unique<LaunchObserver>(config_.hasStats, config_.hasTimeline);
+  return true;
+}
+
+LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster) {
+  Outcome outcome;
+  outcome.instructions = cluster.instructions;
+  outcome.findings = std::move(cluster.findings);
+  outcome.printed = std::move(cluster.printed);
+  outcome.checks = std::move(cluster.ownChecks);
+  if (!cluster.observer)
+    return outcome;
+  auto &observer = static_cast<LaunchObserver &>(*cluster.observer);
+  outcome.cost = observer.cost;
+  if (observer.recorder)
+    outcome.events = observer.recorder->take();
+  return outcome;
+}
+
+void LaunchScheduler::finish(Mine &mine, std::size_t index, std::optional<Finding> fault) {
+  std::unique_ptr<Cluster> cluster = std::move(mine[index]);
+  mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(index));
+  bool isLast = fault.has_value();
+  if (isLast && isTalking_)
+    lastWanted_ = 0;
+  else if (isLast && cluster->number() < lastWanted_)
+    lastWanted_ = cluster->number();
+  std::uint64_t shadowBytes = cluster->shadowBytes();
+  Outcome outcome = outcomeOf(*cluster);
+  outcome.fault = std::move(fault);
+  std::lock_guard lock(mutex_);
+  shadowPeak_ = std::max(shadowPeak_, shadowBytes);
+  if (isLast && isTalking_) {
+    // It is the last thing that happened; what the others found came before.
+    for (auto &one : mine)
+      waiting_[one->number()] = outcomeOf(*one);
+    for (auto &[number, other] : waiting_)
+      absorb(other);
+    absorb(outcome);
+    mine.clear();
+    return;
+  }
+  retire(cluster->number(), std::move(outcome));
+}
+
+void LaunchScheduler::retire(std::uint64_t number, Outcome outcome) {
+  waiting_[number] = std::move(outcome);
+  while (!waiting_.empty() && waiting_.begin()->first == retired_) {
+    absorb(waiting_.begin()->second);
+    waiting_.erase(waiting_.begin());
+    ++retired_;
+    if (config_.progress && !hasEnded_)
+      config_.progress(retired_ * perCluster_, count_ * perCluster_);
+  }
+}
+
+void LaunchScheduler::absorb(Outcome &outcome) {
+  if (hasEnded_)
+    return;
+  emit(outcome.printed);
+  result_.instructions += outcome.instructions;
+  cost_.add(outcome.cost);
+  if (outcome.checks)
+    races_.take(outcome.checks->races());
+  for (Finding &finding : outcome.findings)
+    if (told_.emplace(finding.id, finding.ptx_line).second)
+      result_.findings.push_back(std::move(finding));
+  auto &events = result_.timeline.events;
+  events.insert(events.end(), std::make_move_iterator(outcome.events.begin()),
+                std::make_move_iterator(outcome.events.end()));
+  if (!outcome.fault)
+    return;
+  result_.findings.push_back(std::move(*outcome.fault));
+  result_.is_finished = false;
+  hasEnded_ = true;
+}
+
+void LaunchScheduler::concludeStopped() {
+  std::uint64_t done = (retired_ + waiting_.size()) * perCluster_;
+  std::sort(stopped_.begin(), stopped_.end(),
+            [](auto &a, auto &b) { return a->number() < b->number(); });
+  std::vector<Cluster *> standing;
+  for (auto &cluster : stopped_) {
+    standing.push_back(cluster.get());
+    waiting_[cluster->number()] = outcomeOf(*cluster);
+  }
+  // An error of one that waited for others to end is told too; what ended the
+  // launch is the stop.
+  for (auto &[number, outcome] : waiting_) {
+    if (outcome.fault)
+      outcome.findings.push_back(*std::exchange(outcome.fault, std::nullopt));
+    absorb(outcome);
+  }
+  Outcome end;
+  end.fault = describeStop(machine_, standing, done);
+  absorb(end);
+}
+
+void LaunchScheduler::emit(const std::string &text) {
+  if (text.empty())
+    return;
+  if (config_.print)
+    return config_.print(text);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void LaunchScheduler::print(Cluster &cluster, const std::string &text) {
+  std::lock_guard lock(mutex_);
+  cluster.printed += text;
+  if (!isTalking_ && cluster.number() != retired_)
+    return;
+  emit(cluster.printed);
+  cluster.printed.clear();
+}
+
+void LaunchScheduler::moved() {
+  std::lock_guard lock(mutex_);
+  ++moves_;
+  hasMoved_.notify_all();
+}
+
+bool LaunchScheduler::step(Cluster &cluster, bool isAlone) {
+  try {
+    return cluster.step(isAlone);
+  } catch (const LimitReached &) {
+    throw Fault{describeLimit(cluster)};
+  } catch (const EndlessLoop &endless) {
+    throw Fault{describeEndless(endless.warp, endless.loop)};
+  }
+}
+
+bool LaunchScheduler::stepAll(Mine &mine) {
+  bool hasMoved = false;
+  for (std::size_t i = 0; i < mine.size();) {
+    Cluster &one = *mine[i];
+    if (one.number() > lastWanted_ && !isTalking_) {
+      mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(i));
+      hasMoved = true;
+      continue;
+    }
+    try {
+      bool isAlone = !isTalking_ || mine.size() == 1;
+      bool isMoving = step(one, isAlone);
+      hasMoved |= isMoving;
+      if (one.isDone()) {
+        finish(mine, i, std::nullopt);
+        continue;
+      }
+      // Nobody outside can help it.
+      if (!isMoving && !one.waitsForOthers())
+        throw Fault{describeDeadlock(machine_, {&one})};
+      ++i;
+    } catch (Fault &caught) {
+      hasMoved = true;
+      finish(mine, i, std::move(caught.finding));
+    }
+  }
+  return hasMoved;
+}
+
+void LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
+  std::unique_lock lock(mutex_);
+  if (moves_ != seen)
+    return;
+  std::vector<Cluster *> own;
+  for (auto &one : mine)
+    own.push_back(one.get());
+  stuck_.insert(stuck_.end(), own.begin(), own.end());
+  if (++idle_ == threads_) {
+    std::sort(stuck_.begin(), stuck_.end(),
+              [](Cluster *a, Cluster *b) { return a->number() < b->number(); });
+    std::uint64_t first = stuck_.front()->number();
+    Outcome outcome;
+    outcome.instructions = stuck_.front()->instructions;
+    outcome.findings = std::move(stuck_.front()->findings);
+    outcome.checks = std::move(stuck_.front()->ownChecks);
+    std::uint64_t begun = std::min(next_.load(), count_);
+    outcome.fault =
+        describeDeadlock(machine_, stuck_, (count_ - begun) * perCluster_);
+    lastWanted_ = 0;
+    retire(first, std::move(outcome));
+    ++moves_;
+    hasMoved_.notify_all();
+  } else {
+    hasMoved_.wait(lock, [&] { return moves_ != seen || failure_; });
+  }
+  --idle_;
+  std::erase_if(stuck_, [&](Cluster *cluster) {
+    return std::find(own.begin(), own.end(), cluster) != own.end();
+  });
+  if (failure_ || lastWanted_ == 0)
+    mine.clear();
+}
+
+void LaunchScheduler::work() {
+  Mine mine;
+  bool canMove = false;
+  for (;;) {
+    std::uint64_t seen;
+    {
+      std::lock_guard lock(mutex_);
+      seen = moves_;
+    }
+    // Asked after `moves_`, so that nobody takes those who stop for stuck.
+    if (machine_.isStopping())
+      break;
+    // A cluster that can move is run to its end before the next is begun,
+    // unless they talk: then all that fit are there.
+    bool hasTaken = false;
+    canMove &= !mine.empty();
+    while (mine.size() < limit_ && (isTalking_ || !canMove) && take(mine)) {
+      hasTaken = true;
+      canMove |= !isTalking_;
+    }
+    if (mine.empty())
+      break;
+    canMove = stepAll(mine);
+    if (canMove)
+      moved();
+    else if (!mine.empty() && (mine.size() == limit_ || !hasTaken))
+      waitForOthers(mine, seen);
+  }
+  std::lock_guard lock(mutex_);
+  std::move(mine.begin(), mine.end(), std::back_inserter(stopped_));
+  // Those who wait for others have one fewer to wait for.
+  ++idle_;
+  ++moves_;
+  hasMoved_.notify_all();
+}
+
+LaunchResult LaunchScheduler::run() {
+  auto start = std::chrono::steady_clock::now();
+  std::uint64_t startTicks = ticksNow();
+  machine_.setPrinter([this](Cluster &cluster, const std::string &text) {
+    print(cluster, text);
+  });
+  auto guarded = [this] {
+    try {
+      work();
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      lastWanted_ = 0;
+      ++idle_;
+      ++moves_;
+      hasMoved_.notify_all();
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int i = 1; i < threads_; ++i)
+    pool.emplace_back(guarded);
+  guarded();
+  for (std::thread &thread : pool)
+    thread.join();
+  if (failure_)
+    std::rethrow_exception(failure_);
+  if (!hasEnded_ && retired_ < count_ && machine_.isStopping())
+    concludeStopped();
+  std::fflush(stdout);
+  if (commonChecks_)
+    races_.take(commonChecks_->races());
+  // What ended the launch is the last thing that happened.
+  auto found = races_.findings();
+  result_.findings.insert(result_.findings.end() - !result_.is_finished,
+                          std::make_move_iterator(found.begin()),
+                          std::make_move_iterator(found.end()));
+  result_.time_us = std::chrono::duration<double, std::micro>(
+                        std::chrono::steady_clock::now() - start)
+                        .count();
+  if (config_.hasStats) {
+    double usPerTick =
+        result_.time_us / static_cast<double>(ticksNow() - startTicks);
+    result_.stats = statsOf(cost_, usPerTick,
+                            result_.time_us * static_cast<double>(threads_));
+    std::uint64_t atOnce = isTalking_ ? std::min(resident_, count_) : threads_;
+    result_.stats.shadow_bytes =
+        shadowPeak_ * atOnce + races_.bytes() +
+        (commonChecks_ ? commonChecks_->bytes() : 0) +
+        machine_.memory().shadowBytes();
+  }
+  return std::move(result_);
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,89 @@
+// LaunchScheduler: the host threads that run the clusters of a launch.
+//
+// Clusters that do not talk to each other run free, each on one thread from its
+// beginning to its end; clusters that do are run by one thread, as many as the
+// device holds, in turns. Either way what came of them is taken in the order of
+// their numbers, so that one seed gives one report whatever the number of
+// threads: the findings and the text of a cluster wait until all before it are
+// done, and the first cluster with an error ends the launch.
+#pragma once
+
+#include "sim/checks/LaunchChecks.h"
+#include "sim/checks/RaceLaunch.h"
+#include "sim/machine/Machine.h"
+#include "sim/report/LaunchObserver.h"
+
+#include <condition_variable>
+#include <set>
+
+namespace kiln::sim {
+
+class LaunchScheduler {
+public:
+  explicit LaunchScheduler(Machine &machine);
+
+  LaunchResult run();
+
+private:
+  /// What came of one cluster.
+  struct Outcome {
+    std::uint64_t instructions = 0;
+    std::vector<Finding> findings;
+    std::string printed;
+    CostCount cost;
+    std::vector<kiln::Timeline::Event> events;
+    std::optional<Finding> fault;
+    std::unique_ptr<Checks> checks; ///< where it has its own
+  };
+  using Mine = std::vector<std::unique_ptr<Cluster>>;
+
+  void work();
+  /// One turn for each; false where nothing moved.
+  bool stepAll(Mine &mine);
+  /// Begin the next cluster; false where there is none.
+  bool take(Mine &mine);
+  void finish(Mine &mine, std::size_t index, std::optional<Finding> fault);
+  static Outcome outcomeOf(Cluster &cluster);
+  /// Let a cluster run; true where it has moved. Throws Fault.
+  bool step(Cluster &cluster, bool isAlone);
+  /// The launch was stopped: take what there is of every cluster.
+  void concludeStopped();
+  /// All clusters wait: sleep until another thread has moved; where none will,
+  /// end the launch.
+  void waitForOthers(Mine &mine, std::uint64_t seen);
+  void print(Cluster &cluster, const std::string &text);
+  void emit(const std::string &text);
+  void retire(std::uint64_t number, Outcome outcome);
+  void absorb(Outcome &outcome);
+  void moved();
+
+  Machine &machine_;
+  const LaunchConfig &config_;
+  Dim3 clusters_{};
+  std::uint64_t count_ = 1, perCluster_ = 1, resident_ = 1;
+  bool isTalking_;
+  std::size_t limit_ = 1; ///< clusters one thread may have begun
+  std::atomic<std::uint64_t> next_{0};
+
+  std::mutex mutex_;
+  std::condition_variable hasMoved_;
+  std::uint64_t moves_ = 0;
+  int threads_ = 1, idle_ = 0;
+  std::vector<Cluster *> stuck_;
+  Mine stopped_; ///< under way when the launch was stopped
+  std::exception_ptr failure_;
+  std::uint64_t retired_ = 0; ///< all clusters below are done
+  std::map<std::uint64_t, Outcome> waiting_;
+  std::uint64_t shadowPeak_ = 0;               ///< of one cluster
+  std::unique_ptr<Checks> commonChecks_; ///< of clusters that talk
+  OrderLaunch races_;
+
+  /// Clusters behind this one need not be run: it ends the launch.
+  std::atomic<std::uint64_t> lastWanted_{~std::uint64_t(0)};
+  LaunchResult result_;
+  CostCount cost_;
+  bool hasEnded_ = false;
+  std::set<std::pair<std::string, int>> told_;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,78 @@
+// Residency: the occupancy rules of the hardware, from its description.
+#include "sim/launch/Residency.h"
+#include "sim/program/Effect.h"
+#include "sim/program/SpinLoop.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace kiln::sim {
+
+static std::uint64_t count(const Dim3 &size) {
+  return std::uint64_t(size[0]) * size[1] * size[2];
+}
+
+Residency residencyOf(const LaunchConfig &config,
+                      std::uint32_t staticSharedBytes) {
+  const DeviceDescription &device = config.device;
+  Residency result;
+  auto threads = static_cast<int>(count(config.block));
+  int warps = (threads + kLanes - 1) / kLanes;
+  result.smemBytes =
+      static_cast<int>(staticSharedBytes + config.dynamicSmemBytes) +
+      device.reserved_smem_per_cta_bytes;
+  result.perSm = device.max_ctas_per_sm;
+  result.limit = "CTAs";
+  auto limitTo = [&](int most, const char *why) {
+    if (most >= result.perSm)
+      return;
+    result.perSm = most;
+    result.limit = why;
+  };
+  limitTo(device.max_threads_per_sm / (warps * kLanes), "threads");
+  limitTo(device.smem_per_sm_bytes / std::max(result.smemBytes, 1),
+          "shared memory");
+  if (config.registersAtEntry > 0) {
+    int unit = device.register_granularity_warp;
+    int perWarp = (config.registersAtEntry * kLanes + unit - 1) / unit * unit;
+    limitTo(device.registers_per_sm / (perWarp * warps), "registers");
+  }
+  std::uint64_t slots = std::uint64_t(device.sms) * std::max(result.perSm, 0);
+  std::uint64_t perCluster = count(config.cluster);
+  result.ctas = slots / perCluster * perCluster;
+  return result;
+}
+
+bool talksThroughGlobal(const Code &code) {
+  auto isGlobal = [](const Op &op) {
+    return op.event->space == Space::global ||
+           op.event->space == Space::generic;
+  };
+  for (std::size_t i = 0; i < code.ops.size(); ++i) {
+    const Op &op = code.ops[i];
+    if (op.event->isStrong && isGlobal(op))
+      return true;
+    if (op.event->kind == EventKind::copyOut && op.origin->has("reduce"))
+      return true;
+    if (!op.spin)
+      continue;
+    // A loop without effects whose loads stay where they are.
+    std::unordered_set<std::uint32_t> moving;
+    for (const Reg &reg : op.spin->registers)
+      moving.insert(reg.index);
+    bool isQuiet = true, isPolling = false;
+    for (std::size_t j = i - static_cast<std::size_t>(op.spin->length); j <= i;
+         ++j) {
+      const Op &inside = code.ops[j];
+      isQuiet &= inside.isQuiet;
+      bool isMoving = moving.contains(inside.event->address.index);
+      isPolling |= inside.event->kind == EventKind::load && isGlobal(inside) &&
+                   !isMoving;
+    }
+    if (isQuiet && isPolling)
+      return true;
+  }
+  return false;
+}
+
+} // namespace kiln::sim

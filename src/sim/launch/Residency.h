@@ -1,0 +1,24 @@
+// Residency: how many CTAs of a launch the described device holds at once.
+#pragma once
+
+#include "sim/machine/Machine.h"
+
+namespace kiln::sim {
+
+struct Residency {
+  int perSm = 0;          ///< CTAs
+  std::uint64_t ctas = 0; ///< on the device; whole clusters
+  int smemBytes = 0;      ///< of a CTA, with what the system takes
+  const char *limit = ""; ///< "threads", "shared memory", "registers", "CTAs"
+};
+
+/// By threads, shared memory, registers at entry and the limit on CTAs.
+Residency residencyOf(const LaunchConfig &config,
+                      std::uint32_t staticSharedBytes);
+
+/// Whether CTAs may wait for each other: the entry has ordered or atomic
+/// accesses of global memory, or a reduction into it, or a loop that polls
+/// it. Such CTAs take turns by time, the others run free.
+bool talksThroughGlobal(const Code &code);
+
+} // namespace kiln::sim

@@ -1,0 +1,100 @@
+// Cluster: CTAs that take turns, and work in flight.
+//
+// Inside a cluster warps take turns; copies and matrix products are pieces of
+// work of their own (Pending) that are done at a moment the order chooses: at
+// once, as late as possible, or at random from a seed. A correct kernel gives
+// one answer under all of them.
+#pragma once
+
+#include "sim/machine/Checks.h"
+#include "sim/machine/Cta.h"
+#include "sim/machine/Observer.h"
+#include "kiln/device.h"
+
+#include <random>
+
+namespace kiln::sim {
+
+/// Work in flight: done once, by the cluster's thread.
+struct Pending {
+  std::function<void()> perform;
+  bool isDone = false;
+  /// The part that must be done first; null where there is none.
+  std::shared_ptr<Pending> reading = nullptr;
+  const Op *op = nullptr; ///< of a thread's copy
+  bool isAwaited = false; ///< somebody will know when its sources are free
+};
+
+/// Thrown where a cluster has executed more than it may.
+struct LimitReached {};
+
+/// Thrown where the loop that a warp's current group is in repeats itself, and
+/// reads nothing that could change.
+struct EndlessLoop {
+  Warp &warp;
+  const LoopWatch &loop;
+};
+
+/// CTAs that can reach each other's shared memory; one if there is no cluster.
+class Cluster {
+public:
+  /// `checks`: null where nothing is checked.
+  Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
+          Checks *checks = nullptr);
+
+  /// Run: to its end or until nothing moves where it is alone, else until it
+  /// has had its turn. False where nothing moved. Throws Fault, LimitReached
+  /// and EndlessLoop.
+  bool step(bool isAlone);
+  bool isDone() const;
+  /// Nobody else is left in it, and nothing is in flight.
+  bool isLast(const Warp &warp, LaneMask lanes) const;
+  /// Whether some lanes spin on global memory, which another cluster may write.
+  bool waitsForOthers() const;
+  std::uint64_t number() const { return number_; }
+  Checks *checks() const { return checks_; }
+  /// Null where nothing is checked.
+  RaceDetector *races() const { return races_; }
+  /// Memory of the host that is there for the checks alone.
+  std::uint64_t shadowBytes() const;
+
+  Cta &cta(int rank) { return *ctas_[rank]; }
+  std::size_t size() const { return ctas_.size(); }
+  Machine &machine() const { return machine_; }
+
+  /// Something has changed that a waiting group may be waiting for.
+  void notify() { ++epoch; }
+  /// Work that happens later; with the eager order it happens now.
+  std::shared_ptr<Pending> enqueue(std::function<void()> perform);
+  /// Do it now, if it has not been done.
+  void complete(const std::shared_ptr<Pending> &work);
+
+  std::uint64_t epoch = 1;
+  std::uint32_t barrierArrived = 0, barrierGeneration = 0;
+  std::shared_ptr<SyncPoint> barrierRound;
+  std::uint64_t instructions = 0;
+  std::vector<Finding> findings;      ///< that did not end it
+  std::string printed;                ///< and not shown yet
+  std::unique_ptr<Observer> observer; ///< null: nobody asked for one
+  /// Its own, where it cannot talk to others.
+  std::unique_ptr<Checks> ownChecks;
+
+private:
+  bool performOne();
+  /// Effects of instructions and of asynchronous work so far.
+  std::uint64_t activity() const;
+  /// Nothing can run: let waits time out and parked lanes go. False where
+  /// that has been tried and nothing came of it.
+  bool unblock();
+
+  Machine &machine_;
+  Checks *checks_;
+  RaceDetector *races_;
+  std::uint64_t number_;
+  std::vector<std::unique_ptr<Cta>> ctas_;
+  std::deque<std::shared_ptr<Pending>> pending_;
+  std::mt19937_64 random_;
+  std::uint64_t lastUnblock_ = 0; ///< activity() then
+};
+
+} // namespace kiln::sim

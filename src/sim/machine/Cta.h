@@ -1,0 +1,93 @@
+// Cta: the shared memory, the barriers and the warps of a CTA.
+#pragma once
+
+#include "sim/clocks/SharedHistory.h"
+#include "sim/machine/Mbarrier.h"
+#include "sim/machine/Memory.h"
+#include "sim/machine/Warp.h"
+
+#include <array>
+#include <deque>
+#include <functional>
+
+namespace kiln::sim {
+
+class Cluster;
+class Machine;
+
+/// Named barrier of a CTA (bar.sync, bar.arrive).
+struct CtaBarrier {
+  std::uint32_t arrived = 0;    ///< threads
+  std::uint32_t expected = 0;   ///< 0: nobody is here
+  std::uint32_t generation = 0; ///< completed rounds
+  /// bar.red: threads that brought a predicate, and those where it held; of the
+  /// round that is open, and of the last two completed ones by their parity.
+  struct Votes {
+    std::uint32_t threads = 0, holding = 0;
+  };
+  Votes votes, results[2];
+  std::shared_ptr<SyncPoint> round; ///< what the arrived hand over
+};
+
+/// What the warps of one warpgroup have issued to its tensor core.
+struct TensorCoreQueue {
+  /// Issued by some of the four warps.
+  struct Waiting {
+    const Op *op;
+    std::uint64_t descriptorA, descriptorB;
+    bool isAdded;
+    int warps;
+    std::vector<PageCells> cells; ///< of its operands in shared memory
+  };
+  /// Issued by all, not done.
+  struct Formed {
+    std::uint64_t number;
+    std::shared_ptr<std::function<void()>> work;
+  };
+  std::uint64_t formed = 0; ///< multiplications all four warps have issued
+  std::deque<Waiting> waiting;
+  std::deque<Formed> inFlight;
+  Component component = 0; ///< of its products in the order of accesses
+
+  /// Do every multiplication up to `number`, in order.
+  void finish(std::uint64_t number);
+};
+
+class Cta {
+public:
+  Cta(Machine &machine, Cluster &cluster, const Dim3 &index, int rank);
+
+  Machine &machine() const { return machine_; }
+  Cluster &cluster() const { return cluster_; }
+  const Dim3 &index() const { return index_; }
+  int rankInCluster() const { return rank_; }
+  std::uint32_t number() const; ///< in the launch
+  int sm() const;
+  std::vector<std::unique_ptr<Warp>> &warps() { return warps_; }
+  const std::vector<std::unique_ptr<Warp>> &warps() const { return warps_; }
+  std::uint32_t sharedBytes() const;
+  /// Threads that have not left the kernel.
+  std::uint32_t liveThreads() const;
+  bool isDone() const;
+
+  /// Shared memory from address kFirstSharedAddress on.
+  std::vector<std::uint8_t> shared;
+  ValidBits sharedValid;
+  std::map<std::uint32_t, MbarrierState> mbarriers; ///< by shared address
+  std::array<CtaBarrier, 16> barriers;
+  int registerPool = 0; ///< free registers, for setmaxnreg
+  std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
+  ShadowedMemory shadow;                      ///< of shared memory
+  SyncPoint left; ///< what its threads knew when they left
+  std::map<std::uint32_t, MbarrierOrder> mbarrierOrder; ///< by address
+
+private:
+  Machine &machine_;
+  Cluster &cluster_;
+  Dim3 index_;
+  int rank_;
+  HostMemory share_; ///< of the host's memory, for the registers of the warps
+  std::vector<std::unique_ptr<Warp>> warps_;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,89 @@
+// Machine: what the clusters of a launch share: the program, global memory, and
+// where findings go.
+//
+// Clusters are independent of each other unless the kernel talks through global
+// memory; each is run by one host thread (launch/LaunchScheduler).
+#pragma once
+
+#include "sim/machine/Cluster.h"
+#include "sim/machine/Findings.h"
+#include "sim/machine/LaunchConfig.h"
+
+#include <chrono>
+#include <mutex>
+
+namespace kiln::sim {
+
+/// What a launch may print.
+inline constexpr std::uint64_t kMaxPrintedBytes = std::uint64_t(256) << 20;
+
+/// Who wrote a flag last: an ordered store or an atomic.
+struct LastWriter {
+  const Op *op;
+  Dim3 cta;
+  int thread;
+};
+
+/// The last writers of flags, for the deadlock's ledger.
+class LastWriters {
+public:
+  void note(const Warp &warp, const Op &op, const void *data, int lane);
+  const LastWriter *find(const void *data);
+
+private:
+  std::mutex mutex_;
+  std::map<const void *, LastWriter> writers_; ///< by their first byte
+};
+
+class Machine {
+public:
+  Machine(GlobalMemory &memory, LaunchConfig config, Code code,
+          std::uint32_t staticSharedBytes,
+          std::vector<std::pair<std::string, Symbol>> sharedVariables);
+
+  const LaunchConfig &config() const { return config_; }
+  GlobalMemory &memory() { return memory_; }
+  const Code &code() const { return code_; }
+  std::uint32_t staticSharedBytes() const { return staticSharedBytes_; }
+  Findings &findings() { return findings_; }
+  const Findings &findings() const { return findings_; }
+  /// Kept where the launch is checked.
+  LastWriters &lastWriters() { return lastWriters_; }
+  /// Text from the kernel's printf: in the order of clusters, or of events
+  /// where clusters talk to each other. False where it is too much.
+  bool print(Cluster &cluster, const std::string &text) {
+    if ((printedBytes_ += text.size()) > kMaxPrintedBytes)
+      return false;
+    print_(cluster, text);
+    return true;
+  }
+  using Printer = std::function<void(Cluster &, const std::string &)>;
+  void setPrinter(Printer printer) { print_ = std::move(printer); }
+  /// Whether the time is up or the caller has cancelled the launch; once true
+  /// it stays so. Cheap enough for every turn of a warp.
+  bool isStopping() const {
+    return (config_.cancel &&
+            config_.cancel->load(std::memory_order_relaxed)) ||
+           (config_.timeLimitS > 0 && elapsedS() >= config_.timeLimitS);
+  }
+  /// Since it was made.
+  double elapsedS() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         start_)
+        .count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+  GlobalMemory &memory_;
+  LaunchConfig config_;
+  Code code_;
+  std::uint32_t staticSharedBytes_;
+  Findings findings_;
+  Printer print_;
+  std::atomic<std::uint64_t> printedBytes_{0};
+  LastWriters lastWriters_;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,123 @@
+// Memory: buffers in global memory and their validity.
+#include "sim/machine/Memory.h"
+#include "support/Error.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+/// Call `body(word, mask)` for the bits of a range; ends where it says no.
+template <typename Body>
+static bool forEachWord(std::size_t offset, std::size_t bytes, Body &&body) {
+  while (bytes) {
+    std::size_t bit = offset % 64;
+    std::size_t count = std::min<std::size_t>(64 - bit, bytes);
+    std::uint64_t mask =
+        (count == 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << count) - 1)
+        << bit;
+    if (!body(offset / 64, mask))
+      return false;
+    offset += count;
+    bytes -= count;
+  }
+  return true;
+}
+
+void ValidBits::setSlowly(std::size_t offset, std::size_t bytes) {
+  forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
+    std::atomic_ref<std::uint64_t> target(words_[word]);
+    if ((target.load(std::memory_order_relaxed) & mask) != mask)
+      target.fetch_or(mask, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+bool ValidBits::allSlowly(std::size_t offset, std::size_t bytes) const {
+  return forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
+    return (words_[word] & mask) == mask;
+  });
+}
+
+std::uint64_t ValidBits::unwritten(std::size_t offset,
+                                   std::size_t bytes) const {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < bytes && !all(offset, bytes); ++i)
+    if (!all(offset + i, 1))
+      bits |= std::uint64_t(0xff) << (8 * i);
+  return bits;
+}
+
+void ValidBits::put(std::size_t offset, std::size_t bytes,
+                    std::uint64_t unwritten) {
+  if (!unwritten)
+    return set(offset, bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (unwritten >> (8 * i) & 0xff)
+      clear(offset + i, 1);
+    else
+      set(offset + i, 1);
+}
+
+void ValidBits::clear(std::size_t offset, std::size_t bytes) {
+  forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
+    std::atomic_ref<std::uint64_t>(words_[word])
+        .fetch_and(~mask, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
+  std::lock_guard lock(mutex_);
+  auto region = std::make_unique<Region>();
+  region->name = name.empty() ? fmt::format("buffer {}", count_) : name;
+  region->base = next_;
+  region->bytes = bytes;
+  region->share.take(bytes, region->name);
+  region->share.take(bytes / 8, region->name);
+  try {
+    region->data =
+        std::make_unique<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
+    region->valid = ValidBits(bytes);
+  } catch (const std::bad_alloc &) {
+    HostMemory::fail(bytes, region->name);
+  }
+  ++count_;
+  // A gap behind each buffer, so that a small overrun hits nobody.
+  next_ += (bytes + 4096 + 255) / 256 * 256;
+  Region &result = *region;
+  regions_[result.base] = std::move(region);
+  return result;
+}
+
+void GlobalMemory::free(std::uint64_t base) {
+  std::lock_guard lock(mutex_);
+  regions_.erase(base);
+}
+
+Region *GlobalMemory::find(std::uint64_t address) {
+  auto above = regions_.upper_bound(address);
+  if (above == regions_.begin())
+    return nullptr;
+  return std::prev(above)->second.get();
+}
+
+std::uint64_t GlobalMemory::shadowBytes() const {
+  std::uint64_t sum = 0;
+  for (const auto &[base, region] : regions_)
+    sum += region->bytes / 8;
+  return sum;
+}
+
+std::string GlobalMemory::describe(std::uint64_t address) {
+  Region *region = find(address);
+  if (!region)
+    return "no buffer lies below that address";
+  std::uint64_t offset = address - region->base;
+  if (offset < region->bytes)
+    return fmt::format("byte {} of {} ({} bytes)", offset, region->name,
+                       region->bytes);
+  return fmt::format("{} bytes past the end of {} ({} bytes)",
+                     offset - region->bytes, region->name, region->bytes);
+}
+
+} // namespace kiln::sim

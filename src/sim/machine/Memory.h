@@ -1,0 +1,90 @@
+// Memory: the address spaces of the machine, with bounds and validity.
+//
+// Every byte is known to be written or not: one bit per byte beside the data.
+// Reading an unwritten byte is no finding by itself; it poisons the register
+// that receives it (Warp::poison), and what a poisoned value reaches is.
+#pragma once
+
+#include "sim/program/AddressSpaces.h"
+#include "support/HostMemory.h"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace kiln::sim {
+
+/// One bit per byte: has it been written?
+class ValidBits {
+public:
+  explicit ValidBits(std::size_t bytes = 0) : words_((bytes + 63) / 64, 0) {}
+
+  /// Mark bytes as written; safe from many threads.
+  void set(std::size_t offset, std::size_t bytes) {
+    if (!isInOneWord(offset, bytes) || !all(offset, bytes))
+      setSlowly(offset, bytes);
+  }
+  bool all(std::size_t offset, std::size_t bytes) const {
+    if (!isInOneWord(offset, bytes))
+      return allSlowly(offset, bytes);
+    std::uint64_t mask = ((std::uint64_t(1) << bytes) - 1) << offset % 64;
+    return (words_[offset / 64] & mask) == mask;
+  }
+  /// Which of up to 8 bytes are not: all ones in each.
+  std::uint64_t unwritten(std::size_t offset, std::size_t bytes) const;
+  /// Mark up to 8 bytes, those of `unwritten` (ones in each) as not written.
+  void put(std::size_t offset, std::size_t bytes, std::uint64_t unwritten);
+  void clear(std::size_t offset, std::size_t bytes);
+
+private:
+  /// Most ranges are: what a lane or a chunk of a copy touches.
+  static bool isInOneWord(std::size_t offset, std::size_t bytes) {
+    return bytes - 1 < 63 && offset % 64 + bytes <= 64;
+  }
+  void setSlowly(std::size_t offset, std::size_t bytes);
+  bool allSlowly(std::size_t offset, std::size_t bytes) const;
+
+  std::vector<std::uint64_t> words_;
+};
+
+/// A buffer in global memory.
+struct Region {
+  std::string name;
+  std::uint64_t base = 0;
+  std::size_t bytes = 0;
+  std::unique_ptr<std::uint8_t[]> data;
+  ValidBits valid;
+  bool isReadOnly = false; ///< a constant variable
+  HostMemory share;        ///< of the host's memory
+
+  std::uint8_t *at(std::uint64_t address) {
+    return data.get() + (address - base);
+  }
+};
+
+/// All buffers of a device. Allocation takes a lock; finding one does not, and
+/// must not run while another thread allocates or frees: launches do neither.
+class GlobalMemory {
+public:
+  /// Throws RuntimeError where the host has not so much memory.
+  Region &allocate(std::size_t bytes, const std::string &name);
+  void free(std::uint64_t base);
+  /// The region that holds `address`, or the nearest below it; null: none.
+  Region *find(std::uint64_t address);
+  /// "buffer 2 (4096 bytes at 0x7000...)", for messages about an address.
+  std::string describe(std::uint64_t address);
+  /// Bytes of the host that say which bytes were written.
+  std::uint64_t shadowBytes() const;
+
+private:
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::unique_ptr<Region>> regions_;
+  std::uint64_t next_ = kGlobalBase;
+  int count_ = 0;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,75 @@
+// ModuleVariables: allocate, initialise, put addresses in.
+#include "sim/machine/ModuleVariables.h"
+#include "support/Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kiln::sim {
+
+ModuleVariables::ModuleVariables(GlobalMemory &memory,
+                                 const ptx::Module &module,
+                                 const DeviceDescription &device)
+    : memory_(memory) {
+  VariableMemory constants{ptx::StateSpace::constant, "constant memory", "a module", 0,
+                   static_cast<std::uint64_t>(device.max_constant_bytes)};
+  std::uint64_t end = 0;
+  auto take = [&](const ptx::Variable &variable) {
+    if (!isOfModule(variable))
+      return;
+    if (variable.space == ptx::StateSpace::constant)
+      placeVariable(end, variable, constants);
+    allocate(variable);
+  };
+  for (const ptx::Variable &variable : module.variables) {
+    take(variable);
+    if (isOfModule(variable))
+      symbols_.byName[variable.name] = symbols_.of(variable);
+  }
+  for (const ptx::Function &function : module.functions) {
+    symbols_.byName[function.name] = {ptx::StateSpace::none,
+                               functionAddress(module, function), 0};
+    for (const ptx::Variable &variable : function.locals)
+      take(variable);
+  }
+  for (const auto &[alias, function] : module.aliases)
+    symbols_.byName[alias] = symbols_.byName[function];
+  for (const ptx::Variable &variable : module.variables)
+    relocate(variable);
+  for (const ptx::Function &function : module.functions)
+    for (const ptx::Variable &variable : function.locals)
+      relocate(variable);
+}
+
+ModuleVariables::~ModuleVariables() {
+  for (std::uint64_t base : regions_)
+    memory_.free(base);
+}
+
+void ModuleVariables::allocate(const ptx::Variable &variable) {
+  Region &region = memory_.allocate(variable.bytes, variable.name);
+  region.isReadOnly = variable.space == ptx::StateSpace::constant;
+  std::copy(variable.init.begin(), variable.init.end(), region.data.get());
+  region.valid.set(0, region.bytes);
+  regions_.push_back(region.base);
+  symbols_.variables[&variable] = {variable.space, region.base, variable.bytes};
+}
+
+void ModuleVariables::relocate(const ptx::Variable &variable) {
+  for (const ptx::Variable::Relocation &relocation : variable.relocations) {
+    const Symbol *target = symbols_.find(relocation.symbol);
+    if (!target || !isOfModule(variable))
+      userErrorAt({"PTX", static_cast<unsigned>(variable.line)},
+                  "the initialiser of '{}' holds the address of '{}'; only "
+                  "global and constant variables may, and only of such "
+                  "variables and of functions",
+                  variable.name, relocation.symbol);
+    std::uint64_t address =
+        (target->address + relocation.addend) >> relocation.shift;
+    Region *region = memory_.find(symbols_.of(variable).address);
+    std::memcpy(region->data.get() + relocation.offset, &address,
+                relocation.bytes);
+  }
+}
+
+} // namespace kiln::sim

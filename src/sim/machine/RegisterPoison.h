@@ -1,0 +1,54 @@
+// RegisterPoison: which bytes of registers come from memory that nobody wrote.
+//
+// A load of unwritten bytes poisons those bytes of its register, and no more.
+// Mostly nothing is poisoned at all, which one mask per register tells.
+#pragma once
+
+#include "sim/program/Program.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace kiln::sim {
+
+/// All ones in each byte whose bit of `bytes` is set.
+std::uint64_t spreadBytes(std::uint8_t bytes);
+/// One bit per byte of `bits` that has a bit set.
+std::uint8_t gatherBytes(std::uint64_t bits);
+
+/// The poison of a warp's registers. Sets of bytes are given as bits: all ones
+/// in an unwritten byte.
+class RegisterPoison {
+public:
+  /// Everything is unwritten at first; where nothing is tracked, nothing is.
+  RegisterPoison(std::size_t registers, bool isTracked)
+      : any_(registers, isTracked ? kAllLanes : 0), isTracked_(isTracked) {}
+
+  /// Lanes in which some byte is unwritten.
+  LaneMask lanes(const Reg &reg) const { return any_[reg.index]; }
+  /// The unwritten bytes of a lane.
+  std::uint64_t bits(const Reg &reg, int lane) const;
+  /// Of `lanes`, those of `unwritten` are so in all bytes, the others in none.
+  void set(const Reg &reg, LaneMask lanes, LaneMask unwritten) {
+    any_[reg.index] = (any_[reg.index] & ~lanes) | (unwritten & lanes);
+    if (!partial_.empty())
+      partial_[reg.index] &= ~lanes;
+  }
+  void setBits(const Reg &reg, int lane, std::uint64_t bits) {
+    if (bits)
+      return setSomeBits(reg, lane, bits);
+    set(reg, LaneMask(1) << lane, 0);
+  }
+
+private:
+  void setSomeBits(const Reg &reg, int lane, std::uint64_t bits);
+
+  std::vector<LaneMask> any_;
+  /// Lanes some bytes of which are written; empty as long as there are none.
+  std::vector<LaneMask> partial_;
+  std::vector<std::array<std::uint8_t, kLanes>> bytes_; ///< of those lanes
+  bool isTracked_;
+};
+
+} // namespace kiln::sim

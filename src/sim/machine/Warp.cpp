@@ -1,0 +1,404 @@
+// Warp: groups of lanes, their branches and their meetings.
+#include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
+#include "sim/program/SpinLoop.h"
+#include "support/Error.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+Warp::Warp(Cta &cta, int index, const Code &code)
+    : cta_(cta), index_(index), code_(code),
+      file_((code.registerBytes + 63) / 64),
+      // Without checks everything counts as written.
+      poison_(code.registerCount, cta.machine().config().hasChecks),
+      predicates_(code.predicateCount, 0), predPoison_(code.predicateCount, 0) {
+  const Dim3 &block = cta.machine().config().block;
+  int threads = static_cast<int>(block[0] * block[1] * block[2]);
+  int mine = std::min(kLanes, threads - index * kLanes);
+  live_ = mine == kLanes ? kAllLanes : (LaneMask(1) << mine) - 1;
+  for (const InitialValue &initial : code.initialValues) {
+    for (int lane = 0; lane < kLanes; ++lane)
+      write(initial.reg, lane, initial.value(*this, lane));
+    setPoison(initial.reg, kAllLanes, 0);
+  }
+  groups_.push_back({.pc = 0, .lanes = live_});
+  if (Checks *checks = this->checks()) {
+    groups_.back().strand = Strand(live_);
+    checks->begin(*this);
+  }
+  registers = cta.machine().config().registersAtEntry;
+  growLocal(code.functions.front().localBytes);
+  fillLocalAddresses(code.functions.front(), 0, kAllLanes);
+}
+
+Machine &Warp::machine() { return cta_.machine(); }
+
+Checks *Warp::checks() { return cta_.cluster().checks(); }
+
+RaceDetector *Warp::races() { return cta_.cluster().races(); }
+
+Observer *Warp::observer() { return cta_.cluster().observer.get(); }
+
+void Warp::branch(LaneMask taken, int target, int reconverge) {
+  Group &group = *current_;
+  LaneMask rest = group.lanes & ~taken;
+  if (!rest) {
+    group.pc = target;
+    return;
+  }
+  if (!taken) {
+    ++group.pc;
+    return;
+  }
+  auto meeting = group.meeting;
+  if (reconverge >= 0)
+    meeting = std::make_shared<Meeting>(
+        Meeting{reconverge, group.lanes, 0, group.meeting, group.frame});
+  Group other{
+      .pc = target, .lanes = taken, .meeting = meeting, .frame = group.frame};
+  if (checks()) {
+    CheckTime time(observer());
+    other.strand = group.strand.split(taken, clock);
+  }
+  group.lanes = rest;
+  group.meeting = meeting;
+  ++group.pc;
+  groups_.push_back(std::move(other)); // invalidates `group`
+  current_ = nullptr;
+}
+
+void Warp::exit(LaneMask lanes) {
+  if (Checks *checks = this->checks())
+    checks->leave(*this, lanes);
+  live_ &= ~lanes;
+  current_->lanes &= ~lanes;
+  current_->strand.drop(lanes);
+  // Nobody waits for those who have left.
+  for (Group &group : groups_)
+    for (auto meeting = group.meeting; meeting; meeting = meeting->outer)
+      meeting->expected &= ~lanes;
+  cta_.cluster().notify();
+  if (checks() && cta_.isDone())
+    checks()->end(cta_);
+}
+
+Group Warp::join(std::shared_ptr<Meeting> meeting) {
+  Group joined{.pc = meeting->pc,
+               .lanes = meeting->arrived,
+               .meeting = meeting->outer,
+               .frame = meeting->frame};
+  auto isHere = [&](const Group &group) {
+    return group.isParked && group.meeting == meeting;
+  };
+  for (Group &group : groups_) {
+    if (!isHere(group) || !checks())
+      continue;
+    CheckTime time(observer());
+    if (joined.strand.lanes())
+      joined.strand.meet(std::move(group.strand), clock);
+    else
+      joined.strand = std::move(group.strand);
+  }
+  std::erase_if(groups_, isHere);
+  return joined;
+}
+
+/// Whether a group waits for lanes at a bar.warp.sync that all of it executes.
+static bool isAtWarpBarrier(const Group &group, const Code &code) {
+  if (group.wait.kind != WaitReason::Kind::lanes)
+    return false;
+  const Op &op = code.ops[group.pc];
+  return op.origin->opcode == "bar" && op.origin->has("warp") &&
+         !op.guard.isValid();
+}
+
+/// Lanes that name each other meet at a bar.warp.sync wherever each of them
+/// stands, from sm_70 on.
+void Warp::passWarpBarriers() {
+  for (const Group &first : groups_) {
+    if (!isAtWarpBarrier(first, code_))
+      continue;
+    std::uint32_t named = first.wait.detail;
+    std::vector<Group *> here;
+    LaneMask missing = named & live_;
+    for (Group &group : groups_)
+      if (isAtWarpBarrier(group, code_) && group.wait.detail == named) {
+        here.push_back(&group);
+        missing &= ~group.lanes;
+      }
+    if (missing)
+      continue;
+    SyncPoint round;
+    for (Group *group : here)
+      if (checks())
+        group->strand.release(round, clock, group->lanes);
+    for (Group *group : here) {
+      if (checks())
+        group->strand.acquire(round, clock, group->lanes);
+      group->wait = {};
+      group->blockedEpoch = 0;
+      ++group->pc;
+    }
+  }
+}
+
+/// Drop empty groups and join those whose meeting is complete.
+void Warp::settle() {
+  std::erase_if(groups_, [](const Group &group) { return group.lanes == 0; });
+  // Groups that wait for each other's lanes at one instruction become one.
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    bool isJoined = false;
+    for (std::size_t j = groups_.size(); j-- > i + 1;) {
+      Group &first = groups_[i], &second = groups_[j];
+      if (first.wait.kind != WaitReason::Kind::lanes ||
+          second.wait.kind != WaitReason::Kind::lanes ||
+          first.pc != second.pc || first.meeting != second.meeting ||
+          first.frame != second.frame)
+        continue;
+      first.lanes |= second.lanes;
+      if (checks())
+        first.strand.meet(std::move(second.strand), clock);
+      first.blockedEpoch = 0;
+      isJoined = true;
+      groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(j));
+    }
+    if (isJoined)
+      groups_[i].wait = {};
+  }
+  passWarpBarriers();
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Group &group : groups_) {
+      if (!group.isParked || group.meeting->arrived != group.meeting->expected)
+        continue;
+      groups_.push_back(join(group.meeting));
+      changed = true;
+      break;
+    }
+  }
+  isBroken_ = isBroken_ && groups_.size() > 1;
+}
+
+bool Warp::breakMeeting(std::uint64_t patience) {
+  for (Group &group : groups_) {
+    if (!group.isParked || instructions - group.parkedAt < patience)
+      continue;
+    isBroken_ = true;
+    auto meeting = group.meeting;
+    groups_.push_back(join(meeting));
+    // Those still on their way meet among themselves.
+    meeting->expected &= ~meeting->arrived;
+    meeting->arrived = 0;
+    return true;
+  }
+  return false;
+}
+
+void Warp::wake() {
+  for (Group &group : groups_)
+    group.blockedEpoch = 0;
+}
+
+void Warp::checkStrayLanes() {
+  // Where the others are held up by a wait of their own, that is what is wrong.
+  bool isHeldUp =
+      std::any_of(groups_.begin(), groups_.end(), [](const Group &group) {
+        return group.isSpinning ||
+               group.wait.kind == WaitReason::Kind::mbarrier;
+      });
+  if (isHeldUp)
+    return;
+  for (const Group &group : groups_) {
+    const Op &op = code_.ops[group.pc];
+    if (!group.isParked && op.isAligned &&
+        group.wait.kind == WaitReason::Kind::lanes)
+      checkAligned(*this, op, group.lanes);
+  }
+}
+
+bool Warp::isSameRound(const SpinLoop &loop, int branch) {
+  Group &group = *current_;
+  auto hashOf = [&](LaneMask lanes) {
+    std::uint64_t state = lanes;
+    auto add = [&](std::uint64_t value) {
+      state = (state ^ value) * 0x9e3779b97f4a7c15;
+      state ^= state >> 29;
+    };
+    for (Pred pred : loop.predicates)
+      add(predicates_[pred.index] & lanes);
+    for (Reg reg : loop.registers)
+      forEachLane(lanes, [&](int lane) { add(read(reg, lane)); });
+    return state;
+  };
+  // Most loops get somewhere, which an effect or one lane can tell.
+  std::uint64_t ofFirst = hashOf(group.lanes & -group.lanes);
+  bool isSame = group.roundPc == branch && group.roundEffects == effects &&
+                group.roundOfFirstLane == ofFirst;
+  group.roundPc = branch;
+  group.roundEffects = effects;
+  group.roundOfFirstLane = ofFirst;
+  std::uint64_t before = group.roundState;
+  group.roundState = isSame ? hashOf(group.lanes) : 0;
+  return isSame && before == group.roundState;
+}
+
+Progress Warp::run(int limit) {
+  std::uint64_t epoch = cta_.cluster().epoch;
+  std::size_t count = groups_.size(), chosen = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t candidate = (next_ + i) % count;
+    const Group &group = groups_[candidate];
+    if (group.isParked || group.blockedEpoch == epoch)
+      continue;
+    chosen = candidate;
+    break;
+  }
+  if (chosen == count)
+    return Progress::none;
+  next_ = chosen;
+  current_ = &groups_[chosen];
+  current_->isSpinning = current_->isStuck = false;
+  const std::vector<Op> &ops = code_.ops;
+  Checks *checks = this->checks();
+  Observer *observer = this->observer();
+  bool isLeaving = false, isSpinning = false;
+  std::uint64_t first = instructions;
+  // A loop that repeats itself shows it within a turn.
+  std::uint64_t last = first + std::max(static_cast<std::uint64_t>(limit),
+                                        watch_.periodOf(*current_));
+  // It waits still: nothing was done, by it or for it.
+  auto isStill = [&] {
+    return instructions == first && cta_.cluster().epoch == epoch;
+  };
+  for (; instructions < last && !isLeaving; ++instructions) {
+    Group &group = *current_;
+    if (group.meeting && group.pc == group.meeting->pc &&
+        group.frame == group.meeting->frame) {
+      group.meeting->arrived |= group.lanes;
+      group.isParked = true;
+      group.parkedAt = instructions;
+      break;
+    }
+    const Op &op = ops[group.pc];
+    LaneMask active = group.lanes, unknown = 0;
+    if (op.guard.isValid()) {
+      unknown = checks ? predPoison_[op.guard.index] & active : 0;
+      if (unknown && op.poisonRule == PoisonRule::none)
+        cta_.machine().findings().error(
+            "uninitialized-predicate", *this, op, unknown,
+            "the predicate depends on bytes that nobody wrote");
+      active &= pred(op.guard);
+      if (!active) {
+        if (unknown)
+          setResultPoison(op, unknown, kAllLanes);
+        if (watch_.isLooking())
+          watch_.note(*this, group.pc, group.lanes, 0);
+        ++group.pc;
+        continue;
+      }
+    }
+    // Lanes that were let go on alone meet again where all are needed.
+    if (op.isAligned && isBroken_ && active == group.lanes && active != live_) {
+      group.wait = {WaitReason::Kind::lanes, live_ & ~active, live_};
+      group.blockedEpoch = epoch;
+      isSpinning = isStill();
+      break;
+    }
+    if (observer)
+      observer->before(*this, op, active);
+    if (checks)
+      checks->before(*this, op, active);
+    if (observer)
+      observer->checked(*this, op);
+    int pc = group.pc;
+    LaneMask together = group.lanes;
+    Step step = op.handler(*this, op, active);
+    if (observer)
+      observer->after(*this, op, active, step);
+    // Whether these lanes should have executed it, nobody knows.
+    if (unknown)
+      setResultPoison(op, unknown, kAllLanes);
+    effects += !op.isQuiet && step != Step::blocked && step != Step::same;
+    if (watch_.isLooking() && step != Step::blocked)
+      watch_.note(*this, pc, together, active);
+    switch (step) {
+    case Step::next:
+    case Step::same:
+      ++group.pc;
+      break;
+    case Step::jumped:
+      // A split has made groups move in memory; begin anew with one of them.
+      isLeaving = current_ == nullptr || current_->lanes == 0;
+      if (isLeaving)
+        break;
+      if (op.spin && current_->pc == op.target && isSameRound(*op.spin, pc))
+        isLeaving = isSpinning = current_->isSpinning = true;
+      else if (current_->pc <= pc && watch_.jumpedBack(*this, *current_))
+        isLeaving = isSpinning = current_->isSpinning = current_->isStuck =
+            true;
+      break;
+    case Step::blocked:
+      isSpinning = isStill();
+      group.blockedEpoch = cta_.cluster().epoch;
+      isLeaving = true;
+      break;
+    }
+  }
+  settle();
+  if (!groups_.empty())
+    next_ = (next_ + 1) % groups_.size();
+  return isSpinning ? Progress::spun : Progress::moved;
+}
+
+void WgmmaQueue::hold(const Held &product) {
+  for (const auto *list : {&product.registers, &product.fragment})
+    for (const Reg &reg : *list) {
+      if (reg.index >= holders.size())
+        holders.resize(reg.index + 1);
+      ++holders[reg.index];
+    }
+  held.push_back(product);
+}
+
+void WgmmaQueue::release(std::uint64_t number) {
+  for (; !held.empty() && held.front().number < number; held.pop_front())
+    for (const auto *list : {&held.front().registers, &held.front().fragment})
+      for (const Reg &reg : *list)
+        --holders[reg.index];
+}
+
+void Warp::setResultPoison(const Op &op, LaneMask lanes, LaneMask unwritten) {
+  for (const Reg &reg : {op.dst, op.dst2})
+    if (reg.isValid())
+      setPoison(reg, lanes, unwritten);
+  for (Pred pred : {op.pdst, op.pdst2})
+    if (pred.isValid())
+      setPredPoison(pred, lanes, unwritten);
+  if (op.isListWritten)
+    for (const Reg &reg : op.list)
+      setPoison(reg, lanes, unwritten);
+}
+
+void checkAligned(Warp &warp, const Op &op, LaneMask active) {
+  if (active == warp.live())
+    return;
+  warp.machine().findings().fault(
+      "divergent-aligned", warp, op, active,
+      fmt::format("{} is for whole warps and {} of {} lanes reached it",
+                  op.origin->fullOpcode(), countLanes(active),
+                  countLanes(warp.live())));
+}
+
+void checkWholeWarp(Warp &warp, const Op &op, LaneMask active) {
+  checkAligned(warp, op, active);
+  if (active == kAllLanes)
+    return;
+  warp.machine().findings().fault(
+      "divergent-aligned", warp, op, active,
+      fmt::format("{} is for whole warps and this one has {} lanes",
+                  op.origin->fullOpcode(), countLanes(active)));
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,298 @@
+// Warp: 32 lanes, their registers, and where each of them is.
+//
+// Lanes that are at one place run together as a group. A branch that splits a
+// group makes two, which meet again at the branch's immediate post-dominator:
+// the first to arrive is parked there until the other comes. Where nothing else
+// can run, a parked group is let go, so that a lane that spins for another
+// lane's work ends as it does on hardware (independent thread scheduling).
+#pragma once
+
+#include "sim/machine/LoopWatch.h"
+#include "sim/machine/Memory.h"
+#include "sim/clocks/LaneClocks.h"
+#include "sim/machine/RegisterPoison.h"
+#include "sim/program/Program.h"
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace kiln::sim {
+
+class Checks;
+class Cta;
+class Machine;
+class Observer;
+class RaceDetector;
+
+/// What a group waits for; for the scheduler and for the deadlock report.
+struct WaitReason {
+  enum class Kind : std::uint8_t {
+    none,
+    mbarrier,   ///< address, phase parity
+    ctaBarrier, ///< bar.sync id
+    clusterBarrier,
+    wgmma,      ///< wait_group
+    bulkGroup,  ///< cp.async.bulk.wait_group
+    asyncGroup, ///< cp.async.wait_group
+    registers,  ///< setmaxnreg.inc
+    lanes,      ///< a warp-wide instruction waits for other lanes
+  };
+  Kind kind = Kind::none;
+  std::uint64_t object = 0; ///< address or barrier number
+  std::uint32_t detail = 0; ///< parity, or how many
+};
+
+struct Pending;
+
+/// What a warp has issued to the tensor core, counted in order.
+struct WgmmaQueue {
+  std::uint64_t issued = 0;         ///< multiplications
+  std::deque<std::uint64_t> groups; ///< per open group: issued at commit
+  /// Registers of products this warp has not waited for, oldest first.
+  struct Held {
+    std::uint64_t number;
+    const Op *op;
+    const std::vector<Reg> &registers;
+    const std::vector<Reg> &fragment; ///< of A: may be read meanwhile
+  };
+  std::deque<Held> held;
+  /// By Reg::index: the last instruction that touched it, and how many
+  /// wgmma.fence there had been.
+  struct Touch {
+    const Op *op = nullptr;
+    std::uint32_t fences = 0;
+    bool isWritten = false; ///< by it or by one before it since the fence
+  };
+  std::vector<Touch> touched;
+  std::uint32_t touchedCount = 0; ///< registers with such an instruction
+  std::uint32_t fences = 0;
+  bool isFenced = false; ///< since the last wait
+  /// How many of them hold a register, by Reg::index.
+  std::vector<std::uint32_t> holders;
+
+  void hold(const Held &product);
+  /// Those before `number` have been waited for.
+  void release(std::uint64_t number);
+  bool isHeld(Reg reg) const {
+    return reg.index < holders.size() && holders[reg.index];
+  }
+};
+
+/// Groups of asynchronous copies of one thread, oldest first.
+struct BulkGroups {
+  std::vector<std::shared_ptr<Pending>> open; ///< not committed
+  std::deque<std::vector<std::shared_ptr<Pending>>> committed;
+};
+
+/// A call that has not returned.
+struct Frame {
+  std::shared_ptr<Frame> caller; ///< null: the entry called
+  int function;                  ///< of Code::functions
+  const Op *call;
+  int returnTo;            ///< instruction
+  std::uint32_t localBase; ///< of its local memory
+  int depth;
+  /// What the function's registers held for an outer call of the same one;
+  /// empty where there is none.
+  std::vector<std::uint8_t> file;
+  std::vector<std::array<std::uint64_t, kLanes>> poison; ///< bits
+  std::vector<LaneMask> predicates, predPoison;
+  HostMemory share; ///< of the host's memory, for these
+};
+
+/// Two paths that will meet: at `pc` of one call, all lanes of `expected`.
+struct Meeting {
+  int pc;
+  LaneMask expected;
+  LaneMask arrived = 0;
+  std::shared_ptr<Meeting> outer;
+  std::shared_ptr<Frame> frame;
+};
+
+/// Lanes that run together.
+struct Group {
+  int pc = 0;
+  LaneMask lanes = 0;
+  std::shared_ptr<Meeting> meeting; ///< innermost; null: none until exit
+  std::shared_ptr<Frame> frame;     ///< null: in the entry
+  WaitReason wait;                  ///< kind none: runnable
+  bool isParked = false;            ///< arrived at its meeting
+  std::uint64_t blockedEpoch = 0;   ///< nothing has changed since it blocked
+  bool hasTimedOut = false;         ///< its try_wait may say no now
+  int refusedPc = -1;               ///< the try_wait that said no last
+  Strand strand;                    ///< what its lanes know of the order
+  std::shared_ptr<SyncPoint> round; ///< of the barrier it waits at
+  std::uint64_t parkedAt = 0;       ///< Warp::instructions when it was parked
+  /// The round of a loop that it finished last: the branch, and a hash of what
+  /// decides about the next (SpinLoop).
+  int roundPc = -1;
+  std::uint64_t roundEffects = 0;     ///< Warp::effects then
+  std::uint64_t roundOfFirstLane = 0; ///< the hash for one lane
+  std::uint64_t roundState = 0;
+  bool isSpinning = false; ///< the last two rounds were the same
+  bool isStuck = false;    ///< several rounds were, and so are the next
+};
+
+/// What came of a warp's turn.
+enum class Progress : std::uint8_t {
+  none,  ///< no group could run
+  spun,  ///< a loop went round, and nothing is different
+  moved, ///< it got further, or arrived where its lanes meet
+};
+
+class Warp {
+public:
+  Warp(Cta &cta, int index, const Code &code);
+
+  // Registers. Handlers see lanes as arrays of their type.
+  template <typename T> T *lanes(Reg reg) {
+    return reinterpret_cast<T *>(file_.data()->bytes + reg.offset);
+  }
+  template <typename T> const T *lanes(Reg reg) const {
+    return reinterpret_cast<const T *>(file_.data()->bytes + reg.offset);
+  }
+  /// One lane's value, zero-extended.
+  std::uint64_t read(Reg reg, int lane) const {
+    return reg.width == 8 ? lanes<std::uint64_t>(reg)[lane]
+                          : lanes<std::uint32_t>(reg)[lane];
+  }
+  /// Write one lane; the bits above the register's size become zero.
+  void write(Reg reg, int lane, std::uint64_t bits) {
+    if (reg.width == 8)
+      lanes<std::uint64_t>(reg)[lane] = bits;
+    else
+      lanes<std::uint32_t>(reg)[lane] = static_cast<std::uint32_t>(bits);
+  }
+  LaneMask pred(Pred p) const {
+    LaneMask mask = predicates_[p.index];
+    return p.isNegated ? ~mask : mask;
+  }
+  /// Set the lanes of `active` to those of `value`.
+  void setPred(Pred p, LaneMask active, LaneMask value) {
+    LaneMask &mask = predicates_[p.index];
+    mask = (mask & ~active) | (value & active);
+  }
+  // What comes from bytes that nobody wrote. Handlers of arithmetic need not
+  // care: the interpreter passes the poison of their sources on (Poison.h).
+  /// Lanes some bytes of whose value are unwritten.
+  LaneMask poison(const Reg &reg) const { return poison_.lanes(reg); }
+  /// All ones in the unwritten bytes of a lane.
+  std::uint64_t poisonBits(const Reg &reg, int lane) const {
+    return poison_.bits(reg, lane);
+  }
+  void setPoison(const Reg &reg, LaneMask lanes, LaneMask unwritten) {
+    poison_.set(reg, lanes, unwritten);
+  }
+  void setPoisonBits(const Reg &reg, int lane, std::uint64_t bits) {
+    poison_.setBits(reg, lane, bits);
+  }
+  /// Of all results of an instruction.
+  void setResultPoison(const Op &op, LaneMask lanes, LaneMask unwritten);
+  LaneMask predPoison(Pred p) const { return predPoison_[p.index]; }
+  void setPredPoison(Pred p, LaneMask lanes, LaneMask unknown) {
+    LaneMask &mask = predPoison_[p.index];
+    mask = (mask & ~lanes) | (unknown & lanes);
+  }
+
+  Cta &cta() { return cta_; }
+  const Cta &cta() const { return cta_; }
+  Machine &machine();
+  /// Null where nothing is checked.
+  Checks *checks();
+  RaceDetector *races();
+  /// Who watches; null: nobody.
+  Observer *observer();
+  int index() const { return index_; }
+  /// The group that is executing; handlers of control instructions change it.
+  Group &group() { return *current_; }
+  LaneMask live() const { return live_; }
+  const Code &code() const { return code_; }
+  /// This lane's thread number in the CTA.
+  int thread(int lane) const { return index_ * kLanes + lane; }
+
+  /// Run one group for at most `limit` instructions.
+  Progress run(int limit);
+  /// Make blocked groups look again.
+  void wake();
+  /// Let one parked group that has waited for `patience` instructions of the
+  /// warp go on without its partners; false where none is.
+  bool breakMeeting(std::uint64_t patience = 0);
+  /// End the launch where a group waits at an instruction for whole warps.
+  void checkStrayLanes();
+  bool isDone() const { return live_ == 0; }
+  std::vector<Group> &groups() { return groups_; }
+  const LoopWatch &watch() const { return watch_; }
+
+  // For control handlers.
+  /// Split the current group: lanes of `taken` go to `target`, the others to
+  /// the next instruction; they meet at `reconverge` (-1: nowhere).
+  void branch(LaneMask taken, int target, int reconverge);
+  /// Lanes of the current group leave the kernel.
+  void exit(LaneMask lanes);
+  /// The current group's call of a function, and its return from it.
+  void enter(int function, const Op &call);
+  void leave();
+  /// Where the local memory of the current group's function begins.
+  std::uint32_t localBase() const {
+    return current_->frame ? current_->frame->localBase : 0;
+  }
+
+  std::uint64_t instructions = 0;  ///< executed so far
+  std::uint64_t effects = 0;       ///< those that others may have noticed
+  int registers = 0;               ///< per thread, as setmaxnreg counts
+  std::vector<std::uint8_t> local; ///< lanes' local memory, one after another
+  ValidBits localValid;            ///< of it
+  std::uint32_t localBytes = 0;    ///< of it per lane; grows with calls
+  /// State that units keep per warp or per lane (committed groups and the
+  /// like).
+  std::uint32_t clusterGeneration = 0; ///< of the cluster barrier, at arrival
+  LaneMask clusterArrived = 0;         ///< lanes that have not waited since
+  std::shared_ptr<SyncPoint> clusterRound; ///< likewise
+  WarpClock clock;
+  WgmmaQueue wgmma;
+  std::array<BulkGroups, kLanes> bulk;        ///< bulk copies, per thread
+  std::array<BulkGroups, kLanes> asyncCopies; ///< cp.async, per thread
+
+private:
+  void settle();
+  void passWarpBarriers();
+  /// A group whose lanes have met.
+  Group join(std::shared_ptr<Meeting> meeting);
+  /// Make room for local memory up to `bytes` per lane.
+  void growLocal(std::uint32_t bytes);
+  /// Fill the registers that hold addresses in a function's frame.
+  void fillLocalAddresses(const FunctionCode &code, std::uint32_t base,
+                          LaneMask lanes);
+  /// A branch backwards was taken: is the round the same as the one before?
+  bool isSameRound(const SpinLoop &loop, int branch);
+
+  Cta &cta_;
+  int index_;
+  const Code &code_;
+  /// Sixteen lanes of four bytes lie in one line of the host's cache.
+  struct alignas(64) FileLine {
+    std::uint8_t bytes[64];
+  };
+  std::vector<FileLine> file_;
+  RegisterPoison poison_;
+  std::vector<LaneMask> predicates_, predPoison_;
+  std::vector<Group> groups_;
+  Group *current_ = nullptr;
+  HostMemory share_; ///< of the host's memory, for `local`
+  LaneMask live_ = 0;
+  LoopWatch watch_;
+  std::size_t next_ = 0;  ///< round robin
+  bool isBroken_ = false; ///< some lanes went on without their partners
+};
+
+/// End the launch where part of a warp reaches an instruction for all of it.
+void checkAligned(Warp &warp, const Op &op, LaneMask active);
+/// The same, and where a warp has fewer than 32 lanes: for instructions whose
+/// lanes hold parts of a matrix.
+void checkWholeWarp(Warp &warp, const Op &op, LaneMask active);
+
+} // namespace kiln::sim

@@ -1,0 +1,79 @@
+// Event: what an instruction does outside the registers of its lanes, in the
+// few words that the scheduler, the deadlock's ledger, the timeline and the
+// statistics need.
+//
+// Handlers know everything about their instruction and nobody else does; this
+// is the part of it that others may ask for.
+#pragma once
+
+#include "sim/program/InstructionSet.h"
+
+namespace kiln::sim {
+
+enum class EventKind : std::uint8_t {
+  none, ///< registers alone, or nothing
+  sleep,
+  load,
+  store,
+  atomic,
+  barrierInit,   ///< mbarrier
+  barrierArrive, ///< mbarrier: arrivals and bytes that are expected
+  barrierWait,   ///< mbarrier: test_wait, try_wait
+  copyIn,        ///< to shared memory, signals an mbarrier where it has one
+  copyOut,       ///< from shared to global memory
+  copyCommit,
+  copyWait,
+  product, ///< wgmma
+  productCommit,
+  productWait,
+  ctaBarrier,
+  clusterArrive,
+  clusterWait,
+  registers, ///< setmaxnreg
+  other,     ///< anything else that others may notice
+};
+
+/// Where the time of a run goes.
+enum class CostClass : std::uint8_t { scalar, memory, tma, wgmma, barrier };
+inline constexpr int kCostClasses = 5;
+
+struct Event {
+  EventKind kind = EventKind::none;
+  CostClass cost = CostClass::scalar;
+  bool isAligned = false; ///< for whole warps
+  bool isStrong = false;  ///< ordered, volatile or atomic
+  bool isTensor = false;  ///< a copy of a tensor map's box
+  Space space = Space::generic;
+  int bytes = 0; ///< of a load, store or atomic
+  /// The memory, the mbarrier, the destination of a copy, descriptor A.
+  Reg address;
+  std::int64_t offset = 0;
+  /// A parity, the tensor map, descriptor B.
+  Reg operand;
+  std::int64_t operandOffset = 0;
+  /// The mbarrier of a copy.
+  Reg barrier;
+  std::int64_t barrierOffset = 0;
+  Reg size; ///< bytes of a bulk copy without a tensor map
+  std::int64_t count =
+      0; ///< groups that may stay in flight; columns of a wgmma
+
+  /// Nobody but the executing lanes can tell whether it was executed; an atomic
+  /// that changes nothing is quiet too, which only its handler knows.
+  bool isQuiet() const {
+    return kind == EventKind::none || kind == EventKind::sleep ||
+           kind == EventKind::load || kind == EventKind::atomic ||
+           kind == EventKind::barrierWait;
+  }
+  /// A wait's loop reads so what it waits for.
+  bool isPoll() const {
+    return (kind == EventKind::load && space != Space::param &&
+            space != Space::local) ||
+           kind == EventKind::atomic || kind == EventKind::barrierWait;
+  }
+};
+
+/// Asks the decoder for the registers.
+Event eventOf(Decoder &decoder, const ptx::Instruction &instruction, Unit unit);
+
+} // namespace kiln::sim

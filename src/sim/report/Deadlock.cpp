@@ -1,0 +1,408 @@
+// Deadlock: who waits for what, and who could have sent it.
+//
+// The ledger is read from the state in which everything stands still. A group
+// of lanes is blocked in an instruction, or it spins: then the instructions of
+// its loop that read say what it waits for.
+#include "sim/units/memory/Access.h"
+#include "sim/program/Effect.h"
+#include "sim/report/Endings.h"
+#include "sim/report/Ledger.h"
+#include "sim/program/SpinLoop.h"
+#include "support/Error.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+namespace kiln::sim {
+
+std::string places(const Machine &machine, const std::vector<const Op *> &ops) {
+  std::vector<std::string> all;
+  for (const Op *op : ops)
+    if (std::string place = machine.findings().placeOf(*op);
+        std::find(all.begin(), all.end(), place) == all.end())
+      all.push_back(place);
+  std::size_t more = all.size() > kPlaces ? all.size() - kPlaces : 0;
+  all.resize(all.size() - more);
+  std::string text = fmt::format("{}", fmt::join(all, ", "));
+  return more ? text + fmt::format(" and {} more", more) : text;
+}
+
+/// Instructions of the kernel for which `test` holds.
+template <typename Test>
+static std::vector<const Op *> instructions(const Machine &machine,
+                                            Test &&test) {
+  std::vector<const Op *> found;
+  for (const Op &op : machine.code().ops)
+    if (test(op))
+      found.push_back(&op);
+  return found;
+}
+
+/// A warp that comes two phases late waits for the next one of that parity.
+static std::string lapOf(const Warp &warp, std::uint32_t address) {
+  auto found = warp.cta().mbarrierOrder.find(address);
+  if (found == warp.cta().mbarrierOrder.end())
+    return "";
+  const MbarrierOrder &barrier = found->second;
+  auto seen = barrier.seen.find(warp.clock.lanes);
+  std::uint32_t before = seen == barrier.seen.end() ? 0 : seen->second;
+  if (barrier.phases < before + 2)
+    return "";
+  return fmt::format(". The warp has seen {} of them: it may have come too "
+                     "late for phase {}, which looks like phase {} now",
+                     before, before, barrier.phases);
+}
+
+static Wait waitForMbarrier(const Machine &machine, const Warp &warp,
+                            std::uint32_t address, std::uint32_t parity) {
+  const Cta &cta = warp.cta();
+  Wait wait{fmt::format("the mbarrier at {}, phase of parity {}",
+                        machine.findings().describeShared(address), parity)};
+  const auto *variable = machine.findings().sharedVariable(address);
+  wait.object = {"shared", address, variable ? variable->first : std::string()};
+  auto found = cta.mbarriers.find(address);
+  if (found == cta.mbarriers.end())
+    return wait;
+  const MbarrierState &barrier = found->second;
+  wait.what += fmt::format(": {} of {} arrivals and {} bytes are missing, {} "
+                           "phases are complete",
+                           barrier.pending, barrier.expected, barrier.txCount,
+                           barrier.phase);
+  wait.what += lapOf(warp, address);
+  auto isSender = [&](const Op *op) {
+    return std::find(barrier.senders.begin(), barrier.senders.end(), op) !=
+           barrier.senders.end();
+  };
+  auto others = instructions(machine, [&](const Op &op) {
+    const Event &event = *op.event;
+    bool isArrival = event.kind == EventKind::barrierArrive;
+    bool isCopy = event.kind == EventKind::copyIn && event.barrier.isValid();
+    return !isSender(&op) &&
+           ((isArrival && barrier.pending) || (isCopy && barrier.txCount));
+  });
+  wait.source = barrier.senders.empty()
+                    ? "nothing has arrived at it"
+                    : "it has heard from " + places(machine, barrier.senders);
+  if (!others.empty())
+    wait.source += "; it could hear from " + places(machine, others);
+  return wait;
+}
+
+/// What lies at an address that a loop reads, and who wrote it last.
+static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
+  const Event &event = *op.event;
+  std::uint64_t address =
+      warp.read(event.address, lane) + static_cast<std::uint64_t>(event.offset);
+  bool isShared = event.space == Space::shared ||
+                  (event.space == Space::generic &&
+                   address >> kWindowShift == kSharedWindow >> kWindowShift);
+  std::size_t bytes = static_cast<std::size_t>(std::clamp(event.bytes, 1, 8));
+  Place place = Accessor(warp, op, "a poll")
+                    .locate(event.space, address, bytes, 1, lane, false);
+  std::uint64_t value = 0;
+  std::memcpy(&value, place.data, bytes);
+  Wait wait;
+  if (isShared) {
+    address = place.offset + kFirstSharedAddress;
+    wait.object = {"shared", address};
+    wait.what =
+        fmt::format("the {} bytes at shared address {}", bytes, address);
+  } else {
+    Region *region = machine.memory().find(address);
+    wait.object = {"global", address, region ? region->name : ""};
+    wait.what = fmt::format("the {} bytes at global address {:#x} ({})", bytes,
+                            address, machine.memory().describe(address));
+  }
+  wait.what += fmt::format(", which are {:#x}", value);
+  if (const LastWriter *last = machine.lastWriters().find(place.data))
+    wait.what += fmt::format(
+        ", last written by thread {} of CTA ({}, {}, {}) at {}", last->thread,
+        last->cta[0], last->cta[1], last->cta[2], machine.findings().placeOf(*last->op));
+  else if (!place.isWritten(bytes))
+    wait.what += ", and nobody has written them";
+  auto writers = instructions(machine, [&](const Op &other) {
+    const Event &by = *other.event;
+    bool isWrite = by.kind == EventKind::store || by.kind == EventKind::atomic;
+    Space other_space = isShared ? Space::shared : Space::global;
+    return isWrite && &other != &op &&
+           (by.space == other_space || by.space == Space::generic);
+  });
+  wait.source = writers.empty()
+                    ? "no instruction of the kernel can write there"
+                    : "it could be written by " + places(machine, writers);
+  return wait;
+}
+
+/// The instructions of a spinning group's loop that read.
+static std::vector<const Op *> pollsOf(const Warp &warp, const Group &group) {
+  std::vector<const Op *> polls;
+  int length = warp.code().ops[group.roundPc].spin->length;
+  for (int i = group.roundPc - length; i <= group.roundPc; ++i)
+    if (const Op &op = warp.code().ops[i]; op.event->isPoll())
+      polls.push_back(&op);
+  return polls;
+}
+
+static Wait waitInLoop(Machine &machine, Warp &warp, const Group &group) {
+  std::vector<const Op *> polls = pollsOf(warp, group);
+  // What is read last decides.
+  const Op &op = *polls.back();
+  const Event &event = *op.event;
+  int lane = firstLane(group.lanes);
+  Wait wait;
+  if (event.kind == EventKind::barrierWait) {
+    std::uint64_t address = warp.read(event.address, lane) +
+                            static_cast<std::uint64_t>(event.offset);
+    wait = waitForMbarrier(
+        machine, warp,
+        static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1)),
+        static_cast<std::uint32_t>(warp.read(event.operand, lane) & 1));
+  } else {
+    wait = waitForFlag(machine, warp, op, lane);
+  }
+  wait.op = &op;
+  return wait;
+}
+
+/// The warps that a named barrier of the CTA still waits for.
+static std::string missingAt(Machine &machine, Cta &cta,
+                             std::uint64_t barrier) {
+  std::vector<std::string> missing;
+  for (auto &warp : cta.warps()) {
+    const Group *elsewhere = nullptr;
+    for (const Group &group : warp->groups())
+      if (group.wait.kind != WaitReason::Kind::ctaBarrier ||
+          group.wait.object != barrier)
+        elsewhere = &group;
+    if (elsewhere && missing.size() < kPlaces)
+      missing.push_back(
+          fmt::format("warp {} is at {}", warp->index(),
+                      machine.findings().placeOf(warp->code().ops[elsewhere->pc])));
+    if (warp->isDone() && missing.size() < kPlaces)
+      missing.push_back(fmt::format("warp {} has left", warp->index()));
+  }
+  return fmt::format("{}", fmt::join(missing, "; "));
+}
+
+/// A loop of several rounds, or with branches in it, that repeats itself.
+static Wait waitInRepeat(Machine &machine, Warp &warp) {
+  const LoopWatch &watch = warp.watch();
+  Wait wait{fmt::format("a loop that repeats itself every {} rounds and reads "
+                        "memory at {}",
+                        watch.period(),
+                        places(machine, watch.polls(warp.code())))};
+  wait.op = &warp.code().ops[watch.head()];
+  return wait;
+}
+
+static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
+  if (group.isStuck)
+    return waitInRepeat(machine, warp);
+  if (group.isSpinning)
+    return waitInLoop(machine, warp, group);
+  Cta &cta = warp.cta();
+  const WaitReason &reason = group.wait;
+  Wait wait;
+  switch (reason.kind) {
+  case WaitReason::Kind::mbarrier:
+    wait = waitForMbarrier(machine, warp,
+                           static_cast<std::uint32_t>(reason.object),
+                           reason.detail);
+    break;
+  case WaitReason::Kind::ctaBarrier: {
+    const CtaBarrier &barrier = cta.barriers[reason.object];
+    wait.what =
+        fmt::format("barrier {}: {} of {} threads have arrived", reason.object,
+                    barrier.arrived,
+                    barrier.expected ? barrier.expected : cta.liveThreads());
+    wait.source = missingAt(machine, cta, reason.object);
+    break;
+  }
+  case WaitReason::Kind::clusterBarrier: {
+    std::uint32_t live = 0;
+    for (std::size_t rank = 0; rank < cta.cluster().size(); ++rank)
+      live += cta.cluster().cta(static_cast<int>(rank)).liveThreads();
+    wait.what =
+        fmt::format("the cluster barrier: {} of {} threads have arrived",
+                    cta.cluster().barrierArrived, live);
+    break;
+  }
+  case WaitReason::Kind::registers:
+    wait.what = fmt::format("setmaxnreg {}: {} registers are free in the CTA, "
+                            "the warp needs {} more",
+                            reason.detail, cta.registerPool,
+                            (static_cast<int>(reason.detail) - warp.registers) *
+                                kLanes);
+    wait.source = "registers are given back by " +
+                  places(machine, instructions(machine, [](const Op &op) {
+                           return op.event->kind == EventKind::registers &&
+                                  op.origin->has("dec");
+                         }));
+    break;
+  case WaitReason::Kind::lanes:
+    wait.what = fmt::format("other lanes of its warp: those of the mask {:#x}",
+                            reason.object);
+    break;
+  case WaitReason::Kind::wgmma:
+    wait.what = "a wgmma that not all four warps have issued";
+    break;
+  default:
+    wait.what = "nothing that is known";
+  }
+  wait.op = &warp.code().ops[group.pc];
+  return wait;
+}
+
+/// Where a group stands while the launch is under way.
+static Wait standOf(Machine &machine, Warp &warp, const Group &group) {
+  Wait wait{group.isParked ? "waiting where paths of its warp meet"
+                           : "running"};
+  wait.op = &warp.code().ops[group.pc];
+  bool isWaiting =
+      group.isSpinning || group.wait.kind != WaitReason::Kind::none;
+  if (group.isParked || !isWaiting)
+    return wait;
+  try {
+    return waitOf(machine, warp, group);
+  } catch (const Fault &) {
+    // What it reads is not there, which it will find out itself.
+    return wait;
+  }
+}
+
+static std::string show(const Machine &machine, const Line &line) {
+  std::string text =
+      fmt::format("\n  CTA ({}, {}, {}), threads {} to {}: {}, at {}",
+                  line.cta[0], line.cta[1], line.cta[2], line.first, line.last,
+                  line.wait.what, machine.findings().placeOf(*line.wait.op));
+  return line.wait.source.empty() ? text : text + "\n    " + line.wait.source;
+}
+
+/// One line for each group; warps in a row that wait for the same are one.
+template <typename Of>
+static std::vector<Line> linesOf(const std::vector<Cluster *> &clusters,
+                                 Of &&of) {
+  std::vector<Line> lines;
+  for (Cluster *cluster : clusters)
+    for (std::size_t rank = 0; rank < cluster->size(); ++rank)
+      for (auto &warp : cluster->cta(static_cast<int>(rank)).warps())
+        for (Group &group : warp->groups()) {
+          int first = warp->thread(firstLane(group.lanes));
+          int last = warp->thread(31 - std::countl_zero(group.lanes));
+          Wait wait = of(*warp, group);
+          if (!lines.empty() && lines.back().cta == warp->cta().index() &&
+              lines.back().last + 1 == first &&
+              lines.back().wait.op == wait.op &&
+              lines.back().wait.what == wait.what)
+            lines.back().last = last;
+          else
+            lines.push_back({warp->cta().index(), first, last, wait});
+        }
+  return lines;
+}
+
+std::vector<Line> linesOf(Machine &machine,
+                          const std::vector<Cluster *> &clusters) {
+  return linesOf(clusters, [&](Warp &warp, Group &group) {
+    return standOf(machine, warp, group);
+  });
+}
+
+std::string showAll(const Machine &machine, const std::vector<Line> &lines) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size() && i < kLines; ++i)
+    text += show(machine, lines[i]);
+  if (lines.size() > kLines)
+    text += fmt::format("\n  and {} more", lines.size() - kLines);
+  return text;
+}
+
+bool Cluster::waitsForOthers() const {
+  for (const auto &cta : ctas_)
+    for (const auto &warp : cta->warps())
+      for (const Group &group : warp->groups()) {
+        if (group.isStuck && warp->watch().readsGlobal())
+          return true;
+        if (!group.isSpinning || group.isStuck)
+          continue;
+        for (const Op *op : pollsOf(*warp, group)) {
+          const Event &event = *op->event;
+          if (event.kind == EventKind::barrierWait ||
+              event.space == Space::shared)
+            continue;
+          std::uint64_t address =
+              warp->read(event.address, firstLane(group.lanes)) +
+              static_cast<std::uint64_t>(event.offset);
+          if (address >= kGlobalBase)
+            return true;
+        }
+      }
+  return false;
+}
+
+/// Whether everyone in a cluster is in a loop that repeats itself.
+static bool isAllStuck(Cluster *cluster) {
+  for (std::size_t rank = 0; rank < cluster->size(); ++rank)
+    for (auto &warp : cluster->cta(static_cast<int>(rank)).warps())
+      for (const Group &group : warp->groups())
+        if (!group.isStuck)
+          return false;
+  return true;
+}
+
+Finding describeDeadlock(Machine &machine,
+                         const std::vector<Cluster *> &clusters,
+                         std::uint64_t notBegun) {
+  std::vector<Line> lines = linesOf(clusters, [&](Warp &warp, Group &group) {
+    return waitOf(machine, warp, group);
+  });
+  // Barriers of threads wait for those who wait for something else.
+  auto named = std::find_if(lines.begin(), lines.end(), [](const Line &line) {
+    return *line.wait.object.space != 0;
+  });
+  const Line &first = named == lines.end() ? lines.front() : *named;
+  std::string id = "deadlock", what = "everyone who is left waits:";
+  if (std::all_of(clusters.begin(), clusters.end(), isAllStuck)) {
+    id = "endless-loop";
+    what = "everyone who is left is in a loop that repeats itself, and nobody "
+           "can change what it reads:";
+  }
+  Finding finding{.id = id,
+                  .message = what + showAll(machine, lines),
+                  .where = machine.findings().sourceLine(*first.wait.op->origin),
+                  .ptx_line = first.wait.op->origin->line,
+                  .cta = first.cta,
+                  .thread = first.first,
+                  .space = first.wait.object.space,
+                  .address = first.wait.object.address,
+                  .buffer = first.wait.object.name};
+  if (notBegun)
+    finding.message +=
+        fmt::format("\n  {} CTAs have not begun: the device has no room for "
+                    "them until others end",
+                    notBegun);
+  return machine.findings().ending(std::move(finding));
+}
+
+Finding describeLimit(Cluster &cluster) {
+  Machine &machine = cluster.machine();
+  std::vector<Line> lines = linesOf({&cluster}, [&](Warp &warp, Group &group) {
+    Wait wait{group.isSpinning ? "spinning" : "running or waiting"};
+    wait.op = &warp.code().ops[std::min<std::size_t>(
+        static_cast<std::size_t>(group.pc), warp.code().ops.size() - 1)];
+    return wait;
+  });
+  const Dim3 &cta = cluster.cta(0).index();
+  return machine.findings().ending({.id = "instruction-limit",
+       .message = fmt::format(
+           "CTA ({}, {}, {}) has executed {} warp instructions and is not "
+           "done; the limit is {} (--max-instructions). It needs more, or it "
+           "moves without getting anywhere:{}",
+           cta[0], cta[1], cta[2], cluster.instructions / cluster.size(),
+           machine.config().maxInstructions, showAll(machine, lines)),
+       .where = machine.findings().sourceLine(*lines.front().wait.op->origin),
+       .ptx_line = lines.front().wait.op->origin->line,
+       .cta = cta});
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,49 @@
+// LaunchObserver: counts what a cluster does, and draws its timeline.
+#pragma once
+
+#include "kiln/device.h"
+#include "sim/program/Effect.h"
+#include "sim/machine/Observer.h"
+#include "sim/report/Recorder.h"
+
+#include <array>
+#include <memory>
+
+namespace kiln::sim {
+
+/// Instructions and processor ticks by class.
+struct CostCount {
+  std::array<std::uint64_t, kCostClasses> instructions{}, ticks{};
+  std::uint64_t checkTicks = 0;
+
+  void add(const CostCount &other);
+};
+
+class LaunchObserver final : public Observer {
+public:
+  LaunchObserver(bool isTiming, bool isDrawing);
+
+  void before(Warp &warp, const Op &op, LaneMask active) override;
+  void checked(Warp &warp, const Op &op) override;
+  void after(Warp &warp, const Op &op, LaneMask active, Step step) override;
+  void beginCheck() override;
+  void endCheck() override;
+
+  CostCount cost;
+  std::unique_ptr<Recorder> recorder; ///< null: no timeline is wanted
+
+private:
+  bool isTiming_;
+  std::uint64_t began_ = 0, checked_ = 0;
+  std::uint64_t entered_ = 0; ///< when the check that is under way began
+  std::uint64_t inside_ = 0;  ///< of checks inside the instruction so far
+  int depth_ = 0;             ///< checks that are under way
+};
+
+/// The account of a launch that took `totalUs` of all threads together.
+LaunchStats statsOf(const CostCount &cost, double usPerTick, double totalUs);
+
+/// A counter of the processor that never stops.
+std::uint64_t ticksNow();
+
+} // namespace kiln::sim

@@ -1,0 +1,34 @@
+// Ledger: where the warps of a launch stand and what they wait for, a line for
+// those who wait for the same. For the findings that end a launch.
+#pragma once
+
+#include "sim/machine/Machine.h"
+
+namespace kiln::sim {
+
+/// Lines of a ledger, and places in a line, that are shown.
+inline constexpr std::size_t kLines = 32, kPlaces = 6;
+
+/// What some lanes wait for.
+struct Wait {
+  std::string what;   ///< "barrier 1: 32 of 64 threads have arrived"
+  std::string source; ///< who has sent, who could have; may be empty
+  const Op *op = nullptr;
+  FindingObject object;
+};
+
+/// Lanes with the same wait, one warp after another.
+struct Line {
+  Dim3 cta;
+  int first, last; ///< threads
+  Wait wait;
+};
+
+/// "a.cu:3, a.cu:9 and 2 more"
+std::string places(const Machine &machine, const std::vector<const Op *> &ops);
+/// Where everyone stands while the launch is under way.
+std::vector<Line> linesOf(Machine &machine,
+                          const std::vector<Cluster *> &clusters);
+std::string showAll(const Machine &machine, const std::vector<Line> &lines);
+
+} // namespace kiln::sim

@@ -1,0 +1,328 @@
+// Recorder: clocks, and when each thing happens that a warp can wait for.
+#include "sim/report/Recorder.h"
+#include "sim/units/memory/Access.h"
+#include "sim/program/Effect.h"
+#include "sim/machine/TensorMapImage.h"
+#include "support/Error.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kiln::sim {
+
+/// Bytes that the copy engine moves in one unit of time.
+static constexpr std::uint64_t kBytesPerUnit = 32;
+/// Columns that a tensor core multiplies in one unit of time.
+static constexpr std::uint64_t kColumnsPerUnit = 2;
+/// Accesses of global memory that are no further apart are drawn as one.
+static constexpr std::uint64_t kGap = 64;
+
+static constexpr int kWarpsPerGroup = 4;
+
+/// The CTA and the plain address that an operand means.
+static std::pair<Cta *, std::uint32_t> sharedAt(Warp &warp, Reg reg,
+                                                std::int64_t offset, int lane) {
+  std::uint64_t address =
+      warp.read(reg, lane) + static_cast<std::uint64_t>(offset);
+  if (address >> kWindowShift == kSharedWindow >> kWindowShift)
+    address -= kSharedWindow;
+  std::uint32_t plain;
+  Cta *cta = sharedOwner(warp.cta(), address, plain);
+  return {cta ? cta : &warp.cta(), plain};
+}
+
+/// Bytes of a bulk copy.
+static std::uint64_t bytesOf(Warp &warp, const Op &op, int lane) {
+  const Event &event = *op.event;
+  if (!event.isTensor)
+    return event.size.isValid() ? warp.read(event.size, lane) : 16;
+  std::uint64_t address = warp.read(event.operand, lane) +
+                          static_cast<std::uint64_t>(event.operandOffset);
+  Place place =
+      Accessor(warp, op, "reading a tensor map")
+          .locate(Space::generic, address, kTensorMapBytes, 64, lane, false);
+  std::optional<TensorMap> map = decode(place.data);
+  std::uint64_t bytes = map ? size_bytes(map->type) : 0;
+  for (std::size_t i = 0; map && i < map->box.size(); ++i)
+    bytes *= map->box[i];
+  return bytes;
+}
+
+Recorder::Time Recorder::now(const Warp &warp) {
+  return static_cast<Time>(static_cast<std::int64_t>(warp.instructions) +
+                           clocks_[&warp].skew);
+}
+
+Recorder::Drawn &Recorder::draw(const Warp &warp, const Op &op, std::string row,
+                                Timeline::Kind kind, std::string name,
+                                Time start, Time end) {
+  Timeline::Event event;
+  event.cta = warp.cta().index();
+  event.row = std::move(row);
+  event.kind = kind;
+  event.name = std::move(name);
+  event.start = start;
+  event.end = end;
+  event.ptx_line = op.origin->line;
+  return drawn_.emplace_back(Drawn{std::move(event), &warp.cta()});
+}
+
+static std::string rowOf(const Warp &warp) {
+  return fmt::format("warp {}", warp.index());
+}
+
+void Recorder::waitUntil(Warp &warp, const Op &op, const char *name, Time time,
+                         std::uint32_t barrier) {
+  Time start = now(warp);
+  if (time <= start)
+    return;
+  Drawn &drawn =
+      draw(warp, op, rowOf(warp), Timeline::Kind::wait, name, start, time);
+  drawn.barrier = barrier;
+  clocks_[&warp].skew += static_cast<std::int64_t>(time - start);
+}
+
+void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
+  const Event &event = *op.event;
+  std::uint64_t bytes = bytesOf(warp, op, lane);
+  Time &free = copyEngine_[&warp.cta()];
+  Time start = std::max(now(warp), free);
+  free = start + std::max<Time>(1, bytes / kBytesPerUnit);
+  bool isLoad = event.kind == EventKind::copyIn;
+  Drawn &drawn = draw(warp, op, "tma",
+                      isLoad ? Timeline::Kind::load : Timeline::Kind::store,
+                      isLoad ? "tma load" : "tma store", start, free);
+  clocks_[&warp].hasCopies |= isLoad;
+  if (!isLoad) {
+    Groups &groups = groups_[{&warp, lane}];
+    groups.open = std::max(groups.open, free);
+    return;
+  }
+  auto [owner, address] =
+      sharedAt(warp, event.barrier, event.barrierOffset, lane);
+  auto [target, destination] =
+      sharedAt(warp, event.address, event.offset, lane);
+  drawn.barrier = address;
+  drawn.cta = owner;
+  tiles_[{target, destination}] = {
+      destination + static_cast<std::uint32_t>(bytes), address};
+  // A multicast brings the same to others of the cluster.
+  for (std::size_t rank = 0; rank < warp.cta().cluster().size(); ++rank) {
+    Cta &cta = warp.cta().cluster().cta(static_cast<int>(rank));
+    auto found = cta.mbarriers.find(address);
+    bool isReached = &cta == owner || op.origin->has("multicast::cluster");
+    if (!isReached || found == cta.mbarriers.end())
+      continue;
+    Barrier &barrier = barriers_[{&cta, address}];
+    barrier.hasCopies = true;
+    Time &done = barrier.phases[found->second.phase];
+    done = std::max(done, free);
+  }
+}
+
+void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
+  const Cta *cta = &warp.cta();
+  int group = warp.index() / kWarpsPerGroup;
+  Product &product = products_[{cta, group, warp.wgmma.issued}];
+  product.issued = std::max(product.issued, now(warp));
+  if (++product.warps < kWarpsPerGroup)
+    return;
+  Time &free = tensorCore_[{cta, group}];
+  Time start = std::max(product.issued, free);
+  free = product.done =
+      start + static_cast<Time>(op.event->count) / kColumnsPerUnit;
+  Drawn &drawn = draw(warp, op, fmt::format("wgmma {}", group),
+                      Timeline::Kind::product, "wgmma", start, free);
+  for (Reg descriptor : {op.event->address, op.event->operand}) {
+    if (!descriptor.isValid())
+      continue;
+    auto address = static_cast<std::uint32_t>(
+        (warp.read(descriptor, firstLane(active)) & 0x3fff) << 4);
+    auto tile = tiles_.upper_bound({cta, address});
+    if (tile == tiles_.begin())
+      continue;
+    --tile;
+    if (tile->first.first == cta && address < tile->second.first)
+      drawn.barrier = tile->second.second;
+  }
+}
+
+void Recorder::before(Warp &warp, const Op &op, LaneMask active) {
+  const Event &event = *op.event;
+  const Cta *cta = &warp.cta();
+  auto reach = [&](int barrier, std::uint32_t round) {
+    Time &time = rounds_[{barrier < 0 ? nullptr : cta, barrier, round}];
+    time = std::max(time, now(warp));
+  };
+  switch (event.kind) {
+  case EventKind::barrierArrive:
+    forEachLane(active, [&](int lane) {
+      auto [owner, address] = sharedAt(warp, event.address, event.offset, lane);
+      auto found = owner->mbarriers.find(address);
+      if (found == owner->mbarriers.end())
+        return;
+      Time &done = barriers_[{owner, address}].phases[found->second.phase];
+      done = std::max(done, now(warp));
+    });
+    return;
+  case EventKind::copyIn:
+    if (event.barrier.isValid())
+      forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
+    return;
+  case EventKind::copyOut:
+    forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
+    return;
+  case EventKind::copyCommit:
+    forEachLane(active, [&](int lane) {
+      Groups &groups = groups_[{&warp, lane}];
+      groups.committed.push_back(std::exchange(groups.open, 0));
+    });
+    return;
+  case EventKind::product:
+    return beginProduct(warp, op, active);
+  case EventKind::productWait: {
+    const auto &groups = warp.wgmma.groups;
+    auto keep = static_cast<std::size_t>(event.count);
+    awaited_ = groups.size() > keep ? groups[groups.size() - keep - 1] : 0;
+    return;
+  }
+  case EventKind::ctaBarrier:
+    if (warp.group().wait.kind != WaitReason::Kind::ctaBarrier) {
+      auto id = warp.read(event.operand, firstLane(active)) % 16;
+      reach(static_cast<int>(id), cta->barriers[id].generation);
+      awaited_ = cta->barriers[id].generation;
+    } else {
+      awaited_ = warp.group().wait.detail;
+    }
+    return;
+  case EventKind::clusterArrive:
+    return reach(-1, cta->cluster().barrierGeneration);
+  default:
+    return;
+  }
+}
+
+void Recorder::endBarrierWait(Warp &warp, const Op &op, LaneMask active) {
+  LaneMask passed = warp.pred(op.pdst) & active;
+  if (!passed)
+    return;
+  auto [owner, address] =
+      sharedAt(warp, op.event->address, op.event->offset, firstLane(passed));
+  auto found = owner->mbarriers.find(address);
+  if (found == owner->mbarriers.end() || found->second.phase == 0)
+    return;
+  Barrier &barrier = barriers_[{owner, address}];
+  auto phase = barrier.phases.find(found->second.phase - 1);
+  if (phase != barrier.phases.end())
+    waitUntil(warp, op, "wait", phase->second, address);
+}
+
+void Recorder::endCopyWait(Warp &warp, const Op &op, LaneMask active) {
+  Time time = 0;
+  auto keep = static_cast<std::size_t>(op.event->count);
+  forEachLane(active, [&](int lane) {
+    std::deque<Time> &committed = groups_[{&warp, lane}].committed;
+    for (; committed.size() > keep; committed.pop_front())
+      time = std::max(time, committed.front());
+  });
+  waitUntil(warp, op, "wait copies", time);
+}
+
+/// Loads and stores of global memory by the threads themselves.
+void Recorder::noteAccess(Warp &warp, const Op &op) {
+  const Event &event = *op.event;
+  if (event.space != Space::global)
+    return;
+  bool isLoad = event.kind == EventKind::load;
+  Timeline::Kind kind = isLoad ? Timeline::Kind::load : Timeline::Kind::store;
+  Time start = now(warp);
+  std::size_t &last = clocks_[&warp].lastAccess;
+  if (last < drawn_.size() && drawn_[last].event.kind == kind &&
+      start <= drawn_[last].event.end + kGap) {
+    drawn_[last].event.end = start + 1;
+    return;
+  }
+  last = drawn_.size();
+  draw(warp, op, rowOf(warp), kind, isLoad ? "load" : "store", start,
+       start + 1);
+}
+
+void Recorder::after(Warp &warp, const Op &op, LaneMask active, Step step) {
+  if (step == Step::blocked) {
+    --clocks_[&warp].skew; // it will be executed again
+    return;
+  }
+  const Event &event = *op.event;
+  const Cta *cta = &warp.cta();
+  switch (event.kind) {
+  case EventKind::barrierWait:
+    return endBarrierWait(warp, op, active);
+  case EventKind::copyWait:
+    return endCopyWait(warp, op, active);
+  case EventKind::productWait:
+    if (awaited_)
+      waitUntil(
+          warp, op, "wait wgmma",
+          products_[{cta, warp.index() / kWarpsPerGroup, awaited_ - 1}].done);
+    return;
+  case EventKind::ctaBarrier:
+    if (!op.origin->has("arrive"))
+      waitUntil(warp, op, "wait barrier",
+                rounds_[{cta,
+                         static_cast<int>(
+                             warp.read(event.operand, firstLane(active)) % 16),
+                         static_cast<std::uint32_t>(awaited_)}]);
+    return;
+  case EventKind::clusterWait:
+    return waitUntil(warp, op, "wait cluster",
+                     rounds_[{nullptr, -1, warp.clusterGeneration}]);
+  case EventKind::load:
+  case EventKind::store:
+  case EventKind::atomic:
+    return noteAccess(warp, op);
+  default:
+    return;
+  }
+}
+
+std::vector<Timeline::Event> Recorder::take() {
+  // Slots in the order of the mbarriers that copies signal; those that hand a
+  // slot back are the ones that the copying warps wait for.
+  std::map<Key, std::pair<int, const char *>> slots;
+  for (bool isFull : {true, false}) {
+    std::map<const Cta *, int> next;
+    for (const auto &[key, barrier] : barriers_) {
+      bool isEmpty =
+          std::any_of(drawn_.begin(), drawn_.end(), [&](const Drawn &drawn) {
+            auto isIssuer = [&](const auto &entry) {
+              return entry.second.hasCopies &&
+                     &entry.first->cta() == drawn.cta &&
+                     rowOf(*entry.first) == drawn.event.row;
+            };
+            return drawn.event.kind == Timeline::Kind::wait &&
+                   Key(drawn.cta, drawn.barrier) == key &&
+                   std::any_of(clocks_.begin(), clocks_.end(), isIssuer);
+          });
+      if (isFull ? barrier.hasCopies : !barrier.hasCopies && isEmpty)
+        slots[key] = {next[key.first]++, isFull ? "wait full" : "wait empty"};
+    }
+  }
+  std::vector<Timeline::Event> events;
+  for (Drawn &drawn : drawn_) {
+    auto found = slots.find({drawn.cta, drawn.barrier});
+    if (found != slots.end()) {
+      drawn.event.slot = found->second.first;
+      if (drawn.event.kind == Timeline::Kind::wait)
+        drawn.event.name = found->second.second;
+    }
+    events.push_back(std::move(drawn.event));
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Timeline::Event &a, const Timeline::Event &b) {
+                     return std::tie(a.cta[2], a.cta[1], a.cta[0], a.start) <
+                            std::tie(b.cta[2], b.cta[1], b.cta[0], b.start);
+                   });
+  return events;
+}
+
+} // namespace kiln::sim

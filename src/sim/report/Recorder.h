@@ -1,0 +1,83 @@
+// Recorder: draw the timeline of a cluster while it runs.
+//
+// It keeps a clock for each warp and the time at which each thing that can be
+// waited for happens: phases of mbarriers, groups of copies, products, rounds
+// of barriers. A warp's clock goes on by one for each of its instructions and
+// jumps where it waits. The order in which the simulator happens to run things
+// does not matter to it.
+#pragma once
+
+#include "kiln/timeline.h"
+#include "sim/program/Program.h"
+
+#include <deque>
+#include <tuple>
+
+namespace kiln::sim {
+
+class Cta;
+
+class Recorder {
+public:
+  /// Called around each instruction that a warp executes.
+  void before(Warp &warp, const Op &op, LaneMask active);
+  void after(Warp &warp, const Op &op, LaneMask active, Step step);
+  /// All events, slots filled in; by CTA, then by start.
+  std::vector<Timeline::Event> take();
+
+private:
+  using Time = std::uint64_t;
+  using Key = std::pair<const Cta *, std::uint32_t>; ///< a shared address
+
+  struct Barrier {
+    std::map<std::uint32_t, Time> phases; ///< when they were complete
+    bool hasCopies = false;
+  };
+  struct WarpClock {
+    std::int64_t skew = 0; ///< beside the instructions it has executed
+    bool hasCopies = false;
+    std::size_t lastAccess = ~std::size_t(0); ///< of global memory, an event
+  };
+  struct Groups {
+    Time open = 0;
+    std::deque<Time> committed;
+  };
+  /// An event whose slot is known when all barriers are.
+  struct Drawn {
+    Timeline::Event event;
+    const Cta *cta;
+    std::uint32_t barrier = 0; ///< its address; 0: none
+  };
+
+  Time now(const Warp &warp);
+  Drawn &draw(const Warp &warp, const Op &op, std::string row,
+              Timeline::Kind kind, std::string name, Time start, Time end);
+  /// The warp stands still until `time`.
+  void waitUntil(Warp &warp, const Op &op, const char *name, Time time,
+                 std::uint32_t barrier = 0);
+  void beginCopy(Warp &warp, const Op &op, int lane);
+  void beginProduct(Warp &warp, const Op &op, LaneMask active);
+  void noteAccess(Warp &warp, const Op &op);
+  void endBarrierWait(Warp &warp, const Op &op, LaneMask active);
+  void endCopyWait(Warp &warp, const Op &op, LaneMask active);
+
+  std::map<const Warp *, WarpClock> clocks_;
+  std::map<Key, Barrier> barriers_;
+  std::map<std::pair<const Warp *, int>, Groups> groups_; ///< by lane
+  std::map<const Cta *, Time> copyEngine_;                ///< free from then on
+  std::map<std::pair<const Cta *, int>, Time> tensorCore_;
+  /// Products by CTA, warpgroup and number: warps that issued, when it is done.
+  struct Product {
+    int warps = 0;
+    Time issued = 0, done = 0;
+  };
+  std::map<std::tuple<const Cta *, int, std::uint64_t>, Product> products_;
+  /// Rounds of the barriers of a CTA (number) and of the cluster (-1).
+  std::map<std::tuple<const Cta *, int, std::uint32_t>, Time> rounds_;
+  /// Where copies went: by first address, the last one and the mbarrier.
+  std::map<Key, std::pair<std::uint32_t, std::uint32_t>> tiles_;
+  std::uint64_t awaited_ = 0; ///< products that a wait covers
+  std::vector<Drawn> drawn_;
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,297 @@
+// BarrierInstructions: barriers of a CTA and of a cluster, and fences.
+#include "sim/units/memory/Access.h"
+#include "sim/units/Units.h"
+#include "support/Error.h"
+
+namespace kiln::sim {
+
+// What `flags` of a barrier holds.
+static constexpr std::uint32_t isAligned = 1, isArrive = 2, isAnd = 4;
+
+/// Complete the round if everyone is there.
+static void settle(CtaBarrier &barrier, const Cta &cta) {
+  if (barrier.arrived == 0)
+    return;
+  std::uint32_t wanted =
+      barrier.expected ? barrier.expected : cta.liveThreads();
+  if (barrier.arrived < wanted)
+    return;
+  barrier.arrived = 0;
+  barrier.expected = 0;
+  barrier.results[barrier.generation & 1] = barrier.votes;
+  barrier.votes = {};
+  barrier.round = nullptr;
+  ++barrier.generation;
+  cta.cluster().notify();
+}
+
+/// bar.red: what all threads of the round have brought.
+static void takeResult(Warp &warp, const Op &op, LaneMask active,
+                       const CtaBarrier::Votes &votes) {
+  if (op.dst.isValid()) {
+    forEachLane(active,
+                [&](int lane) { warp.write(op.dst, lane, votes.holding); });
+    warp.setPoison(op.dst, active, 0);
+  } else if (op.pdst.isValid()) {
+    bool holds =
+        op.flags & isAnd ? votes.holding == votes.threads : votes.holding > 0;
+    warp.setPred(op.pdst, active, holds ? kAllLanes : 0);
+    warp.setPredPoison(op.pdst, active, 0);
+  }
+}
+
+static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
+  Cta &cta = warp.cta();
+  if (op.flags & isAligned)
+    checkAligned(warp, op, active);
+  int lane = firstLane(active);
+  auto id = static_cast<std::uint32_t>(warp.read(op.src[0], lane));
+  if (id >= cta.barriers.size())
+    warp.machine().findings().fault(
+        "barrier-number", warp, op, active,
+        fmt::format("there is no barrier {}; 0 to 15 exist", id));
+  CtaBarrier &barrier = cta.barriers[id];
+  Group &group = warp.group();
+  bool hasArrived = group.wait.kind == WaitReason::Kind::ctaBarrier;
+  if (!hasArrived) {
+    std::uint32_t threads =
+        op.src[1].isValid()
+            ? static_cast<std::uint32_t>(warp.read(op.src[1], lane))
+            : 0;
+    if (threads % kLanes)
+      warp.machine().findings().fault(
+          "barrier-count", warp, op, active,
+          fmt::format("barrier {} is for {} threads; it takes whole warps", id,
+                      threads));
+    if (barrier.arrived && barrier.expected != threads)
+      warp.machine().findings().fault(
+          "barrier-count", warp, op, active,
+          fmt::format("barrier {} is for {} threads here and for {} where "
+                      "others wait",
+                      id, threads, barrier.expected));
+    barrier.expected = threads;
+    // A warp counts as 32 threads wherever a number is given.
+    barrier.arrived += threads ? kLanes : countLanes(active);
+    if (op.psrc.isValid()) {
+      barrier.votes.threads += countLanes(active);
+      barrier.votes.holding += countLanes(active & warp.pred(op.psrc));
+    }
+    std::uint32_t generation = barrier.generation;
+    if (warp.races()) {
+      CheckTime time(warp.observer());
+      if (!barrier.round)
+        barrier.round = std::make_shared<SyncPoint>();
+      group.strand.release(*barrier.round, warp.clock, active);
+      group.round = barrier.round;
+    }
+    settle(barrier, cta);
+    cta.cluster().notify();
+    if (op.flags & isArrive)
+      return Step::next;
+    group.wait = {WaitReason::Kind::ctaBarrier, id, generation};
+  } else {
+    settle(barrier, cta);
+  }
+  if (barrier.generation == group.wait.detail)
+    return Step::blocked;
+  takeResult(warp, op, active, barrier.results[group.wait.detail & 1]);
+  group.wait = {};
+  if (group.round) {
+    CheckTime time(warp.observer());
+    group.strand.acquire(*group.round, warp.clock, active);
+    group.round = nullptr;
+  }
+  return Step::next;
+}
+
+static std::uint32_t liveThreads(Cluster &cluster) {
+  std::uint32_t count = 0;
+  for (std::size_t rank = 0; rank < cluster.size(); ++rank)
+    count += cluster.cta(static_cast<int>(rank)).liveThreads();
+  return count;
+}
+
+static void settle(Cluster &cluster) {
+  if (cluster.barrierArrived == 0 ||
+      cluster.barrierArrived < liveThreads(cluster))
+    return;
+  cluster.barrierArrived = 0;
+  cluster.barrierRound = nullptr;
+  ++cluster.barrierGeneration;
+  cluster.notify();
+}
+
+static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
+  if (op.flags & isAligned)
+    checkAligned(warp, op, active);
+  Cluster &cluster = warp.cta().cluster();
+  if (warp.clusterArrived & active)
+    warp.machine().findings().fault("cluster-barrier", warp, op,
+                         warp.clusterArrived & active,
+                         "this arrives at the cluster barrier again, and no "
+                         "barrier.cluster.wait stands between");
+  warp.clusterArrived |= active;
+  warp.clusterGeneration = cluster.barrierGeneration;
+  cluster.barrierArrived += countLanes(active);
+  if (RaceDetector *races = warp.races()) {
+    if (!cluster.barrierRound)
+      cluster.barrierRound = std::make_shared<SyncPoint>();
+    races->publish(warp, active, op.order, *cluster.barrierRound);
+    warp.clusterRound = cluster.barrierRound;
+  }
+  settle(cluster);
+  return Step::next;
+}
+
+static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
+  if (op.flags & isAligned)
+    checkAligned(warp, op, active);
+  Cluster &cluster = warp.cta().cluster();
+  if (active & ~warp.clusterArrived)
+    warp.machine().findings().fault("cluster-barrier", warp, op,
+                         active & ~warp.clusterArrived,
+                         "this waits at the cluster barrier, and no "
+                         "barrier.cluster.arrive stands before it");
+  settle(cluster);
+  if (cluster.barrierGeneration != warp.clusterGeneration) {
+    warp.group().wait = {};
+    warp.clusterArrived &= ~active;
+    if (warp.clusterRound) {
+      CheckTime time(warp.observer());
+      warp.group().strand.acquire(*warp.clusterRound, warp.clock, active);
+      warp.clock.clusterBarriers = warp.clusterGeneration + 1;
+    }
+    return Step::next;
+  }
+  warp.group().wait = {WaitReason::Kind::clusterBarrier, 0, 0};
+  return Step::blocked;
+}
+
+static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
+                          Op &op) {
+  // `bar` is aligned by definition; `barrier` says so.
+  bool aligned = instruction.opcode == "bar" || instruction.has("aligned");
+  op.flags = aligned ? isAligned : 0;
+  if (instruction.has("cluster")) {
+    op.handler = instruction.has("arrive") ? arriveCluster : waitCluster;
+    return;
+  }
+  if (instruction.has("warp"))
+    return decodeWarpBarrier(decoder, instruction, op);
+  if (instruction.has("arrive"))
+    op.flags |= isArrive;
+  op.handler = syncCta;
+  const auto &operands = instruction.operands;
+  std::size_t first = 0, last = operands.size();
+  if (instruction.has("red")) {
+    if (instruction.has("popc"))
+      op.dst = decoder.reg(operands[0], 4);
+    else
+      op.pdst = decoder.pred(operands[0]);
+    op.flags |= instruction.has("and") ? isAnd : 0;
+    op.psrc = decoder.pred(operands.back());
+    ++first;
+    --last;
+  }
+  op.src[0] = decoder.reg(operands[first], 4);
+  if (first + 1 < last)
+    op.src[1] = decoder.reg(operands[first + 1], 4);
+}
+
+// Lanes run in order and memory is written at once: fences change no value,
+// only what is known to be ordered.
+
+static Step fence(Warp &warp, const Op &op, LaneMask active) {
+  if (warp.races()) {
+    CheckTime time(warp.observer());
+    warp.group().strand.fence(op.order.scope, warp.clock, active);
+  }
+  return Step::next;
+}
+
+// What `flags` of a proxy fence holds.
+static constexpr std::uint32_t isForShared = 1, isForGlobal = 2;
+
+static Step fenceProxy(Warp &warp, const Op &op, LaneMask active) {
+  if (!warp.races())
+    return Step::next;
+  CheckTime time(warp.observer());
+  Strand &strand = warp.group().strand;
+  if (op.flags & isForShared)
+    strand.fenceProxy(View::asyncShared, warp.clock, active);
+  if (op.flags & isForGlobal)
+    strand.fenceProxy(View::asyncGlobal, warp.clock, active);
+  return Step::next;
+}
+
+/// flags: acquire; src: the address of a map, imm: its offset.
+static Step fenceTensorMap(Warp &warp, const Op &op, LaneMask active) {
+  RaceDetector *races = warp.races();
+  if (!races)
+    return Step::next;
+  if (!op.flags)
+    races->releaseTensorMaps(warp);
+  else
+    forEachLane(active, [&](int lane) {
+      std::uint64_t base = warp.read(op.src[0], lane);
+      races->acquireTensorMap(warp, op, lane,
+                              base + static_cast<std::uint64_t>(op.imm));
+    });
+  return Step::next;
+}
+
+static Step fenceInits(Warp &warp, const Op &, LaneMask) {
+  if (warp.races())
+    RaceDetector::fenceInits(warp);
+  return Step::next;
+}
+
+static void decodeFence(Decoder &decoder, const ptx::Instruction &instruction,
+                        Op &op) {
+  auto is = [&](const char *word) { return instruction.has(word); };
+  op.handler = is("mbarrier_init") ? fenceInits : fence;
+  if (!is("proxy"))
+    return;
+  if (is("tensormap::generic")) {
+    op.handler = fenceTensorMap;
+    op.flags = is("acquire");
+    if (op.flags)
+      op.src[0] = decoder.address(instruction.operands[0], op.imm);
+    return;
+  }
+  op.handler = fenceProxy;
+  bool isShared = is("shared::cta") || is("shared::cluster");
+  if (is("async") || is("async::generic"))
+    op.flags = (is("global") ? 0 : isForShared) | (isShared ? 0 : isForGlobal);
+}
+
+std::vector<Instruction> barrierInstructions() {
+  return {
+      {"bar", decodeBarrier, Unit::barrier, "sync, arrive, red, warp.sync",
+       "warp sync -> u32; "
+       "red popc, cta aligned u32 -> =u32 u32 u32? p; "
+       "red and|or, cta aligned pred -> =p u32 u32? p; "
+       "arrive, cta aligned -> u32 u32; "
+       "sync, cta aligned -> u32 u32?"},
+      {"barrier", decodeBarrier, Unit::barrier,
+       "cta sync, arrive and red, cluster arrive and wait",
+       "cluster arrive, release relaxed aligned; "
+       "cluster wait, acquire aligned; "
+       "red popc, cta aligned u32 -> =u32 u32 u32? p; "
+       "red and|or, cta aligned pred -> =p u32 u32? p; "
+       "arrive, cta aligned -> u32 u32; "
+       "sync, cta aligned -> u32 u32?"},
+      {"fence", decodeFence, Unit::barrier, "every form",
+       "proxy tensormap::generic acquire, SCOPE -> [a] imm; "
+       "proxy tensormap::generic release, SCOPE; "
+       "proxy alias|async|async::generic, global shared::cta shared::cluster "
+       "acquire release RESTRICT cluster; "
+       "mbarrier_init, release cluster; "
+       "sc|acq_rel|acquire|release, SCOPE RESTRICT"},
+      {"membar", decodeFence, Unit::barrier, "every form",
+       "proxy alias|async, global shared::cta shared::cluster; "
+       "cta|gl|sys"},
+  };
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,188 @@
+// Bulk: addresses, mbarriers and groups of copies.
+#include "sim/units/copies/Bulk.h"
+#include "support/Error.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+AddressOperand AddressOperand::decode(Decoder &decoder,
+                                      const ptx::Operand &operand) {
+  AddressOperand result;
+  result.base = decoder.address(operand, result.offset);
+  return result;
+}
+
+std::uint64_t AddressOperand::read(Warp &warp, const Op &op, int lane) const {
+  LaneMask bit = LaneMask(1) << lane;
+  if (warp.machine().config().hasChecks && (warp.poison(base) & bit))
+    warp.machine().findings().error("uninitialized-address", warp, op, bit,
+                         "the address depends on bytes that nobody wrote");
+  return warp.read(base, lane) + static_cast<std::uint64_t>(offset);
+}
+
+Place SharedRange::in(Cta &cta) const {
+  std::size_t at = address - kFirstSharedAddress;
+  return {cta.shared.data() + at, &cta.sharedValid, at, &cta};
+}
+
+SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
+                        std::uint64_t bytes, std::size_t alignment, int lane) {
+  std::uint64_t address = operand.read(warp, op, lane);
+  if (address >> kWindowShift == kSharedWindow >> kWindowShift)
+    address -= kSharedWindow;
+  SharedRange range;
+  Accessor(warp, op, "an asynchronous copy")
+      .locateShared(address, bytes, alignment, lane, &range.owner);
+  range.address =
+      static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
+  range.bytes = static_cast<std::uint32_t>(bytes);
+  return range;
+}
+
+Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
+                     std::uint32_t barrier, bool isWrite, bool isAsync) {
+  MbarrierOrder &order = cta.mbarrierOrder[barrier];
+  if (isWrite)
+    RaceDetector::expectCopy(warp, op, lane, cta, barrier);
+  auto [component, time] = RaceDetector::phaseOf(order);
+  return warp.races()->issued(warp, op, lane, isWrite, component, time,
+                              isAsync);
+}
+
+void noteCommit(Warp &warp, std::vector<std::uint32_t> &commits) {
+  if (!warp.races())
+    return;
+  if (commits.size() >= 2 * kMaxGroups)
+    commits.erase(commits.begin(), commits.begin() + kMaxGroups);
+  commits.push_back(warp.clock.now);
+}
+
+void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
+              std::size_t keep, std::initializer_list<Component> components,
+              bool isLast) {
+  if (commits.size() <= keep)
+    return;
+  std::size_t waited = commits.size() - keep;
+  Known known{.some = commits[waited - 1], .mask = lane};
+  for (Component component : components)
+    warp.group().strand.complete(component, known, lane);
+  if (isLast)
+    commits.erase(commits.begin(),
+                  commits.begin() + static_cast<std::ptrdiff_t>(waited));
+}
+
+void copyBytes(const Place &to, const Place &from, std::size_t bytes) {
+  // From shared to shared memory they may overlap.
+  std::memmove(to.data, from.data, bytes);
+  if (from.isWritten(bytes))
+    return to.markWritten(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    to.behind(i).mark(1, from.behind(i).unwritten(1));
+}
+
+void reportUnwritten(Warp &warp, const Op &op, int lane) {
+  warp.machine().findings().error(
+      "uninitialized-store", warp, op, LaneMask(1) << lane,
+      "an asynchronous copy takes bytes that nobody wrote to global memory");
+}
+
+void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
+                std::uint32_t barrier, std::uint32_t bytes) {
+  auto found = cta.mbarriers.find(barrier);
+  if (found == cta.mbarriers.end())
+    warp.machine().findings().fault(
+        "mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
+        fmt::format("a copy completes on shared address {}, where "
+                    "there is no initialised mbarrier",
+                    barrier));
+  found->second.txCount -= bytes;
+  found->second.note(op);
+  settlePhase(found->second, cta.cluster());
+}
+
+std::uint32_t multicastMask(Warp &warp, const Op &op, Reg mask,
+                            const Cta &owner, int lane) {
+  if (!mask.isValid())
+    return 1u << owner.rankInCluster();
+  auto named = static_cast<std::uint32_t>(warp.read(mask, lane)) & 0xffff;
+  std::size_t size = warp.cta().cluster().size();
+  if (named >> size)
+    warp.machine().findings().fault("tma-multicast", warp, op, LaneMask(1) << lane,
+                         fmt::format("the mask {:#x} names CTAs outside a "
+                                     "cluster of {}",
+                                     named, size));
+  forEachCta(warp.cta().cluster(), named, [&](Cta &target) {
+    if (target.isDone())
+      warp.machine().findings().fault(
+          "cta-exit", warp, op, LaneMask(1) << lane,
+          fmt::format("the copy goes to CTA {} of the cluster, "
+                      "which has left the kernel; missing: a "
+                      "cluster barrier before it leaves",
+                      target.rankInCluster()));
+  });
+  return named;
+}
+
+std::shared_ptr<Pending> enqueueStore(Cluster &cluster, const Op &op,
+                                      std::function<void()> read,
+                                      std::function<void()> write) {
+  auto reading = cluster.enqueue(std::move(read));
+  auto writing = cluster.enqueue([&cluster, reading, write = std::move(write)] {
+    cluster.complete(reading);
+    write();
+  });
+  writing->reading = reading;
+  writing->op = &op;
+  return writing;
+}
+
+void addToGroup(Cluster &cluster, BulkGroups &groups,
+                std::shared_ptr<Pending> work) {
+  if (groups.open.size() >= 2 * kMaxGroups) {
+    auto half = groups.open.begin() + kMaxGroups;
+    std::for_each(groups.open.begin(), half,
+                  [&](const auto &old) { cluster.complete(old); });
+    groups.open.erase(groups.open.begin(), half);
+  }
+  groups.open.push_back(std::move(work));
+}
+
+void commitGroup(Cluster &cluster, BulkGroups &groups) {
+  groups.committed.push_back(std::move(groups.open));
+  groups.open.clear();
+  waitGroups(cluster, groups, kMaxGroups);
+}
+
+void waitGroups(Cluster &cluster, BulkGroups &groups, std::size_t keep) {
+  while (groups.committed.size() > keep) {
+    for (const auto &work : groups.committed.front())
+      cluster.complete(work);
+    groups.committed.pop_front();
+  }
+}
+
+void waitReads(Cluster &cluster, BulkGroups &groups, std::size_t keep) {
+  auto &committed = groups.committed;
+  std::size_t waited = committed.size() > keep ? committed.size() - keep : 0;
+  for (std::size_t i = 0; i < waited; ++i)
+    for (const auto &work : committed[i]) {
+      cluster.complete(work->reading ? work->reading : work);
+      work->isAwaited = true;
+    }
+  // A kernel that never waits for its writes shall not collect groups.
+  auto isDone = [](const auto &work) { return work->isDone; };
+  for (; waited && std::all_of(committed.front().begin(),
+                               committed.front().end(), isDone);
+       --waited)
+    committed.pop_front();
+}
+
+void reduceGlobal(const Reduction &reduction, const Place &to,
+                  const std::uint8_t *from, std::size_t bytes) {
+  static std::mutex oneAtATime;
+  std::lock_guard lock(oneAtATime);
+  reduction.apply(to.data, from, bytes);
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,142 @@
+// TensorBox: rows of a box, 16 bytes at a time.
+#include "sim/units/copies/TensorBox.h"
+#include "sim/units/copies/Swizzled.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kiln::sim {
+
+static constexpr std::size_t kChunk = 16;
+
+bool isRowInside(const Box &box, const BoxIndex &at, std::uint64_t &address) {
+  address = box.map.address;
+  for (std::size_t i = 1; i < box.map.dims.size(); ++i) {
+    if (at[i] < 0 || at[i] >= static_cast<std::int64_t>(box.map.dims[i]))
+      return false;
+    address += static_cast<std::uint64_t>(at[i]) * box.map.strides_bytes[i - 1];
+  }
+  return true;
+}
+
+namespace {
+/// The bytes of a box's row that lie in the tensor.
+struct Span {
+  std::uint64_t address = 0;
+  std::size_t offset = 0; ///< in the row
+  std::size_t bytes = 0;  ///< 0: none
+};
+} // namespace
+
+static Span insideOf(const Box &box, const BoxIndex &at) {
+  std::uint64_t address;
+  if (!isRowInside(box, at, address))
+    return {};
+  auto width = static_cast<std::int64_t>(box.map.box[0]);
+  auto limit = static_cast<std::int64_t>(box.map.dims[0]);
+  std::int64_t first = std::max<std::int64_t>(0, -at[0]);
+  std::int64_t last = std::min(width, limit - at[0]);
+  if (first >= last)
+    return {};
+  std::int64_t size = box.elementBytes;
+  return {address + static_cast<std::uint64_t>((at[0] + first) * size),
+          static_cast<std::size_t>(first * size),
+          static_cast<std::size_t>((last - first) * size)};
+}
+
+/// What an element outside the tensor reads as.
+static void fillOutside(const Box &box, std::uint8_t *row, std::size_t bytes) {
+  if (box.map.oob == OobFill::zeros) {
+    std::memset(row, 0, bytes);
+    return;
+  }
+  // The driver's "NaN, request zero FMA" pattern, per 16 bits.
+  for (std::size_t i = 0; i + 1 < bytes; i += 2) {
+    row[i] = 0xf7;
+    row[i + 1] = 0x7f;
+  }
+}
+
+/// The buffer of a tensor: all of it is in one.
+static Region &regionOf(Machine &machine, const Box &box) {
+  return *machine.memory().find(box.map.address);
+}
+
+static Place placeIn(Region &region, std::uint64_t address) {
+  return {region.at(address), &region.valid,
+          static_cast<std::size_t>(address - region.base)};
+}
+
+/// Copy a row between a place of its own and shared memory at `address`. The
+/// chunks of a row as wide as its swizzle change places among themselves.
+static void copyRow(const Box &box, Cta &cta, std::uint32_t address,
+                    const Place &plain, bool isToShared) {
+  std::size_t bytes = box.rowBytes();
+  auto swizzle = static_cast<std::uint32_t>(box.map.swizzle);
+  Place row{nullptr, &cta.sharedValid, address - kFirstSharedAddress};
+  bool isSimple = bytes == box.pitch && bytes % kChunk == 0 &&
+                  (isToShared ? plain : row).isWritten(bytes);
+  for (std::size_t i = 0; i < bytes; i += kChunk) {
+    std::uint32_t offset =
+        swizzled(address + static_cast<std::uint32_t>(i), swizzle) -
+        kFirstSharedAddress;
+    std::uint8_t *shared = cta.shared.data() + offset;
+    if (isSimple) {
+      std::memcpy(isToShared ? shared : plain.data + i,
+                  isToShared ? plain.data + i : shared, kChunk);
+      continue;
+    }
+    Place there{shared, &cta.sharedValid, offset}, here = plain.behind(i);
+    copyBytes(isToShared ? there : here, isToShared ? here : there,
+              std::min(kChunk, bytes - i));
+  }
+  if (isSimple)
+    (isToShared ? row : plain).markWritten(bytes);
+}
+
+void loadBox(Machine &machine, const Box &box, Cta &cta,
+             std::uint32_t destination) {
+  std::vector<std::uint8_t> row(box.rowBytes());
+  ValidBits written(row.size());
+  Region &region = regionOf(machine, box);
+  forEachRow(box, [&](std::uint32_t offset, const BoxIndex &at) {
+    Span inside = insideOf(box, at);
+    if (inside.bytes == row.size())
+      return copyRow(box, cta, destination + offset,
+                     placeIn(region, inside.address), /*isToShared=*/true);
+    fillOutside(box, row.data(), row.size());
+    written.set(0, row.size());
+    if (inside.bytes)
+      copyBytes({row.data() + inside.offset, &written, inside.offset},
+                placeIn(region, inside.address), inside.bytes);
+    copyRow(box, cta, destination + offset, {row.data(), &written},
+            /*isToShared=*/true);
+  });
+}
+
+void readTile(const Box &box, Cta &cta, std::uint32_t source, Tile &tile) {
+  for (std::size_t offset = 0; offset < tile.data.size(); offset += box.pitch)
+    copyRow(box, cta, source + static_cast<std::uint32_t>(offset),
+            tile.at(offset), /*isToShared=*/false);
+}
+
+bool storeBox(Machine &machine, const Box &box, Tile &tile) {
+  bool isWritten = true;
+  Region &region = regionOf(machine, box);
+  auto size = static_cast<std::size_t>(box.elementBytes);
+  forEachRow(box, [&](std::uint32_t offset, const BoxIndex &at) {
+    Span inside = insideOf(box, at);
+    if (!inside.bytes)
+      return;
+    Place from = tile.at(offset + inside.offset);
+    Place to = placeIn(region, inside.address);
+    isWritten &= from.isWritten(inside.bytes);
+    if (!box.reduction)
+      return copyBytes(to, from, inside.bytes);
+    for (std::size_t i = 0; i < inside.bytes; i += size)
+      reduceGlobal(*box.reduction, to.behind(i), from.data + i, size);
+  });
+  return isWritten;
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,358 @@
+// TmaInstructions: bulk copies and reductions of boxes of a tensor map.
+//
+// A copy is work of its own (Cluster::enqueue): it reads and writes when the
+// order says, and then signals its mbarrier or its group.
+#include "sim/units/copies/Bulk.h"
+#include "sim/units/copies/TensorBox.h"
+#include "sim/machine/TensorMapImage.h"
+#include "sim/units/Units.h"
+#include "support/Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kiln::sim {
+
+namespace {
+/// A decoded tensor copy.
+struct TensorCopy {
+  int rank = 0;
+  bool isStore = false;
+  AddressOperand destination, map, barrier, source;
+  Reg mask; ///< not valid: no multicast
+  std::optional<ReductionKind> reduction;
+  std::vector<Reg> coordinates;
+};
+} // namespace
+
+/// What a reduction does to the elements of a map.
+static Reduction reductionOf(Warp &warp, const Op &op, ReductionKind kind,
+                             const TensorMap &map, int lane) {
+  std::optional<ptx::ScalarType> type = reducedType(map.type);
+  Reduction reduction{kind, type.value_or(ptx::ScalarType::b8)};
+  if (!reduction.isKnown())
+    warp.machine().findings().fault("tensor-map", warp, op, LaneMask(1) << lane,
+                         fmt::format("the operation {} is not one of tensors "
+                                     "of {}",
+                                     name(kind), kiln::name(map.type)));
+  return reduction;
+}
+
+/// A kernel can make a map of anything: the rules of those that come with a
+/// launch hold for it too.
+static void checkMap(Warp &warp, const Op &op, const TensorMap &map, int lane) {
+  std::string why;
+  try {
+    check(map, "the tensor map");
+  } catch (const UserError &error) {
+    why = error.message();
+  }
+  if (map.interleave != Interleave::none)
+    why = "the simulator does not know interleaved tensor maps";
+  if (!why.empty())
+    warp.machine().findings().fault("tensor-map", warp, op, LaneMask(1) << lane, why);
+}
+
+/// Bytes from the first of a tensor to its last; 2^64 - 1 where there are more.
+static std::uint64_t extentOf(const TensorMap &map) {
+  std::uint64_t bytes = map.dims[0] * size_bytes(map.type);
+  for (std::size_t i = 1; i < map.dims.size(); ++i) {
+    std::uint64_t rows;
+    if (__builtin_mul_overflow(map.dims[i] - 1, map.strides_bytes[i - 1],
+                               &rows) ||
+        __builtin_add_overflow(bytes, rows, &bytes))
+      return ~std::uint64_t(0);
+  }
+  return bytes;
+}
+
+/// Read the map and the coordinates of one lane, with the hardware's rules.
+static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
+  LaneMask bit = LaneMask(1) << lane;
+  Machine &machine = warp.machine();
+  Accessor accessor(warp, op, "reading a tensor map");
+  std::uint64_t address = copy.map.read(warp, op, lane);
+  Place place = accessor.locate(Space::generic, address, kTensorMapBytes, 64,
+                                lane, false);
+  if (RaceDetector *races = warp.races())
+    races->useTensorMap(warp, op, lane, address);
+  std::optional<TensorMap> map = decode(place.data);
+  if (!map)
+    machine.findings().fault("tensor-map", warp, op, bit,
+                  "the bytes at the tensor map's address are not a tensor map");
+  checkMap(warp, op, *map, lane);
+  // A box spans what it takes every n-th element of; the innermost dimension
+  // has no stride, whatever the map says.
+  for (std::size_t i = 1; i < map->box.size(); ++i)
+    map->box[i] =
+        (map->box[i] + map->element_strides[i] - 1) / map->element_strides[i];
+  Box box;
+  box.map = *map;
+  if (static_cast<int>(map->dims.size()) != copy.rank)
+    machine.findings().fault("tensor-map", warp, op, bit,
+                  fmt::format("the tensor map has {} dimensions, the "
+                              "instruction {}",
+                              map->dims.size(), copy.rank));
+  if (copy.reduction)
+    box.reduction = reductionOf(warp, op, *copy.reduction, *map, lane);
+  box.elementBytes = size_bytes(map->type);
+  box.bytes = static_cast<std::uint64_t>(box.elementBytes);
+  for (int i = 0; i < copy.rank; ++i) {
+    box.start[i] =
+        static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
+    box.bytes *= map->box[i];
+    if (warp.poison(copy.coordinates[i]) & bit)
+      machine.findings().fault("uninitialized-address", warp, op, bit,
+                    "a coordinate depends on bytes that nobody wrote");
+    if (copy.isStore && box.start[i] < 0)
+      machine.findings().fault("tma-coordinate", warp, op, bit,
+                    fmt::format("a store starts at coordinate {} in dimension "
+                                "{}; the hardware traps on negative ones",
+                                box.start[i], i));
+  }
+  box.pitch = map->swizzle == Swizzle::none
+                  ? box.rowBytes()
+                  : static_cast<std::uint32_t>(map->swizzle);
+  box.tileBytes = box.bytes / box.rowBytes() * box.pitch;
+  if (box.start[0] * box.elementBytes % 16 != 0)
+    machine.findings().fault("tma-coordinate", warp, op, bit,
+                  fmt::format("the innermost coordinate {} is {} bytes into a "
+                              "row; the hardware traps unless it is a multiple "
+                              "of 16",
+                              box.start[0], box.start[0] * box.elementBytes));
+  // The whole tensor must be there; then so is every box of it.
+  Accessor(warp, op, "a tensor")
+      .locateGlobal(map->address, extentOf(*map), 16, lane, copy.isStore);
+  return box;
+}
+
+/// Tell the order which bytes of the tensor a box reads or writes.
+static void touchTensor(RaceDetector &races, Access &access, const Box &box) {
+  auto limit = static_cast<std::int64_t>(box.map.dims[0]);
+  std::int64_t stride = box.map.element_strides[0];
+  std::int64_t width = box.map.box[0];
+  forEachRow(box, [&](std::uint32_t, const BoxIndex &at) {
+    std::uint64_t address;
+    if (!isRowInside(box, at, address))
+      return;
+    std::int64_t run = stride == 1 ? width : 1;
+    for (std::int64_t i = 0; i < width; i += run) {
+      std::int64_t first = std::max<std::int64_t>(0, at[0] + i * stride);
+      std::int64_t last = std::min(limit, at[0] + i * stride + run);
+      if (first < last)
+        races.touchGlobal(access, address + first * box.elementBytes,
+                          static_cast<std::size_t>(last - first) *
+                              box.elementBytes);
+    }
+  });
+}
+
+static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
+  const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
+  Cluster &cluster = warp.cta().cluster();
+  forEachLane(active, [&](int lane) {
+    Box box = readBox(warp, op, copy, lane);
+    SharedRange destination =
+        sharedRange(warp, op, copy.destination, box.tileBytes, 128, lane);
+    SharedRange barrier = sharedRange(warp, op, copy.barrier, 8, 8, lane);
+    std::uint32_t mask =
+        multicastMask(warp, op, copy.mask, *destination.owner, lane);
+    RaceDetector *races = warp.races();
+    if (races && mask) {
+      Cta &first = copy.mask.isValid() ? cluster.cta(std::countr_zero(mask))
+                                       : *barrier.owner;
+      Access read =
+          copyOnBarrier(warp, op, lane, first, barrier.address, false);
+      touchTensor(*races, read, box);
+    }
+    forEachCta(cluster, mask, [&](Cta &target) {
+      Cta &signalled = copy.mask.isValid() ? target : *barrier.owner;
+      if (races) {
+        races->use(warp, op, lane, signalled, barrier.address);
+        Access write =
+            copyOnBarrier(warp, op, lane, signalled, barrier.address, true);
+        races->touchShared(write, target,
+                           destination.address - kFirstSharedAddress,
+                           box.tileBytes);
+        target.shadow.swizzles[write.record.op] =
+            static_cast<int>(box.map.swizzle);
+      }
+      cluster.enqueue(
+          [&warp, &op, lane, box, &target, &signalled, destination, barrier] {
+            loadBox(warp.machine(), box, target, destination.address);
+            completeTx(warp, op, lane, signalled, barrier.address,
+                       static_cast<std::uint32_t>(box.bytes));
+          });
+    });
+  });
+  return Step::next;
+}
+
+/// Those of `lanes` that store the same tile to the same place as `lane`.
+static LaneMask alikeStores(Warp &warp, const Op &op, const TensorCopy &copy,
+                            LaneMask lanes, int lane) {
+  LaneMask alike = 0;
+  forEachLane(lanes, [&](int other) {
+    auto isSame = [&](Reg reg) {
+      return warp.read(reg, other) == warp.read(reg, lane);
+    };
+    if (copy.map.read(warp, op, other) == copy.map.read(warp, op, lane) &&
+        copy.source.read(warp, op, other) == copy.source.read(warp, op, lane) &&
+        std::all_of(copy.coordinates.begin(),
+                    copy.coordinates.begin() + copy.rank, isSame))
+      alike |= LaneMask(1) << other;
+  });
+  return alike;
+}
+
+static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
+  const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
+  std::uint32_t time = ++warp.clock.now;
+  for (LaneMask left = active; left;) {
+    int lane = firstLane(left);
+    Box box = readBox(warp, op, copy, lane);
+    // Compilers let a whole warp issue a store with one set of operands; it is
+    // made once, and each lane has it in its group. A reduction would count.
+    LaneMask alike = copy.reduction ? LaneMask(1) << lane
+                                    : alikeStores(warp, op, copy, left, lane);
+    left &= ~alike;
+    SharedRange source =
+        sharedRange(warp, op, copy.source, box.tileBytes, 128, lane);
+    if (RaceDetector *races = warp.races()) {
+      Access read =
+          races->issued(warp, op, lane, false, warp.clock.bulkReads, time);
+      read.issuers = read.record.lanes = alike;
+      races->touchShared(read, *source.owner,
+                         source.address - kFirstSharedAddress, box.tileBytes);
+      Access write =
+          races->issued(warp, op, lane, true, warp.clock.bulkWrites, time);
+      write.issuers = write.record.lanes = alike;
+      if (box.reduction)
+        write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
+                                                    << Record::kScopeShift;
+      touchTensor(*races, write, box);
+    }
+    auto tile = std::make_shared<Tile>(box.tileBytes);
+    auto work = enqueueStore(
+        warp.cta().cluster(), op,
+        [box, source, tile] {
+          readTile(box, *source.owner, source.address, *tile);
+        },
+        [&warp, &op, lane, box, tile] {
+          if (!storeBox(warp.machine(), box, *tile) &&
+              warp.machine().config().hasChecks)
+            reportUnwritten(warp, op, lane);
+        });
+    forEachLane(alike, [&](int other) {
+      addToGroup(warp.cta().cluster(), warp.bulk[other], work);
+    });
+  }
+  return Step::next;
+}
+
+static Step nothing(Warp &, const Op &, LaneMask) { return Step::next; }
+
+/// [map, {coordinates}]
+static void decodeMapOperand(Decoder &decoder, const ptx::Operand &operand,
+                             TensorCopy &copy) {
+  copy.map = AddressOperand::decode(decoder, operand);
+  copy.coordinates = decoder.vector(operand.elements[1], 4);
+}
+
+static void decodeTensorCopy(Decoder &decoder,
+                             const ptx::Instruction &instruction, Op &op) {
+  TensorCopy copy;
+  for (int rank = 1; rank <= 5; ++rank)
+    if (instruction.has(fmt::format("{}d", rank).c_str()))
+      copy.rank = rank;
+  const auto &operands = instruction.operands;
+  if (instruction.has("prefetch")) {
+    op.handler = nothing;
+    return;
+  }
+  copy.isStore = instruction.has("bulk_group");
+  if (copy.isStore) {
+    decodeMapOperand(decoder, operands[0], copy);
+    copy.source = AddressOperand::decode(decoder, operands[1]);
+    if (instruction.has("reduce"))
+      copy.reduction = reductionKind(decoder, instruction);
+    op.handler = storeTensor;
+  } else {
+    copy.destination = AddressOperand::decode(decoder, operands[0]);
+    decodeMapOperand(decoder, operands[1], copy);
+    copy.barrier = AddressOperand::decode(decoder, operands[2]);
+    if (instruction.has("multicast::cluster"))
+      copy.mask = decoder.reg(operands[3], 2);
+    op.handler = loadTensor;
+  }
+  op.extra = std::make_shared<TensorCopy>(std::move(copy));
+}
+
+static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op) {
+  if (!instruction.has("bulk"))
+    return decodeAsyncCopy(decoder, instruction, op);
+  if (!instruction.has("tensor"))
+    return decodeBulkCopy(decoder, instruction, op);
+  decodeTensorCopy(decoder, instruction, op);
+}
+
+static void decodePrefetch(Decoder &, const ptx::Instruction &, Op &op) {
+  op.handler = nothing;
+}
+
+std::vector<Instruction> tmaInstructions() {
+  const char *copies =
+      "async commit_group; "
+      "async wait_group -> imm; "
+      "async wait_all; "
+      "async mbarrier arrive, noinc shared shared::cta b64 -> [a]; "
+      "async ca|cg, SHARED global L2::cache_hint PREFETCH -> [a] [a] imm u32? "
+      "policy; "
+      "async ca|cg, SHARED global L2::cache_hint PREFETCH -> [a] [a] imm p "
+      "policy; "
+      "async bulk commit_group; "
+      "async bulk wait_group, read -> imm; "
+      "async bulk prefetch tensor RANK, L2 global tile L2::cache_hint -> [t] "
+      "policy; "
+      "async bulk prefetch, L2 global L2::cache_hint -> [a] u32 policy; "
+      "async bulk tensor RANK bulk_group, reduce SHARED global tile "
+      "L2::cache_hint REDUCE -> [t] [a] policy; "
+      "async bulk tensor RANK mbarrier::complete_tx::bytes, SHARED global tile "
+      "multicast::cluster L2::cache_hint -> [a] [t] [a] mask policy; "
+      "async bulk bulk_group, reduce SHARED global L2::cache_hint REDUCE noftz "
+      "TYPE -> [a] [a] u32 policy; "
+      "async bulk reduce mbarrier::complete_tx::bytes, reduce SHARED global "
+      "L2::cache_hint REDUCE noftz TYPE -> [a] [a] u32 [a]; "
+      "async bulk mbarrier::complete_tx::bytes, SHARED global "
+      "multicast::cluster L2::cache_hint -> [a] [a] u32 [a] mask policy";
+  return {
+      {"cp", decodeCopy, Unit::copies,
+       "async and its groups and mbarrier arrivals; async.bulk plain and "
+       "tensor tiled, multicast too; reduce.async.bulk of both; groups",
+       copies},
+      {"prefetch", decodePrefetch, Unit::copies, "every form; no effect",
+       "tensormap, param const -> [a]; "
+       "L1|L2|L2::evict_last|L2::evict_normal, global local -> [a]"},
+      {"prefetchu", decodePrefetch, Unit::copies, "no effect", "L1 -> [a]"},
+      {"createpolicy", decodePrefetch, Unit::copies, "no effect",
+       "fractional, EVICT b64 -> =b64 f32?; "
+       "range, global EVICT b64 -> =b64 [a] u32 u32; "
+       "cvt, L2 b64 -> =b64 b64"},
+      {"applypriority", decodePrefetch, Unit::copies, "no effect",
+       "L2::evict_normal, global -> [a] imm"},
+      {"discard", decodePrefetch, Unit::copies, "no effect", "L2, global -> [a] imm"},
+      {"tensormap", decodeTensorMap, Unit::copies,
+       "replace of every field of tiled maps; cp_fenceproxy",
+       "cp_fenceproxy, global SHARED tensormap::generic release SCOPE ALIGNED "
+       "-> [a] [a] imm; "
+       "replace box_dim|global_dim|global_stride|element_stride, tile SHARED "
+       "global b1024 b32 b64 -> [a] imm t; "
+       "replace elemtype|interleave_layout|swizzle_mode|fill_mode, tile SHARED "
+       "global b1024 b32 -> [a] imm; "
+       "replace global_address|rank, tile SHARED global b1024 b32 b64 -> [a] "
+       "t"},
+  };
+}
+
+} // namespace kiln::sim

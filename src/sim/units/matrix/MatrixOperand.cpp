@@ -1,0 +1,233 @@
+// MatrixOperand: operands of wgmma from shared memory or registers, as floats
+// in the order in which the product wants them.
+#include "sim/units/scalar/Half.h"
+#include "sim/program/Lanes.h"
+#include "sim/units/matrix/MatrixProduct.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace kiln::sim {
+
+OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
+                   bool isA) {
+  static constexpr int kSwizzles[] = {0, 128, 64, 32};
+  OperandView view;
+  view.start = static_cast<std::uint32_t>(descriptor & 0x3fff) << 4;
+  view.leading = static_cast<std::uint32_t>(descriptor >> 16 & 0x3fff) << 4;
+  view.stride = static_cast<std::uint32_t>(descriptor >> 32 & 0x3fff) << 4;
+  view.swizzleBytes = kSwizzles[descriptor >> 62];
+  view.baseOffset = static_cast<std::uint32_t>(descriptor >> 49 & 7);
+  view.isA = isA;
+  view.isKMajor = !(isA ? shape.isATransposed : shape.isBTransposed);
+  view.elementBytes = bytesOf(isA ? shape.typeA : shape.typeB);
+  view.rows = isA ? 64 : shape.n;
+  view.k = shape.k;
+  return view;
+}
+
+std::uint32_t OperandView::lastByte() const {
+  std::uint32_t last = 0;
+  // Offsets grow with the columns; with the rows they need not, where the next
+  // group of them lies over this one.
+  for (int row = 0; row < rows; ++row)
+    last = std::max(last, address(row, k - 1));
+  // The swizzle moves bytes within their row of the pattern only.
+  std::uint32_t pattern = std::max(swizzleBytes, 16);
+  return (last / pattern + 1) * pattern;
+}
+
+/// Eight bits with `exponentBits` of exponent as float.
+static float fromEight(std::uint8_t bits, int exponentBits) {
+  int fractionBits = 7 - exponentBits, bias = (1 << (exponentBits - 1)) - 1;
+  int exponent = bits >> fractionBits & ((1 << exponentBits) - 1);
+  int fraction = bits & ((1 << fractionBits) - 1);
+  float sign = bits & 0x80 ? -1.0f : 1.0f;
+  bool isTop = exponent == (1 << exponentBits) - 1;
+  if (exponentBits == 4 && isTop && fraction == 7)
+    return NAN;
+  if (exponentBits == 5 && isTop)
+    return fraction ? NAN : sign * INFINITY;
+  if (exponent == 0)
+    return sign *
+           std::ldexp(static_cast<float>(fraction), 1 - bias - fractionBits);
+  return sign * std::ldexp(static_cast<float>((1 << fractionBits) + fraction),
+                           exponent - bias - fractionBits);
+}
+
+/// Every eight-bit float, converted once.
+static const std::array<float, 256> &eightTable(OperandType type) {
+  static const auto make = [](int exponentBits) {
+    std::array<float, 256> values;
+    for (int i = 0; i < 256; ++i)
+      values[i] = fromEight(static_cast<std::uint8_t>(i), exponentBits);
+    return values;
+  };
+  static const std::array<float, 256> e4m3 = make(4), e5m2 = make(5);
+  return type == OperandType::e4m3 ? e4m3 : e5m2;
+}
+
+/// The element at `bytes` as float.
+static float toFloat(const std::uint8_t *bytes, OperandType type) {
+  switch (type) {
+  case OperandType::f16: {
+    std::uint16_t bits;
+    std::memcpy(&bits, bytes, 2);
+    return halfToFloat(bits);
+  }
+  case OperandType::bf16: {
+    std::uint16_t bits;
+    std::memcpy(&bits, bytes, 2);
+    return std::bit_cast<float>(std::uint32_t(bits) << 16);
+  }
+  case OperandType::tf32: {
+    std::uint32_t bits;
+    std::memcpy(&bits, bytes, 4);
+    return std::bit_cast<float>(bits & 0xffffe000u);
+  }
+  case OperandType::s8:
+    return static_cast<std::int8_t>(*bytes);
+  case OperandType::u8:
+    return *bytes;
+  default:
+    return eightTable(type)[*bytes];
+  }
+}
+
+/// Where element (row, column) of an operand stands; `count` rows are there.
+static int placeOf(const ProductShape &shape, bool isA, int count, int row,
+                   int column) {
+  if (!shape.hasFloatSums())
+    return isA ? row * shape.k + column : column * count + row;
+  if (isA)
+    return column * kWarpRows + row;
+  int slot = row % 8 / 2 + row % 2 * 4;
+  return (row / 8 * shape.k + column) * 8 + slot;
+}
+
+/// Eight words of 16 bits.
+typedef std::uint16_t Eight __attribute__((vector_size(16)));
+
+/// Rows become columns.
+[[gnu::always_inline]] static inline void transpose(Eight (&rows)[8]) {
+  // Interleaving the two halves of the rows turns the bits of a word's place
+  // by one; three turns exchange its row with its column.
+  for (int turn = 0; turn < 3; ++turn) {
+    Eight next[8];
+    for (int i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2,
+                                            10, 3, 11);
+      next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5,
+                                                13, 6, 14, 7, 15);
+    }
+    std::copy_n(next, 8, rows);
+  }
+}
+
+/// Words as floats, times 1 or -1.
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
+                             "default"))) static void
+wordsToFloats(const std::uint16_t *__restrict from, int count, bool isHalf,
+              float scale, float *__restrict to) {
+  if (isHalf)
+    for (int i = 0; i < count; ++i)
+      to[i] = scale * halfToFloat(from[i]);
+  else
+    for (int i = 0; i < count; ++i)
+      to[i] = scale * bfloatToFloat(from[i]);
+}
+
+/// Elements of 16 bits for float sums, eight rows and eight columns at a time,
+/// or eight rows of a column where those lie together.
+static void loadWords(const std::uint8_t *shared, const OperandView &view,
+                      const ProductShape &shape, int first, int count,
+                      float *out) {
+  constexpr int kEvenFirst[] = {0, 2, 4, 6, 1, 3, 5, 7};
+  std::array<std::uint16_t, 256 * 16> words;
+  auto load = [&](int row, int column) {
+    Eight words;
+    std::memcpy(&words,
+                shared + view.address(first + row, column) -
+                    kFirstSharedAddress,
+                sizeof(words));
+    return words;
+  };
+  auto store = [&](int row, int column, const Eight &eight) {
+    std::memcpy(words.data() + placeOf(shape, view.isA, count, row, column),
+                &eight, sizeof(eight));
+  };
+  for (int row = 0; row < count; row += 8)
+    for (int column = 0; column < view.k; column += 8) {
+      Eight block[8];
+      for (int i = 0; i < 8; ++i)
+        if (view.isKMajor)
+          block[i] = load(row + (view.isA ? i : kEvenFirst[i]), column);
+        else
+          block[i] = load(row, column + i);
+      if (view.isKMajor)
+        transpose(block);
+      else if (!view.isA)
+        for (Eight &eight : block)
+          eight = __builtin_shufflevector(eight, eight, 0, 2, 4, 6, 1, 3, 5, 7);
+      for (int i = 0; i < 8; ++i)
+        store(row, column + i, block[i]);
+    }
+  wordsToFloats(words.data(), count * view.k, shape.typeA == OperandType::f16,
+                static_cast<float>(view.isA ? shape.scaleA : shape.scaleB),
+                out);
+}
+
+bool loadOperand(const std::vector<std::uint8_t> &shared,
+                 const ValidBits &valid, const OperandView &view,
+                 const ProductShape &shape, int first, int count, float *out) {
+  bool isA = view.isA;
+  OperandType type = isA ? shape.typeA : shape.typeB;
+  float scale = static_cast<float>(isA ? shape.scaleA : shape.scaleB);
+  bool isWritten = true;
+  bool isByWords = shape.hasHalves() && shape.hasFloatSums();
+  if (isByWords)
+    loadWords(shared.data(), view, shape, first, count, out);
+  // Sixteen bytes lie together whatever the swizzle: they are one chunk.
+  int perChunk = 16 / view.elementBytes;
+  int rowStep = view.isKMajor ? 1 : perChunk;
+  int columnStep = view.isKMajor ? perChunk : 1;
+  for (int row = 0; row < count; row += rowStep)
+    for (int column = 0; column < view.k; column += columnStep) {
+      std::uint32_t at =
+          view.address(first + row, column) - kFirstSharedAddress;
+      isWritten &= valid.all(at, 16);
+      if (isByWords)
+        continue;
+      int inside = view.isKMajor ? view.k - column : count - row;
+      for (int i = 0; i < std::min(perChunk, inside); ++i) {
+        int place = view.isKMajor ? placeOf(shape, isA, count, row, column + i)
+                                  : placeOf(shape, isA, count, row + i, column);
+        out[place] =
+            scale * toFloat(shared.data() + at + i * view.elementBytes, type);
+      }
+    }
+  return isWritten;
+}
+
+void loadFragment(const std::uint32_t *const *registers,
+                  const ProductShape &shape, float *out) {
+  int elementBytes = bytesOf(shape.typeA), perWord = 4 / elementBytes;
+  // Register i of a lane: four bytes of row lane / 4 (+ 8 for i & 1), bytes
+  // 4 * (lane % 4) + 16 * (i / 2) of the row's 32.
+  for (int i = 0; i < kFragmentRegisters; ++i)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      std::uint8_t bytes[4];
+      std::memcpy(bytes, &registers[i][lane], 4);
+      int row = lane / 4 + 8 * (i & 1);
+      int column = (lane % 4 + 4 * (i >> 1)) * perWord;
+      for (int j = 0; j < perWord; ++j)
+        out[placeOf(shape, /*isA=*/true, kWarpRows, row, column + j)] =
+            static_cast<float>(shape.scaleA) *
+            toFloat(bytes + j * elementBytes, shape.typeA);
+    }
+}
+
+} // namespace kiln::sim

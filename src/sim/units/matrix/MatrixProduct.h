@@ -1,0 +1,117 @@
+// MatrixProduct: the arithmetic of wgmma: operands from shared memory, the
+// fragment layout, and the product itself.
+#pragma once
+
+#include "sim/machine/Memory.h"
+#include "sim/units/copies/Swizzled.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln::sim {
+
+/// Element types of the operands.
+enum class OperandType : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
+
+/// Types of the accumulator; f16 ones lie in pairs in a register.
+enum class AccumulatorType : std::uint8_t { f32, f16, s32 };
+
+struct ProductShape {
+  int n = 0, k = 0;
+  OperandType typeA = OperandType::f16, typeB = OperandType::f16;
+  AccumulatorType typeD = AccumulatorType::f32;
+  int scaleA = 1, scaleB = 1;                        ///< 1 or -1
+  bool isATransposed = false, isBTransposed = false; ///< MN-major
+  bool isSaturated = false;                          ///< s32: no wrapping
+
+  /// f16 and bf16, the types that may be MN-major.
+  bool hasHalves() const { return typeA <= OperandType::bf16; }
+  bool hasIntegers() const { return typeA >= OperandType::s8; }
+  /// f32 sums of products that are exact as floats: they are added up where
+  /// they lie, in the registers.
+  bool hasFloatSums() const {
+    return typeD == AccumulatorType::f32 && typeA <= OperandType::tf32;
+  }
+  /// Registers of the accumulator.
+  int registersD() const {
+    return typeD == AccumulatorType::f16 ? n / 4 : n / 2;
+  }
+};
+
+/// 32-bit registers of A where it is not in shared memory.
+inline constexpr int kFragmentRegisters = 4;
+/// Rows of A and of the accumulator that a warp holds.
+inline constexpr int kWarpRows = 16;
+
+int bytesOf(OperandType type);
+
+/// Read ".m64n128k16.f32.f16.f16"; false with the reason where it is not
+/// supported.
+bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
+                std::string &why);
+
+/// An operand as its descriptor says it.
+struct OperandView {
+  std::uint32_t start = 0; ///< shared address
+  std::uint32_t leading = 0, stride = 0;
+  int swizzleBytes = 0;         ///< 0, 32, 64, 128
+  std::uint32_t baseOffset = 0; ///< where the pattern starts, in 128 bytes
+  bool isA = false;
+  bool isKMajor = true;
+  int elementBytes = 2;
+  int rows = 0, k = 0;
+
+  /// The shared address of element (row, k), swizzled.
+  std::uint32_t address(int row, int k) const;
+  /// One past the largest address of the operand.
+  std::uint32_t lastByte() const;
+};
+inline std::uint32_t OperandView::address(int row, int column) const {
+  std::uint32_t offset;
+  if (isKMajor) {
+    std::uint32_t byte = static_cast<std::uint32_t>(column * elementBytes);
+    if (swizzleBytes == 0)
+      offset =
+          row % 8 * 16 + row / 8 * stride + byte % 16 + byte / 16 * leading;
+    else
+      offset = row % 8 * swizzleBytes + row / 8 * stride + byte;
+  } else {
+    std::uint32_t perChunk = 16 / elementBytes;
+    if (swizzleBytes == 0) {
+      offset = row % perChunk * elementBytes + row / perChunk * stride +
+               column % 8 * 16 + column / 8 * leading;
+    } else {
+      std::uint32_t perRow = swizzleBytes / elementBytes;
+      offset = row % perRow * elementBytes + row / perRow * leading +
+               column % 8 * swizzleBytes + column / 8 * stride;
+    }
+  }
+  // The pattern is counted from where the descriptor says it starts.
+  std::uint32_t base = baseOffset << 7;
+  return swizzled(start + offset - base,
+                  static_cast<std::uint32_t>(swizzleBytes)) +
+         base;
+}
+
+OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
+                   bool isA);
+
+/// Rows [first, first + count) of an operand as floats: A as [row][k], B as
+/// [k][row]; for float sums A as [k][row], and B by blocks of eight rows, each
+/// [k][8] with the even rows before the odd ones, as lanes hold them. False
+/// where some byte was never written.
+bool loadOperand(const std::vector<std::uint8_t> &shared,
+                 const ValidBits &valid, const OperandView &view,
+                 const ProductShape &shape, int first, int count, float *out);
+
+/// The same 16 rows of A from registers, 32 lanes each.
+void loadFragment(const std::uint32_t *const *registers,
+                  const ProductShape &shape, float *out);
+
+/// One warp's 16 rows: registers (registersD() of them, 32 lanes each) = a * b
+/// (+ registers), of operands as they were loaded.
+void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
+                  std::uint32_t *const *registers, bool isAdded);
+
+} // namespace kiln::sim

@@ -1,0 +1,421 @@
+// WgmmaInstructions: the tensor core, and the registers a warpgroup may use.
+//
+// A wgmma is one operation of four warps: it starts when the fourth has issued
+// it and is finished for all of them together. Operations of a warpgroup are
+// done in the order they were issued; when, the order of the run decides, and
+// at the latest the wait that covers them.
+#include "sim/units/copies/Bulk.h"
+#include "sim/units/matrix/WgmmaProduct.h"
+#include "sim/units/Units.h"
+#include "support/Error.h"
+
+namespace kiln::sim {
+
+/// The first warp of a warp's warpgroup.
+static int groupBase(const Warp &warp) {
+  return warp.index() / kWarpsPerGroup * kWarpsPerGroup;
+}
+
+/// The four warps; ends the launch where the CTA has no whole warpgroup there.
+static std::array<Warp *, kWarpsPerGroup> groupOf(Warp &warp, const Op &op) {
+  auto &warps = warp.cta().warps();
+  int base = groupBase(warp);
+  if (base + kWarpsPerGroup > static_cast<int>(warps.size()))
+    warp.machine().findings().fault("warpgroup", warp, op, warp.live(),
+                         "the CTA has no whole warpgroup here");
+  std::array<Warp *, kWarpsPerGroup> group;
+  for (int i = 0; i < kWarpsPerGroup; ++i)
+    group[i] = warps[base + i].get();
+  return group;
+}
+
+static std::uint64_t uniformValue(Warp &warp, const Op &op, const Reg &reg,
+                                  LaneMask active) {
+  if (warp.poison(reg) & active)
+    warp.machine().findings().error("uninitialized-descriptor", warp, op,
+                         warp.poison(reg) & active,
+                         "a matrix descriptor depends on bytes nobody wrote");
+  return warp.read(reg, firstLane(active));
+}
+
+/// Call `body(offset)` for every 16 bytes of operands that lie in shared
+/// memory.
+template <typename Body>
+static void forEachChunk(const Cta &cta, const std::vector<OperandView> &views,
+                         Body &&body) {
+  for (const OperandView &view : views) {
+    int perChunk = 16 / view.elementBytes;
+    int rowStep = view.isKMajor ? 1 : perChunk;
+    int columnStep = view.isKMajor ? perChunk : 1;
+    for (int row = 0; row < view.rows; row += rowStep)
+      for (int k = 0; k < view.k; k += columnStep) {
+        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
+        if (offset < cta.shared.size())
+          body(offset);
+      }
+  }
+}
+
+/// The cells of operands, each page once.
+static std::vector<PageCells> cellsOf(const Cta &cta,
+                                      const std::vector<OperandView> &views) {
+  std::vector<PageCells> places;
+  std::size_t last = 0; // rows follow each other
+  forEachChunk(cta, views, [&](std::uint32_t offset) {
+    std::uint32_t cell = offset / Shadow::kCellBytes;
+    std::uint64_t page = cell / Shadow::kPageCells;
+    if (last == places.size() || places[last].page != page) {
+      last = 0;
+      while (last < places.size() && places[last].page != page)
+        ++last;
+      if (last == places.size())
+        places.push_back({page, 0});
+    }
+    places[last].cells |= CellSet(1) << cell % Shadow::kPageCells;
+  });
+  return places;
+}
+
+/// Warn where TMA wrote an operand in another swizzle than it is read in. Its
+/// first bytes tell.
+static void checkSwizzle(Warp &warp, const Op &op,
+                         const std::vector<OperandView> &views) {
+  Cta &cta = warp.cta();
+  for (const OperandView &view : views) {
+    std::uint32_t offset = view.address(0, 0) - kFirstSharedAddress;
+    if (offset >= cta.shared.size() || cta.shadow.swizzles.empty())
+      continue;
+    auto check = [&](const Record &record) {
+      auto written = cta.shadow.swizzles.find(record.op);
+      if (!record.isWrite() || written == cta.shadow.swizzles.end() ||
+          written->second == view.swizzleBytes)
+        return;
+      warp.machine().findings().warn(
+          "wgmma-swizzle", warp, op, warp.live(),
+          fmt::format("operand {} is read in swizzle {} and was written in "
+                      "swizzle {} at {}",
+                      view.isA ? "A" : "B", view.swizzleBytes, written->second,
+                      warp.machine().findings().placeOf(warp.code().ops[record.op])),
+          {"shared", view.start});
+    };
+    cta.shadow.cells.peek(offset / Shadow::kCellBytes, check);
+  }
+}
+
+/// Tell the order which shared memory a product reads: each warp must be
+/// ordered after what was written there, and the last one leaves the reads
+/// behind.
+static void noteReads(Warp &warp, const Op &op, const Product &product,
+                      TensorCoreQueue::Waiting &entry, std::uint64_t number,
+                      bool isLast) {
+  RaceDetector &races = *warp.races();
+  Cta &cta = warp.cta();
+  Component component =
+      cta.tensorCores[groupBase(warp) / kWarpsPerGroup].component;
+  Access read = races.issued(warp, op, 0, false, component,
+                             static_cast<std::uint32_t>(number + 1));
+  read.issuers = warp.live();
+  read.record.lanes = kAllLanes;
+  read.view = View::asyncShared;
+  read.isRecorded = isLast;
+  if (entry.cells.empty())
+    entry.cells =
+        cellsOf(cta, viewsOf(product, entry.descriptorA, entry.descriptorB));
+  if (races.touchAlike(read, cta.shadow, entry.cells))
+    return;
+  forEachChunk(cta, viewsOf(product, entry.descriptorA, entry.descriptorB),
+               [&](std::uint32_t offset) {
+                 races.touch(read, cta.shadow, offset / Shadow::kCellBytes,
+                             0xffff);
+               });
+}
+
+/// Registers that were touched need a wgmma.fence before a product uses them,
+/// and the first product of a kernel needs one in any case.
+static void checkFence(Warp &warp, const Op &op, const Product &product,
+                       LaneMask active) {
+  const Op *touching = nullptr;
+  bool isWritten = false;
+  for (const auto *list : {&product.accumulator, &product.fragment})
+    for (const Reg &reg : *list) {
+      if (!warp.wgmma.touchedCount || reg.index >= warp.wgmma.touched.size())
+        break;
+      WgmmaQueue::Touch &touch = warp.wgmma.touched[reg.index];
+      if (touch.op && touch.fences == warp.wgmma.fences &&
+          (!touching || touch.isWritten >= isWritten)) {
+        touching = touch.op;
+        isWritten = touch.isWritten;
+      }
+      warp.wgmma.touchedCount -= touch.op != nullptr;
+      touch = {};
+    }
+  bool isFirst = warp.wgmma.issued == 0;
+  if (!touching && (!isFirst || warp.wgmma.isFenced))
+    return;
+  // Of registers that were read alone ptxas only wants to know that the reads
+  // are over, and sees to it (C7519); released kernels rely on it.
+  bool isError = !warp.wgmma.isFenced && (isFirst || isWritten);
+  const char *id = "wgmma-fence";
+  std::string why = "no wgmma.fence stands before the kernel's first wgmma";
+  if (touching)
+    why = fmt::format("a register of this wgmma is {} at {}, and no "
+                      "wgmma.fence stands between",
+                      isWritten ? "touched" : "read",
+                      warp.machine().findings().placeOf(*touching));
+  if (!isError) {
+    id = "wgmma-fence-order";
+    why += warp.wgmma.isFenced
+               ? "; the one before it does not count by the PTX text"
+               : "; ptxas puts one in";
+  }
+  Access access{.warp = &warp, .op = &op, .issuers = active};
+  Record earlier{};
+  if (touching)
+    earlier.op = static_cast<std::uint32_t>(touching - warp.code().ops.data());
+  if (!warp.races()->isTold(id, access, earlier))
+    warp.races()->tell(id, isError, access, earlier, why, {});
+}
+
+static Step issue(Warp &warp, const Op &op, LaneMask active) {
+  checkAligned(warp, op, active);
+  const auto &product = *static_cast<const Product *>(op.extra.get());
+  auto group = groupOf(warp, op);
+  Cta &cta = warp.cta();
+  if (warp.races())
+    checkFence(warp, op, product, active);
+  std::uint64_t number = warp.wgmma.issued++;
+  std::uint64_t descriptorA =
+      product.fragment.empty()
+          ? uniformValue(warp, op, product.descriptorA, active)
+          : 0;
+  std::uint64_t descriptorB =
+      uniformValue(warp, op, product.descriptorB, active);
+  bool isAdded = product.scaleD.isValid()
+                     ? (warp.pred(product.scaleD) & active) != 0
+                     : product.isScaleDOne;
+  bool hasChecks = warp.machine().config().hasChecks;
+  if (hasChecks)
+    warp.wgmma.hold({number, &op, product.accumulator, product.fragment});
+  TensorCoreQueue &queue = cta.tensorCores[groupBase(warp) / kWarpsPerGroup];
+  if (number == queue.formed + queue.waiting.size())
+    queue.waiting.push_back({&op, descriptorA, descriptorB, isAdded, 0, {}});
+  auto &entry = queue.waiting[number - queue.formed];
+  if (entry.op != &op || entry.descriptorA != descriptorA ||
+      entry.descriptorB != descriptorB || entry.isAdded != isAdded)
+    warp.machine().findings().fault("wgmma-mismatch", warp, op, active,
+                         "the four warps of the warpgroup issue different "
+                         "multiplications");
+  bool isLast = ++entry.warps == kWarpsPerGroup;
+  if (warp.races()) {
+    CheckTime time(warp.observer());
+    noteReads(warp, op, product, entry, number, isLast);
+    if (isLast)
+      checkSwizzle(warp, op, viewsOf(product, descriptorA, descriptorB));
+  }
+  if (!isLast)
+    return Step::next;
+  ++queue.formed;
+  queue.waiting.pop_front();
+  auto work = std::make_shared<std::function<void()>>(
+      [group, &op, descriptorA, descriptorB, isAdded] {
+        multiply(group, op, descriptorA, descriptorB, isAdded);
+      });
+  // In order: doing one does all before it.
+  queue.inFlight.push_back({number, work});
+  cta.cluster().enqueue([&queue, number] { queue.finish(number); });
+  cta.cluster().notify();
+  return Step::next;
+}
+
+void TensorCoreQueue::finish(std::uint64_t number) {
+  while (!inFlight.empty() && inFlight.front().number <= number) {
+    auto work = inFlight.front().work;
+    inFlight.pop_front();
+    (*work)();
+  }
+}
+
+static Step fence(Warp &warp, const Op &op, LaneMask active) {
+  checkAligned(warp, op, active);
+  ++warp.wgmma.fences;
+  warp.wgmma.isFenced = true;
+  return Step::next;
+}
+
+static Step commit(Warp &warp, const Op &op, LaneMask active) {
+  checkAligned(warp, op, active);
+  warp.wgmma.groups.push_back(warp.wgmma.issued);
+  if (warp.wgmma.groups.size() > kMaxGroups)
+    warp.wgmma.groups.pop_front();
+  return Step::next;
+}
+
+static Step wait(Warp &warp, const Op &op, LaneMask active) {
+  checkAligned(warp, op, active);
+  auto &groups = warp.wgmma.groups;
+  auto keep = static_cast<std::size_t>(op.imm);
+  if (groups.size() <= keep)
+    return Step::next;
+  std::uint64_t issued = groups[groups.size() - keep - 1];
+  TensorCoreQueue &queue =
+      warp.cta().tensorCores[groupBase(warp) / kWarpsPerGroup];
+  if (issued && queue.formed < issued) {
+    warp.group().wait = {WaitReason::Kind::wgmma, issued, 0};
+    return Step::blocked;
+  }
+  warp.group().wait = {};
+  warp.wgmma.isFenced = false;
+  if (issued) {
+    queue.finish(issued - 1);
+    if (warp.races())
+      warp.group().strand.complete(
+          queue.component, {.all = static_cast<std::uint32_t>(issued)}, active);
+    warp.wgmma.release(issued);
+  }
+  groups.erase(groups.begin(),
+               groups.end() - static_cast<std::ptrdiff_t>(keep));
+  return Step::next;
+}
+
+/// An immediate that is 1 or -1.
+static int decodeScale(Decoder &decoder, const ptx::Instruction &instruction,
+                       std::size_t index) {
+  auto scale = static_cast<std::int64_t>(instruction.operands[index].bits);
+  if (scale != 1 && scale != -1)
+    decoder.refuse(instruction, "imm-scale is 1 or -1");
+  return static_cast<int>(scale);
+}
+
+/// d, a, b-desc, scale-d; for floats imm-scale-a and imm-scale-b; for 16 bits
+/// imm-trans-a, unless A is in registers, and imm-trans-b.
+static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
+                          Op &op) {
+  Product product;
+  ProductShape &shape = product.shape;
+  std::string why;
+  if (!parseShape(instruction.modifiers, shape, why))
+    decoder.refuse(instruction, why);
+  const auto &operands = instruction.operands;
+  bool isFragment = operands[1].kind == ptx::Operand::Kind::vector;
+  std::size_t transposes = shape.hasHalves() ? (isFragment ? 1 : 2) : 0;
+  product.accumulator = decoder.vector(operands[0], 4);
+  if (static_cast<int>(product.accumulator.size()) != shape.registersD())
+    decoder.refuse(instruction,
+                   fmt::format("{} accumulator registers for n{}, which has {}",
+                               product.accumulator.size(), shape.n,
+                               shape.registersD()));
+  if (isFragment) {
+    product.fragment = decoder.vector(operands[1], 4);
+    if (product.fragment.size() != kFragmentRegisters)
+      decoder.refuse(instruction,
+                     fmt::format("{} registers for A, which has {}",
+                                 product.fragment.size(), kFragmentRegisters));
+  } else {
+    product.descriptorA = decoder.reg(operands[1], 8);
+    expectWidth(decoder, instruction, product.descriptorA, 8);
+  }
+  for (const auto *list : {&product.accumulator, &product.fragment})
+    for (const Reg &reg : *list) {
+      expectWidth(decoder, instruction, reg, 4);
+      decoder.markAccumulator(reg);
+    }
+  product.descriptorB =
+      expectWidth(decoder, instruction, decoder.reg(operands[2], 8), 8);
+  if (operands[3].kind == ptx::Operand::Kind::reg)
+    product.scaleD = decoder.pred(operands[3]);
+  else
+    product.isScaleDOne = operands[3].bits != 0;
+  if (!shape.hasIntegers()) {
+    shape.scaleA = decodeScale(decoder, instruction, 4);
+    shape.scaleB = decodeScale(decoder, instruction, 5);
+  }
+  if (transposes == 2)
+    shape.isATransposed = operands[6].bits != 0;
+  if (transposes)
+    shape.isBTransposed = operands.back().bits != 0;
+  op.extra = std::make_shared<Product>(std::move(product));
+  op.handler = issue;
+}
+
+static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
+                        Op &op) {
+  if (instruction.has("fence")) {
+    op.handler = fence;
+  } else if (instruction.has("commit_group")) {
+    op.handler = commit;
+  } else if (instruction.has("wait_group")) {
+    op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
+    op.handler = wait;
+  } else {
+    decodeProduct(decoder, instruction, op);
+  }
+}
+
+/// setmaxnreg moves registers between a warpgroup and the CTA's pool.
+static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
+  checkAligned(warp, op, active);
+  if (warp.registers == 0) {
+    warp.machine().findings().warn("setmaxnreg-ignored", warp, op, active,
+                        "setmaxnreg has no effect: the entry says neither "
+                        ".maxnreg nor .reqntid or .maxntid, so ptxas ignores "
+                        "it");
+    return Step::next;
+  }
+  int wanted = static_cast<int>(op.imm);
+  bool isIncrease = op.flags != 0;
+  if (isIncrease ? warp.registers > wanted : warp.registers < wanted)
+    warp.machine().findings().fault(
+        "setmaxnreg", warp, op, active,
+        fmt::format("setmaxnreg.{} {} with {} registers at hand",
+                    isIncrease ? "inc" : "dec", wanted, warp.registers));
+  int change = (wanted - warp.registers) * kLanes;
+  Cta &cta = warp.cta();
+  if (change > cta.registerPool) {
+    warp.group().wait = {WaitReason::Kind::registers, 0,
+                         static_cast<std::uint32_t>(wanted)};
+    return Step::blocked;
+  }
+  warp.group().wait = {};
+  cta.registerPool -= change;
+  warp.registers = wanted;
+  cta.cluster().notify();
+  return Step::next;
+}
+
+static void decodeSetmaxnreg(Decoder &decoder,
+                             const ptx::Instruction &instruction, Op &op) {
+  op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
+  if (op.imm < 24 || op.imm > 256 || op.imm % 8)
+    decoder.refuse(instruction,
+                   fmt::format("{} registers; setmaxnreg takes a multiple of 8 "
+                               "from 24 to 256",
+                               op.imm));
+  op.flags = instruction.has("inc");
+  op.handler = setRegisters;
+}
+
+std::vector<Instruction> wgmmaInstructions() {
+  return {
+      {"wgmma", decodeWgmma, Unit::wgmma,
+       "fence, commit_group, wait_group, mma_async with A in shared memory or "
+       "registers: f16, e4m3 and e5m2 into f32 and f16, bf16 and tf32 into "
+       "f32, s8 and u8 into s32",
+       "fence, ALIGNED; "
+       "commit_group, ALIGNED; "
+       "wait_group, ALIGNED -> imm; "
+       "mma_async s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* u64 u64 p; "
+       "mma_async s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* {b32}* u64 p; "
+       "mma_async tf32|e4m3|e5m2, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 u64 p "
+       "imm imm; "
+       "mma_async tf32|e4m3|e5m2, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 "
+       "p imm imm; "
+       "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 u64 p imm "
+       "imm imm imm; "
+       "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 p imm "
+       "imm imm"},
+      {"setmaxnreg", decodeSetmaxnreg, Unit::wgmma, "inc and dec",
+       "inc|dec, ALIGNED u32 -> imm"},
+  };
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,235 @@
+// Access: bounds, alignment and windows of every address.
+#include "sim/units/memory/Access.h"
+#include "support/Error.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain) {
+  plain = static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
+  std::uint64_t rank = address >> kRankShift;
+  if (rank == 0)
+    return &cta;
+  if (rank > cta.cluster().size())
+    return nullptr;
+  return &cta.cluster().cta(static_cast<int>(rank) - 1);
+}
+
+void Accessor::fault(const char *id, int lane, const std::string &message,
+                     const FindingObject &object) {
+  warp_.machine().findings().fault(id, warp_, op_, LaneMask(1) << lane, message, object);
+}
+
+/// An operand without values has no size; then any address will do.
+static bool isAligned(std::uint64_t address, std::size_t alignment) {
+  return alignment == 0 || address % alignment == 0;
+}
+
+Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
+                             std::size_t alignment, int lane, Cta **owner) {
+  std::uint32_t plain;
+  Cta *cta = sharedOwner(warp_.cta(), address, plain);
+  if (!cta)
+    fault("out-of-bounds", lane,
+          fmt::format("shared address {:#x} names CTA {} of a cluster of {}",
+                      address, (address >> kRankShift) - 1,
+                      warp_.cta().cluster().size()));
+  if (owner)
+    *owner = cta;
+  if (cta != &warp_.cta() && cta->isDone())
+    fault("cta-exit", lane,
+          fmt::format("{} of {} bytes at {} of CTA {} of the cluster, which "
+                      "has left the kernel; missing: a cluster barrier before "
+                      "it leaves",
+                      verb_, bytes, warp_.machine().findings().describeShared(plain),
+                      cta->rankInCluster()),
+          {"shared", plain});
+  if (plain < kFirstSharedAddress ||
+      !isInside(plain - kFirstSharedAddress, bytes, cta->shared.size()))
+    fault("out-of-bounds", lane,
+          fmt::format("{} of {} bytes at shared address {}; the CTA has {} "
+                      "bytes from address {} on",
+                      verb_, bytes, plain, cta->shared.size(),
+                      kFirstSharedAddress),
+          {"shared", plain});
+  if (!isAligned(plain, alignment))
+    fault("misaligned", lane,
+          fmt::format("{} of {} bytes at shared address {}, which is not a "
+                      "multiple of {}",
+                      verb_, bytes, plain, alignment),
+          {"shared", plain});
+  std::size_t offset = plain - kFirstSharedAddress;
+  return {cta->shared.data() + offset, &cta->sharedValid, offset, cta};
+}
+
+Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
+                             std::size_t alignment, int lane, bool isWrite) {
+  auto isInLast = [&] {
+    return last_ && address >= last_->base &&
+           isInside(address - last_->base, bytes, last_->bytes);
+  };
+  if (!isInLast()) {
+    last_ = warp_.machine().memory().find(address);
+    if (!isInLast())
+      fault("out-of-bounds", lane,
+            fmt::format("{} of {} bytes at global address {:#x}: {}", verb_,
+                        bytes, address,
+                        warp_.machine().memory().describe(address)),
+            {"global", address, last_ ? last_->name : ""});
+  }
+  if (!isAligned(address, alignment))
+    fault("misaligned", lane,
+          fmt::format("{} of {} bytes at global address {:#x} ({}), which is "
+                      "not a multiple of {}",
+                      verb_, bytes, address,
+                      warp_.machine().memory().describe(address), alignment),
+          {"global", address, last_->name});
+  if (isWrite && last_->isReadOnly)
+    fault("read-only", lane,
+          fmt::format("{} to the constant variable {}", verb_, last_->name),
+          {"global", address, last_->name});
+  return {last_->at(address), &last_->valid,
+          static_cast<std::size_t>(address - last_->base)};
+}
+
+Place Accessor::locateParameter(std::uint64_t address, std::size_t bytes,
+                                int lane, bool isWrite) {
+  const std::vector<std::uint8_t> &params = warp_.machine().config().params;
+  if (!isInside(address, bytes, params.size()))
+    fault("out-of-bounds", lane,
+          fmt::format("{} of {} bytes at {} of {} bytes of parameters", verb_,
+                      bytes, static_cast<std::int64_t>(address),
+                      params.size()));
+  if (isWrite)
+    fault("read-only", lane,
+          fmt::format("{} to the parameters of the kernel", verb_));
+  return {const_cast<std::uint8_t *>(params.data()) + address, nullptr, 0};
+}
+
+Place Accessor::locateLocal(std::uint64_t address, std::size_t bytes,
+                            std::size_t alignment, int lane) {
+  std::size_t perLane = warp_.localBytes;
+  if (!isInside(address, bytes, perLane))
+    fault("out-of-bounds", lane,
+          fmt::format("{} of {} bytes at local address {}; a thread has {}",
+                      verb_, bytes, static_cast<std::int64_t>(address),
+                      perLane));
+  if (!isAligned(address, alignment))
+    fault("misaligned", lane,
+          fmt::format("{} of {} bytes at local address {}, which is not a "
+                      "multiple of {}",
+                      verb_, bytes, address, alignment));
+  std::size_t offset = perLane * lane + address;
+  return {warp_.local.data() + offset, &warp_.localValid, offset, nullptr,
+          /*isLocal=*/true};
+}
+
+void Accessor::flush() {
+  if (!run_.memory)
+    return;
+  CheckTime time(warp_.observer());
+  Access &access = run_.isWrite ? writes_ : reads_;
+  if (!access.warp)
+    access = order_->plain(warp_, op_, run_.isWrite);
+  constexpr unsigned kAlone = (1u << Record::kBaseShift) - 1 - Record::kSplit;
+  unsigned flags = access.record.flags & kAlone;
+  if (run_.isSplit)
+    flags |= Record::kSplit | run_.first << Record::kBaseShift |
+             std::countr_zero(run_.bytes) << Record::kSizeShift;
+  access.record.flags = static_cast<std::uint16_t>(flags);
+  access.record.lanes = access.issuers = run_.lanes;
+  access.isSame = run_.isSame;
+  order_->touch(
+      access, *run_.memory, run_.cell,
+      static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first)));
+  if (op_.order.isStrong)
+    synchronise();
+  run_.memory = nullptr;
+}
+
+void Accessor::synchronise() {
+  std::uint64_t address = run_.cell * Shadow::kCellBytes + run_.first;
+  if (!run_.isSplit)
+    return order_->synchronise(warp_, op_.order, run_.lanes, *run_.memory,
+                               address, run_.isWrite);
+  forEachLane(run_.lanes, [&](int lane) {
+    order_->synchronise(warp_, op_.order, LaneMask(1) << lane, *run_.memory,
+                        address, run_.isWrite);
+    address += run_.bytes;
+  });
+}
+
+void Accessor::note(const Place &place, std::uint64_t address,
+                    std::size_t bytes, int lane, bool isWrite) {
+  if (!order_)
+    return;
+  ShadowedMemory &memory = place.owner ? place.owner->shadow : order_->global();
+  std::uint64_t begin = place.owner ? place.offset : address;
+  for (std::uint64_t end = begin + bytes; begin < end;) {
+    constexpr std::uint64_t kCell = Shadow::kCellBytes;
+    std::uint64_t cell = begin / kCell;
+    auto first = static_cast<std::uint32_t>(begin % kCell);
+    auto last = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(kCell, first + end - begin));
+    begin += last - first;
+    bool isSameCell =
+        run_.memory == &memory && run_.cell == cell && run_.isWrite == isWrite;
+    LaneMask bit = LaneMask(1) << lane;
+    if (isSameCell && !run_.isSplit && run_.first == first &&
+        run_.end == last) {
+      run_.lanes |= bit;
+      continue;
+    }
+    bool isNext = isSameCell && run_.end == first && lane == run_.lane + 1 &&
+                  last - first == run_.bytes &&
+                  std::has_single_bit(run_.bytes) &&
+                  (run_.isSplit || countLanes(run_.lanes) == 1);
+    if (isNext) {
+      run_.isSplit = true;
+      run_.end = last;
+      run_.lane = lane;
+      run_.lanes |= bit;
+      continue;
+    }
+    flush();
+    run_ = {&memory, cell, first, last,    last - first,
+            lane,    bit,  false, isWrite, false};
+  }
+  // A lane that hands something over hands it to the lanes behind it, too.
+  bool isAlone =
+      op_.order.isStrong && isWrite &&
+      (!op_.order.isAtomic || RaceDetector::publishes(warp_, op_.order));
+  if (isAlone)
+    flush();
+}
+
+Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
+                       std::size_t alignment, int lane, bool isWrite) {
+  if (space == Space::generic) {
+    std::uint64_t window = address >> kWindowShift;
+    std::uint64_t inside = address & ((std::uint64_t(1) << kWindowShift) - 1);
+    switch (window) {
+    case kSharedWindow >> kWindowShift:
+      return locate(Space::shared, inside, bytes, alignment, lane, isWrite);
+    case kParamWindow >> kWindowShift:
+      return locate(Space::param, inside, bytes, alignment, lane, isWrite);
+    case kLocalWindow >> kWindowShift:
+      return locate(Space::local, inside, bytes, alignment, lane, isWrite);
+    default:
+      return locate(Space::global, address, bytes, alignment, lane, isWrite);
+    }
+  }
+  if (space == Space::global || space == Space::shared) {
+    Place place = space == Space::global
+                      ? locateGlobal(address, bytes, alignment, lane, isWrite)
+                      : locateShared(address, bytes, alignment, lane);
+    note(place, address, bytes, lane, isWrite);
+    return place;
+  }
+  if (space == Space::param)
+    return locateParameter(address, bytes, lane, isWrite);
+  return locateLocal(address, bytes, alignment, lane);
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,106 @@
+// Access: from an address of any space to the bytes behind it.
+#pragma once
+
+#include "sim/checks/RaceDetector.h"
+#include "sim/machine/Machine.h"
+
+namespace kiln::sim {
+
+/// Bytes somewhere in memory, and the bits that say whether they were written.
+struct Place {
+  std::uint8_t *data = nullptr;
+  ValidBits *valid = nullptr; ///< null: always written
+  std::size_t offset = 0;     ///< of the first byte in `valid`
+  Cta *owner = nullptr;       ///< shared memory: whose it is
+  bool isLocal = false;       ///< a thread's own memory
+
+  bool isWritten(std::size_t bytes) const {
+    return !valid || valid->all(offset, bytes);
+  }
+  void markWritten(std::size_t bytes) const {
+    if (valid)
+      valid->set(offset, bytes);
+  }
+  /// Which of up to 8 bytes were never written: all ones in each.
+  std::uint64_t unwritten(std::size_t bytes) const {
+    return valid ? valid->unwritten(offset, bytes) : 0;
+  }
+  /// Up to 8 bytes were written, with a value those bytes of which are not.
+  void mark(std::size_t bytes, std::uint64_t unwritten) const {
+    if (valid)
+      valid->put(offset, bytes, unwritten);
+  }
+  bool isGlobal() const { return valid && !owner && !isLocal; }
+  /// The bytes from `distance` on.
+  Place behind(std::size_t distance) const {
+    return {data + distance, valid, offset + distance, owner, isLocal};
+  }
+};
+
+/// Finds places for one instruction; remembers the last buffer it was in. No
+/// other code turns an address that a kernel computed into a pointer.
+class Accessor {
+public:
+  Accessor(Warp &warp, const Op &op, const char *verb)
+      : warp_(warp), op_(op), verb_(verb), order_(warp.races()) {}
+  Accessor(const Accessor &) = delete;
+  ~Accessor() { flush(); }
+
+  /// The `bytes` at `address` of `lane`, aligned to `alignment`, which the lane
+  /// itself reads or writes: the order of accesses is told. Ends the launch
+  /// with a finding where they are not there.
+  Place locate(Space space, std::uint64_t address, std::size_t bytes,
+               std::size_t alignment, int lane, bool isWrite);
+  /// What the lane that was located last writes stands there already, or not.
+  void noteValue(bool isSame) {
+    run_.isSame = isSame && (run_.isSame || countLanes(run_.lanes) == 1);
+  }
+  /// Shared memory, without a word to the order; also gives the CTA it belongs
+  /// to.
+  Place locateShared(std::uint64_t address, std::size_t bytes,
+                     std::size_t alignment, int lane, Cta **owner = nullptr);
+  /// Global memory, likewise.
+  Place locateGlobal(std::uint64_t address, std::size_t bytes,
+                     std::size_t alignment, int lane, bool isWrite);
+  /// The thread's own memory, and the kernel's parameters.
+  Place locateLocal(std::uint64_t address, std::size_t bytes,
+                    std::size_t alignment, int lane);
+  Place locateParameter(std::uint64_t address, std::size_t bytes, int lane,
+                        bool isWrite);
+
+private:
+  /// A lane touches bytes. Lanes that share a cell in a row are told at once.
+  void note(const Place &place, std::uint64_t address, std::size_t bytes,
+            int lane, bool isWrite);
+  void flush();
+  /// Those lanes of a strong access hand over, and take what others have.
+  void synchronise();
+  [[noreturn]] void fault(const char *id, int lane, const std::string &message,
+                          const FindingObject &object = {});
+
+  Warp &warp_;
+  const Op &op_;
+  const char *verb_;
+  RaceDetector *order_; ///< null: nobody asks for it
+  Region *last_ = nullptr;
+
+  /// Lanes that touch one cell, not told yet.
+  struct Run {
+    ShadowedMemory *memory = nullptr; ///< null: none
+    std::uint64_t cell = 0;
+    std::uint32_t first = 0, end = 0; ///< bytes of it
+    std::uint32_t bytes = 0;          ///< of each lane
+    int lane = 0;                     ///< the last one
+    LaneMask lanes = 0;
+    bool isSplit = false; ///< the lanes took the bytes in turn
+    bool isWrite = false;
+    bool isSame = false; ///< all of them write what stands there
+  };
+  Run run_;
+  Access reads_, writes_; ///< made when first needed
+};
+
+/// The CTA and the plain shared address that a shared::cluster address means.
+Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain);
+
+} // namespace kiln::sim

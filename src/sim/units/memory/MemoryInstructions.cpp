@@ -1,0 +1,381 @@
+// MemoryInstructions: ld, st, atom, red, and arithmetic on addresses.
+#include "sim/units/copies/Bulk.h"
+#include "sim/program/Effect.h"
+#include "sim/units/Units.h"
+#include "support/Error.h"
+
+#include <cstring>
+
+namespace kiln::sim {
+
+namespace {
+/// What `flags` of a memory instruction holds.
+struct MemoryFlags {
+  Space space;
+  std::uint8_t bytes;
+  bool isSigned;
+
+  static std::uint32_t pack(Space space, int bytes, bool isSigned) {
+    return static_cast<std::uint32_t>(space) | std::uint32_t(bytes) << 8 |
+           std::uint32_t(isSigned) << 16;
+  }
+  static MemoryFlags unpack(std::uint32_t flags) {
+    return {static_cast<Space>(flags & 0xff),
+            static_cast<std::uint8_t>(flags >> 8 & 0xff),
+            (flags >> 16 & 1) != 0};
+  }
+};
+} // namespace
+
+/// The type of an instruction: its last modifier that is one.
+static ptx::ScalarType typeOf(Decoder &decoder,
+                              const ptx::Instruction &instruction) {
+  ptx::ScalarType type;
+  for (auto modifier = instruction.modifiers.rbegin();
+       modifier != instruction.modifiers.rend(); ++modifier)
+    if (ptx::parseScalarType(*modifier, type))
+      return type;
+  decoder.refuse(instruction, "it has no type");
+}
+
+static bool isSigned(ptx::ScalarType type) {
+  return type == ptx::ScalarType::s8 || type == ptx::ScalarType::s16 ||
+         type == ptx::ScalarType::s32 || type == ptx::ScalarType::s64;
+}
+
+/// Complain about addresses computed from bytes that nobody wrote.
+static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
+  LaneMask bad = warp.poison(op.src[0]) & active;
+  if (bad && warp.machine().config().hasChecks)
+    warp.machine().findings().error("uninitialized-address", warp, op, bad,
+                         "the address depends on bytes that nobody wrote");
+}
+
+static std::uint64_t addressOf(const Warp &warp, const Op &op, int lane) {
+  return warp.read(op.src[0], lane) + static_cast<std::uint64_t>(op.imm);
+}
+
+static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
+                            const Reg &reg) {
+  if (!flags.isSigned || flags.bytes == 8)
+    return bits;
+  int shift = 64 - 8 * flags.bytes;
+  auto wide = static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(bits << shift) >> shift);
+  if (reg.bytes < 8)
+    wide &= (std::uint64_t(1) << (8 * reg.bytes)) - 1;
+  return wide;
+}
+
+/// A value was stored; unwritten bytes may not reach global memory.
+static void markStored(Warp &warp, const Op &op, const Place &place,
+                       const Reg &value, std::size_t bytes, int lane) {
+  std::uint64_t unwritten = warp.poisonBits(value, lane);
+  if (bytes < 8)
+    unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
+  place.mark(bytes, unwritten);
+  if (unwritten && place.isGlobal())
+    warp.machine().findings().error(
+        "uninitialized-store", warp, op, LaneMask(1) << lane,
+        "a value that depends on bytes nobody wrote goes to global memory");
+}
+
+static Step load(Warp &warp, const Op &op, LaneMask active) {
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  checkAddress(warp, op, active);
+  Accessor accessor(warp, op, "a load");
+  std::size_t total = flags.bytes * op.list.size();
+  auto loadLane = [&](int lane) {
+    Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
+                                  total, lane, false);
+    for (std::size_t i = 0; i < op.list.size(); ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
+      warp.write(op.list[i], lane, extend(bits, flags, op.list[i]));
+    }
+    return place;
+  };
+  if (!warp.machine().config().hasChecks) {
+    forEachLane(active, loadLane);
+    return Step::next;
+  }
+  std::array<Place, kLanes> places;
+  forEachLane(active, [&](int lane) { places[lane] = loadLane(lane); });
+  CheckTime time(warp.observer());
+  for (const Reg &reg : op.list)
+    warp.setPoison(reg, active, 0);
+  forEachLane(active, [&](int lane) {
+    const Place &place = places[lane];
+    bool isWhole = place.isWritten(total);
+    for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
+      // What extends a value is as unwritten as its sign.
+      std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
+      warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
+    }
+  });
+  return Step::next;
+}
+
+/// For the ledger of a deadlock.
+static void noteWriter(Warp &warp, const Op &op, const void *data, int lane) {
+  if (warp.checks())
+    warp.machine().lastWriters().note(warp, op, data, lane);
+}
+
+static Step store(Warp &warp, const Op &op, LaneMask active) {
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  checkAddress(warp, op, active);
+  Accessor accessor(warp, op, "a store");
+  std::size_t total = flags.bytes * op.list.size();
+  bool isAllSame = true;
+  forEachLane(active, [&](int lane) {
+    std::uint64_t address = addressOf(warp, op, lane);
+    Place place =
+        accessor.locate(flags.space, address, total, total, lane, true);
+    // The order asks for every lane, others whether all are.
+    bool isSame = (warp.races() || isAllSame) && place.isWritten(total);
+    for (std::size_t i = 0; isSame && i < op.list.size(); ++i) {
+      std::uint64_t bits = warp.read(op.list[i], lane);
+      isSame = !std::memcmp(place.data + i * flags.bytes, &bits, flags.bytes);
+    }
+    isAllSame &= isSame;
+    accessor.noteValue(isSame);
+    for (std::size_t i = 0; i < op.list.size(); ++i) {
+      std::uint64_t bits = warp.read(op.list[i], lane);
+      std::memcpy(place.data + i * flags.bytes, &bits, flags.bytes);
+      markStored(warp, op, place.behind(i * flags.bytes), op.list[i],
+                 flags.bytes, lane);
+    }
+    if (op.event->isStrong)
+      noteWriter(warp, op, place.data, lane);
+  });
+  return isAllSame ? Step::same : Step::next;
+}
+
+/// The registers of a value or a vector. 128 bits are two of 64: `bytes` says
+/// so afterwards.
+static std::vector<Reg> elementsOf(Decoder &decoder,
+                                   const ptx::Operand &operand, int &bytes) {
+  std::vector<Reg> list = decoder.vector(operand, bytes);
+  if (bytes != 16)
+    return list;
+  bytes = 8;
+  return {list[0], highHalf(list[0])};
+}
+
+static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op) {
+  ptx::ScalarType type = typeOf(decoder, instruction);
+  int bytes = ptx::sizeBytes(type);
+  op.handler = load;
+  op.list = elementsOf(decoder, instruction.operands[0], bytes);
+  op.isListWritten = true;
+  op.src[0] = decoder.address(instruction.operands[1], op.imm);
+  op.flags = MemoryFlags::pack(
+      decoder.spaceOfAddress(instruction.operands[1], spaceOf(instruction)),
+      bytes, isSigned(type));
+}
+
+static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
+                        Op &op) {
+  if (instruction.has("async"))
+    return decodeAsyncStore(decoder, instruction, op);
+  int bytes = ptx::sizeBytes(typeOf(decoder, instruction));
+  op.handler = store;
+  op.src[0] = decoder.address(instruction.operands[0], op.imm);
+  op.list = elementsOf(decoder, instruction.operands[1], bytes);
+  op.flags = MemoryFlags::pack(
+      decoder.spaceOfAddress(instruction.operands[0], spaceOf(instruction)),
+      bytes, false);
+}
+
+// Atomics: one lane after another, as the hardware serialises them.
+
+namespace {
+enum class AtomicKind : std::uint8_t {
+  add,
+  min,
+  max,
+  inc,
+  dec,
+  bitAnd,
+  bitOr,
+  bitXor,
+  exchange,
+  compareAndSwap,
+};
+struct Atomic {
+  AtomicKind kind;
+  ptx::ScalarType type;
+  Space space;
+};
+} // namespace
+
+template <typename T> static T applyNumber(AtomicKind kind, T old, T value) {
+  switch (kind) {
+  case AtomicKind::add:
+    if constexpr (std::is_integral_v<T>) // wraps
+      return static_cast<T>(std::make_unsigned_t<T>(old) +
+                            std::make_unsigned_t<T>(value));
+    else
+      return old + value;
+  case AtomicKind::min:
+    return std::min(old, value);
+  case AtomicKind::max:
+    return std::max(old, value);
+  default:
+    return value;
+  }
+}
+
+template <typename T>
+static std::uint64_t viaType(AtomicKind kind, std::uint64_t old,
+                             std::uint64_t value) {
+  T a, b;
+  std::memcpy(&a, &old, sizeof(T));
+  std::memcpy(&b, &value, sizeof(T));
+  T result = applyNumber(kind, a, b);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &result, sizeof(T));
+  return bits;
+}
+
+static std::uint64_t applyAtomic(const Atomic &atomic, std::uint64_t old,
+                                 std::uint64_t value, std::uint64_t extra) {
+  switch (atomic.kind) {
+  case AtomicKind::bitAnd:
+    return old & value;
+  case AtomicKind::bitOr:
+    return old | value;
+  case AtomicKind::bitXor:
+    return old ^ value;
+  case AtomicKind::exchange:
+    return value;
+  case AtomicKind::compareAndSwap:
+    return old == value ? extra : old;
+  case AtomicKind::inc:
+    return old >= value ? 0 : old + 1;
+  case AtomicKind::dec:
+    return old == 0 || old > value ? value : old - 1;
+  default:
+    break;
+  }
+  switch (atomic.type) {
+  case ptx::ScalarType::s32:
+    return viaType<std::int32_t>(atomic.kind, old, value);
+  case ptx::ScalarType::s64:
+    return viaType<std::int64_t>(atomic.kind, old, value);
+  case ptx::ScalarType::f32:
+    return viaType<float>(atomic.kind, old, value);
+  case ptx::ScalarType::f64:
+    return viaType<double>(atomic.kind, old, value);
+  default:
+    return ptx::sizeBytes(atomic.type) == 4
+               ? viaType<std::uint32_t>(atomic.kind, old, value)
+               : viaType<std::uint64_t>(atomic.kind, old, value);
+  }
+}
+
+static Step atomic(Warp &warp, const Op &op, LaneMask active) {
+  const Atomic &what = *static_cast<const Atomic *>(op.extra.get());
+  checkAddress(warp, op, active);
+  Accessor accessor(warp, op, "an atomic");
+  std::size_t bytes = ptx::sizeBytes(what.type);
+  bool hasChecks = warp.machine().config().hasChecks;
+  bool isSwap = what.kind == AtomicKind::compareAndSwap;
+  forEachLane(active, [&](int lane) {
+    Place place = accessor.locate(what.space, addressOf(warp, op, lane), bytes,
+                                  bytes, lane, true);
+    std::uint64_t old = 0;
+    std::memcpy(&old, place.data, bytes);
+    std::uint64_t extra = op.src[2].isValid() ? warp.read(op.src[2], lane) : 0;
+    std::uint64_t fresh =
+        applyAtomic(what, old, warp.read(op.src[1], lane), extra);
+    std::memcpy(place.data, &fresh, bytes);
+    if (fresh != old) {
+      ++warp.effects;
+      noteWriter(warp, op, place.data, lane);
+      warp.cta().cluster().notify();
+    }
+    // What was there reaches the result, and the sum; an exchange replaces it.
+    std::uint64_t unwritten = hasChecks ? place.unwritten(bytes) : 0;
+    const Reg &value = op.src[isSwap ? 2 : 1];
+    bool isReplaced =
+        what.kind == AtomicKind::exchange || (isSwap && fresh != old);
+    if (isReplaced || (!isSwap && !unwritten))
+      markStored(warp, op, place, value, bytes, lane);
+    if (!op.dst.isValid())
+      return;
+    warp.write(op.dst, lane, old);
+    warp.setPoisonBits(op.dst, lane, unwritten);
+  });
+  return Step::next;
+}
+
+static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
+                         Op &op) {
+  if (instruction.has("async"))
+    return decodeAsyncReduction(decoder, instruction, op);
+  static constexpr std::pair<const char *, AtomicKind> kKinds[] = {
+      {"add", AtomicKind::add},       {"min", AtomicKind::min},
+      {"max", AtomicKind::max},       {"inc", AtomicKind::inc},
+      {"dec", AtomicKind::dec},       {"and", AtomicKind::bitAnd},
+      {"or", AtomicKind::bitOr},      {"xor", AtomicKind::bitXor},
+      {"exch", AtomicKind::exchange}, {"cas", AtomicKind::compareAndSwap}};
+  const std::pair<const char *, AtomicKind> *kind = nullptr;
+  for (const auto &candidate : kKinds)
+    if (instruction.has(candidate.first))
+      kind = &candidate;
+  if (!kind)
+    decoder.refuse(instruction, "this operation");
+  ptx::ScalarType type = typeOf(decoder, instruction);
+  int bytes = ptx::sizeBytes(type);
+  if (isPackedAtomic(instruction, type))
+    return decodePackedAtomic(decoder, instruction, type, op);
+  std::size_t first = 0;
+  if (instruction.opcode == "atom")
+    op.dst = decoder.reg(instruction.operands[first++], bytes);
+  op.src[0] = decoder.address(instruction.operands[first], op.imm);
+  op.src[1] = decoder.reg(instruction.operands[first + 1], bytes);
+  if (kind->second == AtomicKind::compareAndSwap)
+    op.src[2] = decoder.reg(instruction.operands[first + 2], bytes);
+  op.extra = std::make_shared<Atomic>(
+      Atomic{kind->second, type, spaceOf(instruction)});
+  op.handler = atomic;
+}
+
+std::vector<Instruction> memoryInstructions() {
+  return {
+      {"ld", decodeLoad, Unit::memory,
+       "all spaces, 8 to 128 bits, vectors; cache and order modifiers "
+       "accepted",
+       "b128, ORDER SPACE CACHE -> =t [a] policy; "
+       ", ORDER SPACE CACHE VECTOR DATA -> ={~t} [a] policy"},
+      {"ldu", decodeLoad, Unit::memory, "as ld",
+       ", global VECTOR DATA -> ={~t} [a]"},
+      {"st", decodeStore, Unit::memory, "all spaces, 8 to 128 bits, vectors; async",
+       "async mbarrier::complete_tx::bytes, weak SHARED VECTOR b32 b64 u32 u64 "
+       "s32 s64 f32 f64 -> [a] {t} [a]; "
+       "b128, ORDER SPACE CACHE -> [a] t policy; "
+       ", ORDER SPACE CACHE VECTOR DATA -> [a] {~t} policy"},
+      {"atom", decodeAtomic, Unit::memory,
+       "add min max inc dec and or xor exch cas of 32 and 64 bits; add min "
+       "max of f16, bf16, pairs and vectors; cas of 16, cas and exch of 128 "
+       "bits",
+       "cas, ORDER SPACE L2::cache_hint DATA b128 -> =_t [a] t t policy; "
+       "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> ={t} "
+       "[a] {t} policy; "
+       "REDUCE|exch, ORDER SPACE L2::cache_hint noftz DATA b128 HALF -> =_t "
+       "[a] t policy"},
+      {"red", decodeAtomic, Unit::memory,
+       "add min max inc dec and or xor of 32 and 64 bits; add min max of f16, "
+       "bf16, pairs and vectors; async",
+       "async REDUCE mbarrier::complete_tx::bytes, relaxed cluster SHARED u32 "
+       "s32 u64 s64 b32 b64 -> [a] t [a]; "
+       "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> [a] "
+       "{t} policy; "
+       "REDUCE, ORDER SPACE L2::cache_hint noftz DATA HALF -> [a] t policy"},
+  };
+}
+
+} // namespace kiln::sim
