@@ -193,7 +193,7 @@ static const Case kCases[] = {
            return list(b.map(256, 1024), b.map(256, 1024), b.zeros(1 << 18),
                        256, 1024);
          }),
-    Case("locks.ptx", "spin_lock", {2}, {64}, 0,
+    Case("locks.ptx", "spin_lock", {4}, {128}, 0,
          [](Bench &b) { return list(b.zeros(4), b.zeros(1 << 18)); }),
     Case("messages.ptx", "check", {512}, {32}, 0,
          [](Bench &b) { return list(b.random(i32, 32, 0, 9)); }),

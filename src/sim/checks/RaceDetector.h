@@ -18,7 +18,6 @@
 #include "sim/clocks/SharedHistory.h"
 
 #include <map>
-#include <set>
 #include <span>
 
 namespace kiln::sim {
@@ -92,10 +91,10 @@ public:
   /// Hand over what lanes know, as a release or what a fence made ready.
   void publish(Warp &warp, LaneMask lanes, const MemoryOrder &order,
                SyncPoint &to);
-  /// Whether a strong write of the lanes that run hands something over.
-  static bool publishes(Warp &warp, const MemoryOrder &order) {
-    return publishes(warp, order, Scope::cta);
-  }
+  /// Whether a strong write of `lanes` hands something over that the address
+  /// does not have yet.
+  static bool publishes(Warp &warp, const MemoryOrder &order, LaneMask lanes,
+                        ShadowedMemory &memory, std::uint64_t address);
   /// A strong access to an address.
   void synchronise(Warp &warp, const MemoryOrder &order, LaneMask lanes,
                    ShadowedMemory &memory, std::uint64_t address, bool isWrite);
@@ -155,8 +154,6 @@ private:
     unordered,
     announced, ///< strong ones that a flag seems to order and no fence does
   };
-  /// The same, as far as `reach`.
-  static bool publishes(Warp &warp, const MemoryOrder &order, Scope reach);
   Verdict judge(const Access &access, const Record &earlier,
                 std::uint16_t overlap) const;
   bool isOrderedStrictly(const Access &access, const Record &earlier,

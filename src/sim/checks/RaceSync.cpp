@@ -46,72 +46,87 @@ static void see(Warp &warp, const MemoryOrder &order, LaneMask lanes,
 static void announce(Warp &warp, const MemoryOrder &order,
                      ShadowedMemory &memory, std::uint64_t address) {
   // So many flags have a kernel's threads; more would take memory for nothing.
-  constexpr std::size_t kAddresses = 1 << 16, kWriters = 64;
+  constexpr std::size_t kAddresses = 1 << 16;
   warp.clock.hasStrongStores |= !order.isAtomic;
   if (!warp.clock.hasStrongStores || memory.locations.size() >= kAddresses)
     return;
-  auto &announced = memory.locations[address].announced;
-  Announcement said = warp.group().strand.announce(warp.clock);
-  auto mine = std::find_if(
-      announced.begin(), announced.end(),
-      [&](const Announcement &known) { return known.writer == said.writer; });
-  if (mine != announced.end())
-    *mine = std::move(said);
-  else if (announced.size() < kWriters)
-    announced.push_back(std::move(said));
+  warp.group().strand.announce(memory.locations[address].announced, warp.clock);
 }
 
-/// Whether an address has all that a write of `lanes`, which is no release,
-/// would publish there for the CTA, the cluster or everyone; then it has.
-static bool isPublished(Warp &warp, LaneMask lanes, Scope scope,
-                        Location &location) {
-  constexpr std::size_t kMost = 4096;
-  if (location.fenced.size() >= kMost)
-    location.fenced.clear();
-  const Strand &strand = warp.group().strand;
-  auto reach = static_cast<std::size_t>(scope);
-  std::uint64_t number = scope == Scope::cta       ? warp.clock.cta
-                         : scope == Scope::cluster ? warp.clock.cluster
-                                                   : 0;
-  bool isAll = true;
-  auto note = [&](const Handed &handed) {
-    if (const auto &ready = handed.fenced[reach])
-      isAll &=
-          !location.fenced.emplace(ready->version() * kScopes + reach, number)
-               .second;
+/// Call `body(version)` for what fences have made ready for the writes of
+/// `lanes` in that scope.
+template <typename Body>
+static void forEachReady(Warp &warp, LaneMask lanes, Scope scope, Body &&body) {
+  auto visit = [&](const Handed &handed) {
+    if (const auto &ready = handed.fenced[static_cast<std::size_t>(scope)])
+      body(ready->version());
   };
-  note(strand.practice());
+  const Strand &strand = warp.group().strand;
+  visit(strand.practice());
   strand.forEachPart(
-      lanes, [&](LaneMask, const Knowledge &knowledge) { note(knowledge); });
+      lanes, [&](LaneMask, const Knowledge &knowledge) { visit(knowledge); });
+}
+
+/// Whether all that a write of `lanes`, which is no release, would hand over is
+/// there.
+static bool isPublished(Warp &warp, LaneMask lanes, Scope scope,
+                        const Published *published) {
+  bool isAll = true;
+  forEachReady(warp, lanes, scope, [&](std::uint64_t version) {
+    isAll &= published && std::binary_search(published->fenced.begin(),
+                                             published->fenced.end(), version);
+  });
   return isAll;
 }
 
+/// It is there from now on.
+static void notePublished(Warp &warp, LaneMask lanes, Scope scope,
+                          Published &published) {
+  constexpr std::size_t kMost = 4096;
+  auto &fenced = published.fenced;
+  if (fenced.size() >= kMost)
+    fenced.clear();
+  forEachReady(warp, lanes, scope, [&](std::uint64_t version) {
+    auto place = std::lower_bound(fenced.begin(), fenced.end(), version);
+    if (place == fenced.end() || *place != version)
+      fenced.insert(place, version);
+  });
+}
+
 bool RaceDetector::publishes(Warp &warp, const MemoryOrder &order,
-                              Scope reach) {
-  return order.isRelease || warp.group().strand.hasFenced(reach);
+                              LaneMask lanes, ShadowedMemory &memory,
+                              std::uint64_t address) {
+  if (order.isRelease)
+    return true;
+  if (!warp.group().strand.hasFenced(Scope::cta))
+    return false;
+  auto found = memory.locations.find(address);
+  for (Scope reach : {Scope::cta, Scope::cluster, Scope::gpu}) {
+    if (reach > order.scope)
+      break;
+    Published *published = found == memory.locations.end()
+                               ? nullptr
+                               : found->second.find(reach, warp.clock);
+    if (!isPublished(warp, lanes, reach, published))
+      return true;
+  }
+  return false;
 }
 
 void RaceDetector::synchronise(Warp &warp, const MemoryOrder &order,
                                 LaneMask lanes, ShadowedMemory &memory,
                                 std::uint64_t address, bool isWrite) {
-  const WarpClock &clock = warp.clock;
+  constexpr Scope kReaches[] = {Scope::cta, Scope::cluster, Scope::gpu};
   auto found = memory.locations.empty() ? memory.locations.end()
                                         : memory.locations.find(address);
   bool isRead = !isWrite || order.isReturning;
   if (isRead && found != memory.locations.end()) {
-    Location &location = found->second;
-    auto seeIn = [&](auto &published, std::uint32_t number, Scope reach) {
-      auto mine = published.find(number);
-      if (mine != published.end())
-        see(warp, order, lanes, mine->second, reach, isWrite);
-    };
-    seeIn(location.ctas, clock.cta, Scope::cta);
-    if (order.scope >= Scope::cluster)
-      seeIn(location.clusters, clock.cluster, Scope::cluster);
-    if (order.scope >= Scope::gpu)
-      see(warp, order, lanes, location.everyone, Scope::gpu, isWrite);
-    for (const Announcement &announcement : location.announced)
-      warp.group().strand.hear(announcement);
+    for (Scope reach : kReaches)
+      if (Published *published = reach <= order.scope
+                                     ? found->second.find(reach, warp.clock)
+                                     : nullptr)
+        see(warp, order, lanes, published->point, reach, isWrite);
+    warp.group().strand.hear(found->second.announced);
   }
   if (!isWrite)
     return;
@@ -120,19 +135,20 @@ void RaceDetector::synchronise(Warp &warp, const MemoryOrder &order,
   if (!order.isAtomic && found != memory.locations.end())
     memory.locations.erase(found);
   announce(warp, order, memory, address);
-  for (Scope reach : {Scope::cta, Scope::cluster, Scope::gpu}) {
+  for (Scope reach : kReaches) {
     // A fence reaches every scope below its own.
-    if (reach > order.scope || !publishes(warp, order, reach))
+    if (reach > order.scope ||
+        !(order.isRelease || warp.group().strand.hasFenced(reach)))
       return;
+    Published &published = memory.locations[address].of(reach, warp.clock);
+    if (!order.isRelease) {
+      if (isPublished(warp, lanes, reach, &published))
+        continue;
+      notePublished(warp, lanes, reach, published);
+    }
     MemoryOrder part = order;
     part.scope = reach;
-    Location &location = memory.locations[address];
-    if (!order.isRelease && isPublished(warp, lanes, reach, location))
-      continue;
-    publish(warp, lanes, part,
-            reach == Scope::gpu       ? location.everyone
-            : reach == Scope::cluster ? location.clusters[clock.cluster]
-                                      : location.ctas[clock.cta]);
+    publish(warp, lanes, part, published.point);
   }
 }
 

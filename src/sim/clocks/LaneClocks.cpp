@@ -25,21 +25,28 @@ bool Handed::isSame(const Handed &other) const {
   return true;
 }
 
+/// What two fences have made ready; one of the two where it has all of it.
+static std::shared_ptr<const Clock>
+joinReady(const std::shared_ptr<const Clock> &one,
+          const std::shared_ptr<const Clock> &other) {
+  if (!one || !other || one == other)
+    return one ? one : other;
+  auto joined = std::make_shared<Clock>(*one);
+  joined->join(*other);
+  return joined->isSame(*one) ? one : joined->isSame(*other) ? other : joined;
+}
+
 void Handed::join(const Handed &other) {
   clock.join(other.clock);
   apparent.join(other.apparent);
+  auto mine = fenced;
   for (std::size_t scope = 0; scope < kScopes; ++scope) {
     seen[scope].join(other.seen[scope]);
-    if (!other.fenced[scope] || fenced[scope] == other.fenced[scope])
-      continue;
-    if (!fenced[scope]) {
-      fenced[scope] = other.fenced[scope];
-      continue;
-    }
-    auto joined = std::make_shared<Clock>(*fenced[scope]);
-    joined->join(*other.fenced[scope]);
-    if (!joined->isSame(*fenced[scope]))
-      fenced[scope] = std::move(joined);
+    // A fence makes the same ready for the scopes below its own.
+    bool isAsBefore = scope > 0 && mine[scope] == mine[scope - 1] &&
+                      other.fenced[scope] == other.fenced[scope - 1];
+    fenced[scope] = isAsBefore ? fenced[scope - 1]
+                               : joinReady(mine[scope], other.fenced[scope]);
   }
 }
 
@@ -236,17 +243,12 @@ bool Strand::hasFenced(Scope scope) const {
          });
 }
 
-Announcement Strand::announce(const WarpClock &warp) const {
-  Announcement said{practice_.clock, warp.lanes, upToNow(warp, lanes_)};
-  said.clock.join(practice_.apparent);
-  said.own.join(practice_.own[kCompleted]);
-  return said;
-}
-
-void Strand::hear(const Announcement &announcement) {
-  practice_.apparent.join(announcement.clock);
-  practice_.apparent.learn(View::completed, announcement.writer,
-                           announcement.own);
+void Strand::announce(Clock &to, const WarpClock &warp) const {
+  to.join(practice_.clock);
+  to.join(practice_.apparent);
+  Known own = upToNow(warp, lanes_);
+  own.join(practice_.own[kCompleted]);
+  to.learn(View::completed, warp.lanes, own);
 }
 
 } // namespace kiln::sim

@@ -43,14 +43,6 @@ struct SyncPoint {
   }
 };
 
-/// What a strong write seems to say of those before it: the writer's clock as
-/// it stood, and how far its own warp was.
-struct Announcement {
-  Clock clock;
-  Component writer = 0;
-  Known own;
-};
-
 /// A warp as the order sees it.
 struct WarpClock {
   Component lanes = 0;                ///< what its lanes do themselves
@@ -146,8 +138,8 @@ public:
   /// Whether a fence has made something ready for strong writes of that scope.
   bool hasFenced(Scope scope) const;
   /// What a strong write of these lanes seems to say, fence or not.
-  Announcement announce(const WarpClock &warp) const;
-  void hear(const Announcement &announcement);
+  void announce(Clock &to, const WarpClock &warp) const;
+  void hear(const Clock &announced) { practice_.apparent.join(announced); }
 
 private:
   struct Part {

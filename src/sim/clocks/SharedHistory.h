@@ -59,15 +59,26 @@ struct MbarrierOrder {
   Phase arriving, completed;
 };
 
+/// What strong operations on an address have handed over to one scope.
+struct Published {
+  SyncPoint point;
+  /// Versions of what fences had made ready and is part of it, in order.
+  std::vector<std::uint64_t> fenced;
+};
+
 /// What strong operations on one address have published, by scope.
 struct Location {
-  SyncPoint everyone;
-  std::map<std::uint32_t, SyncPoint> clusters, ctas; ///< by number
-  /// What they seem to say, by writer.
-  std::vector<Announcement> announced;
-  /// What fences had made ready and is published: version and scope, and the
-  /// number of the CTA or the cluster.
-  std::set<std::pair<std::uint64_t, std::uint64_t>> fenced;
+  Published everyone;
+  std::map<std::uint32_t, Published> clusters, ctas; ///< by number
+  Clock announced; ///< what they seem to say of those before them
+
+  /// What a warp of that CTA and cluster can see of one scope; null: nothing.
+  Published *find(Scope scope, const WarpClock &warp);
+  Published &of(Scope scope, const WarpClock &warp) {
+    return scope == Scope::gpu       ? everyone
+           : scope == Scope::cluster ? clusters[warp.cluster]
+                                     : ctas[warp.cta];
+  }
 };
 
 /// Memory that has a shadow: a CTA's shared memory, or all global memory.

@@ -1,7 +1,6 @@
 // OrderClock: joining clocks.
 #include "sim/clocks/VectorClock.h"
 
-#include <algorithm>
 #include <atomic>
 
 namespace kiln::sim {
@@ -48,17 +47,17 @@ std::uint64_t Clock::version() const {
 }
 
 std::shared_ptr<Clock::Block> *Clock::blockOf(std::uint32_t number) {
-  for (auto &[known, block] : blocks_)
-    if (known == number)
-      return &block;
-  return nullptr;
+  auto found = blocks_.begin() + (placeOf(number) - blocks_.cbegin());
+  bool isThere = found != blocks_.end() && found->first == number;
+  return isThere ? &found->second : nullptr;
 }
 
 Clock::Block &Clock::own(std::uint32_t number) {
   version_ = 0;
   std::shared_ptr<Block> *block = blockOf(number);
   if (!block)
-    return *blocks_.emplace_back(number, std::make_shared<Block>()).second;
+    return *blocks_.emplace(placeOf(number), number, std::make_shared<Block>())
+                ->second;
   if (block->use_count() != 1)
     *block = std::make_shared<Block>(**block);
   return **block;
@@ -94,7 +93,7 @@ void Clock::join(const Clock &other) {
   for (const auto &[number, block] : other.blocks_) {
     std::shared_ptr<Block> *mine = blockOf(number);
     if (!mine) {
-      blocks_.emplace_back(number, block);
+      blocks_.emplace(placeOf(number), number, block);
       version_ = 0;
       continue;
     }

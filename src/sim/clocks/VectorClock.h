@@ -20,6 +20,7 @@
 
 #include "sim/program/Lanes.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -52,13 +53,13 @@ inline constexpr std::size_t kViews = 4;
 class Clock {
 public:
   const Known *find(View view, Component component) const {
-    for (const auto &[number, block] : blocks_)
-      if (number == component >> kBlockShift) {
-        const auto &known = block->views[static_cast<std::size_t>(view)];
-        std::size_t local = component & ((1u << kBlockShift) - 1);
-        return local < known.size() ? &known[local] : nullptr;
-      }
-    return nullptr;
+    std::uint32_t number = component >> kBlockShift;
+    auto found = placeOf(number);
+    if (found == blocks_.end() || found->first != number)
+      return nullptr;
+    const auto &known = found->second->views[static_cast<std::size_t>(view)];
+    std::size_t local = component & ((1u << kBlockShift) - 1);
+    return local < known.size() ? &known[local] : nullptr;
   }
   /// Know more of one component.
   void learn(View view, Component component, const Known &known);
@@ -82,11 +83,20 @@ private:
   static void joinView(std::vector<Known> &to, const std::vector<Known> &from);
   static bool isCovered(const std::vector<Known> &from,
                         const std::vector<Known> &by);
-  /// The block with that number, not shared with another clock.
-  Block &own(std::uint32_t number);
-  std::shared_ptr<Block> *blockOf(std::uint32_t number);
+  using Blocks = std::vector<std::pair<std::uint32_t, std::shared_ptr<Block>>>;
 
-  std::vector<std::pair<std::uint32_t, std::shared_ptr<Block>>> blocks_;
+  /// Where the block with that number is, or would be.
+  Blocks::const_iterator placeOf(std::uint32_t number) const {
+    return std::partition_point(
+        blocks_.begin(), blocks_.end(),
+        [&](const auto &entry) { return entry.first < number; });
+  }
+  /// The block with that number; null: it has none.
+  std::shared_ptr<Block> *blockOf(std::uint32_t number);
+  /// The same, its own and not shared with another clock.
+  Block &own(std::uint32_t number);
+
+  Blocks blocks_;                     ///< by number, in order
   mutable std::uint64_t version_ = 0; ///< 0: none since it learnt something
   /// Versions that were joined last: they are known for good.
   std::array<std::uint64_t, 4> joined_{};

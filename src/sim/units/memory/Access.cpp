@@ -165,7 +165,7 @@ void Accessor::note(const Place &place, std::uint64_t address,
   if (!order_)
     return;
   ShadowedMemory &memory = place.owner ? place.owner->shadow : order_->global();
-  std::uint64_t begin = place.owner ? place.offset : address;
+  std::uint64_t begin = place.owner ? place.offset : address, at = begin;
   for (std::uint64_t end = begin + bytes; begin < end;) {
     constexpr std::uint64_t kCell = Shadow::kCellBytes;
     std::uint64_t cell = begin / kCell;
@@ -197,9 +197,10 @@ void Accessor::note(const Place &place, std::uint64_t address,
             lane,    bit,  false, isWrite, false};
   }
   // A lane that hands something over hands it to the lanes behind it, too.
-  bool isAlone =
-      op_.order.isStrong && isWrite &&
-      (!op_.order.isAtomic || RaceDetector::publishes(warp_, op_.order));
+  bool isAlone = op_.order.isStrong && isWrite &&
+                 (!op_.order.isAtomic ||
+                  RaceDetector::publishes(warp_, op_.order,
+                                           LaneMask(1) << lane, memory, at));
   if (isAlone)
     flush();
 }
