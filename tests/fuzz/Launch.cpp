@@ -157,8 +157,9 @@ private:
 static void checkMessage(const std::string &message) {
   for (char c : message)
     if ((c >= 0 && c < ' ' && c != '\n') || c == 127)
-      throw Misbehaviour{fmt::format("a control character {} in the message: {}",
-                                     static_cast<int>(c), message)};
+      throw Misbehaviour{
+          fmt::format("a control character {} in the message: {}",
+                      static_cast<int>(c), message)};
   for (const char *word : {"_M_", "::at", "std::", "basic_string", "stoi"})
     if (message.find(word) != std::string::npos)
       throw Misbehaviour{"a message of the C++ library: " + message};

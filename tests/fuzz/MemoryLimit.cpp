@@ -14,8 +14,9 @@ static std::atomic<std::size_t> heldBytes{0};
 static void *allocate(std::size_t bytes, std::size_t align) {
   if (bytes > kLimitBytes || heldBytes + bytes > kLimitBytes)
     throw std::bad_alloc();
-  void *memory = align ? aligned_alloc(align, (bytes + align - 1) / align * align)
-                       : std::malloc(bytes ? bytes : 1);
+  void *memory = align
+                     ? aligned_alloc(align, (bytes + align - 1) / align * align)
+                     : std::malloc(bytes ? bytes : 1);
   if (!memory)
     throw std::bad_alloc();
   heldBytes += malloc_usable_size(memory);

@@ -51,8 +51,8 @@ Tokens Mutator::groupOperand(int depth) {
 
 Tokens Mutator::anyOperand(int depth) {
   static constexpr const char *kSpecials[] = {
-      "%tid.x",    "%ntid.y",    "%ctaid.z",  "%laneid",
-      "%clock64",  "%smid",      "WARP_SZ",   "%cluster_ctarank",
+      "%tid.x",       "%ntid.y",  "%ctaid.z",         "%laneid",
+      "%clock64",     "%smid",    "WARP_SZ",          "%cluster_ctarank",
       "%lanemask_lt", "%envreg3", "%total_smem_size", "%tid"};
   static constexpr const char *kSelectors[] = {".b0", ".b3", ".h1", ".x", ".w"};
   switch (dice_.below(depth > 1 ? 11 : 17)) {
@@ -120,7 +120,8 @@ void Mutator::changeOperands(Instruction &instruction) {
 void Mutator::changeOperandInside(Instruction &instruction) {
   if (instruction.operands.empty())
     return;
-  Tokens &tokens = instruction.operands[dice_.below(instruction.operands.size())];
+  Tokens &tokens =
+      instruction.operands[dice_.below(instruction.operands.size())];
   if (tokens.size() < 3)
     return changeOperands(instruction);
   // Keep the brackets.

@@ -9,9 +9,9 @@ namespace kiln::fuzz {
 using Kind = Statement::Kind;
 
 static constexpr const char *kTypes[] = {
-    ".pred", ".b8",  ".b16", ".b32", ".b64",   ".b128",   ".u8",  ".u16",
-    ".u32",  ".u64", ".s32", ".s64", ".f16",   ".f16x2",  ".f32", ".f64",
-    ".bf16", ".s8",  ".s16", ".tf32"};
+    ".pred", ".b8",  ".b16",  ".b32", ".b64", ".b128", ".u8",
+    ".u16",  ".u32", ".u64",  ".s32", ".s64", ".f16",  ".f16x2",
+    ".f32",  ".f64", ".bf16", ".s8",  ".s16", ".tf32"};
 
 void Mutator::insertText(std::size_t at, const std::string &text) {
   for (Statement &statement : readStatements(text))
@@ -48,8 +48,8 @@ void Mutator::addInstruction() {
   case 0:
     return insertText(at, fmt::format("bra {};", labelName()));
   case 1: // a loop, or a way past the rest
-    return insertText(
-        at, fmt::format("@{} bra {};", predicateName(), labelName()));
+    return insertText(at,
+                      fmt::format("@{} bra {};", predicateName(), labelName()));
   case 2:
     return insertText(at, fmt::format("call {}, ({}, {});", symbolName(),
                                       registerName(), registerName()));
@@ -129,11 +129,10 @@ void Mutator::changeVariable() {
     std::string name = registerName();
     insertText(to, fmt::format(".{} .align {} .b8 fresh[{}];", space,
                                1 << dice_.below(8), dice_.integer()));
-    return insertText(to + 1, dice_.oneIn(2)
-                                  ? fmt::format("st.{}.b32 [fresh], {};",
-                                                space, name)
-                                  : fmt::format("ld.{}.b32 {}, [fresh];",
-                                                space, name));
+    return insertText(to + 1,
+                      dice_.oneIn(2)
+                          ? fmt::format("st.{}.b32 [fresh], {};", space, name)
+                          : fmt::format("ld.{}.b32 {}, [fresh];", space, name));
   }
   Tokens &tokens = statements_[at].tokens;
   switch (dice_.below(6)) {
@@ -166,17 +165,16 @@ void Mutator::changeVariable() {
 /// Parameters and the directives of a function.
 void Mutator::changeHead() {
   static constexpr const char *kDirectives[] = {
-      ".reqntid",      ".maxntid",           ".minnctapersm",
-      ".maxnreg",      ".reqnctapercluster", ".explicitcluster",
-      ".noreturn",     ".maxclusterrank",    ".maxnctapersm",
+      ".reqntid",          ".maxntid",           ".minnctapersm",
+      ".maxnreg",          ".reqnctapercluster", ".explicitcluster",
+      ".noreturn",         ".maxclusterrank",    ".maxnctapersm",
       ".blocksareclusters"};
   std::size_t at = find(Kind::head);
   if (at == statements_.size())
     return;
   Tokens &tokens = statements_[at].tokens;
-  auto close = std::find_if(tokens.begin(), tokens.end(), [](const Token &one) {
-    return one.text == ")";
-  });
+  auto close = std::find_if(tokens.begin(), tokens.end(),
+                            [](const Token &one) { return one.text == ")"; });
   switch (dice_.below(5)) {
   case 0: {
     std::string text = dice_.any(kDirectives);
@@ -189,17 +187,15 @@ void Mutator::changeHead() {
   }
   case 1:
     if (close != tokens.end())
-      tokens.insert(close, {fmt::format(", .param .align {} {} more[{}]",
-                                        1 << dice_.below(8),
-                                        dice_.any(kTypes),
-                                        dice_.oneIn(2) ? "4"
-                                                       : dice_.integer())});
+      tokens.insert(close,
+                    {fmt::format(", .param .align {} {} more[{}]",
+                                 1 << dice_.below(8), dice_.any(kTypes),
+                                 dice_.oneIn(2) ? "4" : dice_.integer())});
     return;
   case 2: {
     // Leave a parameter out.
-    auto comma = std::find_if(tokens.begin(), close, [](const Token &one) {
-      return one.text == ",";
-    });
+    auto comma = std::find_if(tokens.begin(), close,
+                              [](const Token &one) { return one.text == ","; });
     if (comma != close)
       tokens.erase(comma, close);
     return;

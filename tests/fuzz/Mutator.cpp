@@ -84,13 +84,11 @@ std::size_t Mutator::find(Kind kind, std::size_t end) {
   return chosen;
 }
 
-std::size_t Mutator::findPlace() {
-  return place_ = find(Kind::instruction);
-}
+std::size_t Mutator::findPlace() { return place_ = find(Kind::instruction); }
 
 void Mutator::insert(std::size_t at, Statement statement) {
-  statements_.insert(statements_.begin() + static_cast<std::ptrdiff_t>(
-                                               std::min(at, statements_.size())),
+  statements_.insert(statements_.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                               at, statements_.size())),
                      std::move(statement));
 }
 
@@ -107,9 +105,8 @@ std::string Mutator::registerName() {
     bool isRange = i + 2 < tokens.size() && tokens[i + 1].text == "<" &&
                    tokens[i + 2].text.size() < 6;
     names.push_back(tokens[i].text +
-                    (isRange ? std::to_string(dice_.below(
-                                   std::strtoul(tokens[i + 2].text.c_str(),
-                                                nullptr, 0)))
+                    (isRange ? std::to_string(dice_.below(std::strtoul(
+                                   tokens[i + 2].text.c_str(), nullptr, 0)))
                              : ""));
   }
   return names.empty() ? "%r1" : dice_.any(names);

@@ -26,8 +26,8 @@ static std::string readFile(const fs::path &path) {
 
 static std::vector<fs::path> filesIn(const std::string &folder) {
   std::vector<fs::path> paths;
-  for (const auto &entry : fs::directory_iterator(
-           std::string(KILN_SOURCE_DIR) + "/tests/" + folder))
+  for (const auto &entry : fs::directory_iterator(std::string(KILN_SOURCE_DIR) +
+                                                  "/tests/" + folder))
     if (entry.path().extension() == ".ptx")
       paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());

@@ -55,7 +55,8 @@ public:
     bool isOpening = token.is("{");
     if (isOpening && depth_ == 0 && !isInsideBraces())
       end();
-    bool isGlued = end_ && end_ == token.text.data() && !current_.tokens.empty();
+    bool isGlued =
+        end_ && end_ == token.text.data() && !current_.tokens.empty();
     current_.tokens.push_back({std::string(token.text), isGlued, token.kind});
     end_ = token.text.data() + token.text.size();
     line_ = token.line;

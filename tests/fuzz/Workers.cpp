@@ -127,8 +127,8 @@ private:
       setTimers(plan_.inputSeconds);
       try {
         Input input = plan_.inputAt(number);
-        ++shared_->outcomes[static_cast<int>(
-            runInput(input.text, input.launch))];
+        ++shared_
+              ->outcomes[static_cast<int>(runInput(input.text, input.launch))];
       } catch (const Misbehaviour &defect) {
         std::fprintf(stderr, "%s\n", defect.what.c_str());
         _exit(kDefectStatus);

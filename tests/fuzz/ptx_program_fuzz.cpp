@@ -1,4 +1,5 @@
-// ptx_program_fuzz: whatever program the simulator is given, it runs or refuses.
+// ptx_program_fuzz: whatever program the simulator is given, it runs or
+// refuses.
 //
 // Changes kernels of the tests by PTX's grammar (Mutator.h) and runs what comes
 // of it with a small launch, under the address and undefined-behaviour
@@ -113,8 +114,8 @@ int runOnly(const Input &input, bool isShown) {
   if (isShown)
     fmt::print("{}", input.text);
   std::fflush(stdout);
-  static constexpr const char *kOutcomes[] = {
-      "not parsed", "refused", "an error was found", "ran"};
+  static constexpr const char *kOutcomes[] = {"not parsed", "refused",
+                                              "an error was found", "ran"};
   try {
     std::string said;
     Outcome outcome = runInput(input.text, input.launch, &said);
@@ -149,9 +150,9 @@ int fuzz(const Options &options) {
   std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   fmt::print("{} inputs of {} kernels in {:.0f} s: {} not parsed, {} refused, "
              "{} ran with an error found, {} without; {} break something\n",
-             result.inputs(), seeds.kernels.size() + seeds.probes.size(), time.count(), result.outcomes[0],
-             result.outcomes[1], result.outcomes[2], result.outcomes[3],
-             result.defects);
+             result.inputs(), seeds.kernels.size() + seeds.probes.size(),
+             time.count(), result.outcomes[0], result.outcomes[1],
+             result.outcomes[2], result.outcomes[3], result.defects);
   // Inputs that are all refused would test the first error only.
   bool hasRun = result.outcomes[2] > 0 && result.outcomes[3] > 0;
   return result.defects > 0 || !hasRun;

@@ -68,7 +68,7 @@ void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
       checkHeld(warp, op, active);
     noteTouched(warp, op);
   }
-  if (op.poisonRule > PoisonRule::own)
+  if (op.poison.isGeneral())
     passPoison(warp, op, active);
 }
 

@@ -45,16 +45,11 @@ static void putValues(Warp &warp, const Reg &reg, const Lanes &values) {
 
 /// Operands that say where bits go, and are no bits that go anywhere.
 static std::vector<Reg> controlsOf(const Op &op) {
-  const std::string &name = op.origin->opcode;
-  if (name == "shl" || name == "shr")
-    return {op.src[1]};
-  if (name == "shf" || name == "prmt")
-    return {op.src[2]};
-  if (name == "bfe")
-    return {op.src[1], op.src[2]};
-  if (name == "bfi")
-    return {op.src[2], op.src[3]};
-  return {};
+  std::vector<Reg> controls;
+  for (std::size_t i = 0; i < std::size(op.src); ++i)
+    if (op.poison.controls >> i & 1)
+      controls.push_back(op.src[i]);
+  return controls;
 }
 
 /// A bit of the result is poisoned where it changes with the poisoned bits of
@@ -116,12 +111,12 @@ static std::uint64_t poisonOfLane(const Warp &warp, const Op &op,
   for (const Reg &reg : registers.sources)
     bits |= warp.poisonBits(reg, lane);
   std::uint64_t low = 0xffff, high = 0xffff0000;
-  switch (op.poisonRule) {
-  case PoisonRule::upward:
+  switch (op.poison.kind) {
+  case PoisonRule::Kind::upward:
     return bits ? ~std::uint64_t(0) << std::countr_zero(bits) : 0;
-  case PoisonRule::halves:
+  case PoisonRule::Kind::halves:
     return (bits & low ? low : 0) | (bits & high ? high : 0);
-  case PoisonRule::pack:
+  case PoisonRule::Kind::pack:
     return (warp.poisonBits(op.src[0], lane) ? high : 0) |
            (warp.poisonBits(op.src[1], lane) ? low : 0);
   default:
@@ -136,9 +131,9 @@ static LaneMask poisonOfPredicate(Warp &warp, const Op &op, LaneMask compared) {
     return compared;
   LaneMask unknown = warp.predPoison(op.psrc), other = warp.pred(op.psrc);
   LaneMask decides = 0;
-  if (op.origin->has("and"))
+  if (op.poison.join == PoisonRule::Join::conjunction)
     decides = ~other;
-  else if (op.origin->has("or"))
+  else if (op.poison.join == PoisonRule::Join::disjunction)
     decides = other;
   return (compared & ~(decides & ~unknown)) | unknown;
 }
@@ -151,7 +146,7 @@ static void spreadPoison(Warp &warp, const Op &op, LaneMask active) {
   LaneMask ofPredicate = poisonOfPredicate(warp, op, compared);
   LaneMask unknownSource =
       op.psrc.isValid() ? warp.predPoison(op.psrc) : LaneMask(0);
-  bool isByBits = op.poisonRule == PoisonRule::bits;
+  bool isByBits = op.poison.kind == PoisonRule::Kind::bits;
   std::vector<Lanes> bits(registers.results.size());
   if (isByBits)
     bits = poisonOfBits(warp, op, registers);

@@ -1,4 +1,4 @@
-// Order: accesses against the shadow of their bytes.
+// RaceDetector: accesses against the shadow of their bytes.
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
 
@@ -42,8 +42,8 @@ void RaceDetector::begin(Warp &warp) {
 void RaceDetector::begin(Cta &cta) {
   auto cluster = static_cast<std::uint32_t>(cta.cluster().number());
   constexpr std::size_t kWarpsPerGroup = 4;
-  for (std::size_t i = 0; i < cta.tensorCores.size() &&
-                          i * kWarpsPerGroup < cta.warps().size();
+  for (std::size_t i = 0;
+       i < cta.tensorCores.size() && i * kWarpsPerGroup < cta.warps().size();
        ++i)
     cta.tensorCores[i].component =
         add(cluster, {Agent::Kind::products, cta.index(),
@@ -57,8 +57,9 @@ static std::uint32_t indexOf(const Warp &warp, const Op &op) {
 Access RaceDetector::plain(Warp &warp, const Op &op, bool isWrite) {
   Access access{.warp = &warp, .op = &op};
   unsigned flags = isWrite ? Record::kWrite : 0;
-  if (op.order.isStrong)
-    flags |= Record::kStrong | unsigned(op.order.scope) << Record::kScopeShift;
+  if (op.semantics.isStrong)
+    flags |= Record::kStrong | unsigned(op.semantics.scope)
+                                   << Record::kScopeShift;
   access.record = {.time = ++warp.clock.now,
                    .lanes = 0,
                    .component = warp.clock.lanes,
@@ -69,8 +70,8 @@ Access RaceDetector::plain(Warp &warp, const Op &op, bool isWrite) {
 }
 
 Access RaceDetector::issued(Warp &warp, const Op &op, int lane, bool isWrite,
-                             Component component, std::uint32_t time,
-                             bool isAsync) {
+                            Component component, std::uint32_t time,
+                            bool isAsync) {
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   unsigned flags =
       (isWrite ? Record::kWrite : 0) | (isAsync ? Record::kAsync : 0);
@@ -98,22 +99,22 @@ static void forEachCell(std::uint64_t begin, std::size_t bytes, Body &&body) {
   }
 }
 
-void RaceDetector::touchShared(Access &access, Cta &owner,
-                                std::uint64_t offset, std::size_t bytes) {
+void RaceDetector::touchShared(Access &access, Cta &owner, std::uint64_t offset,
+                               std::size_t bytes) {
   if (access.record.isAsync())
     access.view = View::asyncShared;
   touchRun(access, owner.shadow, offset, bytes);
 }
 
 void RaceDetector::touchGlobal(Access &access, std::uint64_t address,
-                                std::size_t bytes) {
+                               std::size_t bytes) {
   if (access.record.isAsync())
     access.view = View::asyncGlobal;
   touchRun(access, global_, address, bytes);
 }
 
 void RaceDetector::touchRun(Access &access, ShadowedMemory &memory,
-                             std::uint64_t begin, std::size_t bytes) {
+                            std::uint64_t begin, std::size_t bytes) {
   CheckTime time(access.warp->observer());
   constexpr std::uint64_t kPage = Shadow::kPageCells * Shadow::kCellBytes;
   // Shorter runs are threads' own: they leave a page in pieces.
@@ -157,8 +158,8 @@ static bool isProgramOrder(const Record &a, const Record &b,
 }
 
 bool RaceDetector::isOrderedStrictly(const Access &access,
-                                      const Record &earlier,
-                                      std::uint16_t overlap, View view) const {
+                                     const Record &earlier,
+                                     std::uint16_t overlap, View view) const {
   const Record &later = access.record;
   bool isOwn = earlier.component == access.warp->clock.lanes;
   if (isOwn && later.component == earlier.component &&
@@ -166,7 +167,7 @@ bool RaceDetector::isOrderedStrictly(const Access &access,
     return true;
   LaneMask lanes = earlier.lanesOf(overlap);
   bool isOrdered = true;
-  access.warp->group().strand.forEachPart(
+  access.warp->group().clocks.forEachPart(
       access.issuers, [&](LaneMask some, const Knowledge &knowledge) {
         if (!isOrdered)
           return;
@@ -177,28 +178,25 @@ bool RaceDetector::isOrderedStrictly(const Access &access,
               knowledge.coversOwn(view, earlier.time, lanes, isOne ? some : 0);
           return;
         }
-        const Known *known = knowledge.clock.find(view, earlier.component);
+        const Epoch *known = knowledge.clock.find(view, earlier.component);
         isOrdered = known && known->covers(earlier.time, lanes);
       });
   return isOrdered;
 }
 
-bool RaceDetector::isOrderedInPractice(const Access &access,
-                                        const Record &earlier,
-                                        std::uint16_t overlap,
-                                        View view) const {
-  const Strand &strand = access.warp->group().strand;
-  const Knowledge &knowledge = strand.practice();
+bool RaceDetector::isOrderedDeFacto(const Access &access, const Record &earlier,
+                                    std::uint16_t overlap, View view) const {
+  const LaneClocks &clocks = access.warp->group().clocks;
+  const Knowledge &knowledge = clocks.deFacto();
   LaneMask lanes = earlier.lanesOf(overlap);
   if (earlier.component == access.warp->clock.lanes)
     // Lanes that run together know of each other.
-    return knowledge.coversOwn(view, earlier.time, lanes, strand.lanes());
-  const Known *known = knowledge.clock.find(view, earlier.component);
+    return knowledge.coversOwn(view, earlier.time, lanes, clocks.lanes());
+  const Epoch *known = knowledge.clock.find(view, earlier.component);
   return known && known->covers(earlier.time, lanes);
 }
 
-bool RaceDetector::isMutual(const Access &access,
-                             const Record &earlier) const {
+bool RaceDetector::isMutual(const Access &access, const Record &earlier) const {
   if (access.record.scope() == Scope::gpu && earlier.scope() == Scope::gpu)
     return true;
   const Agent &other = agent(earlier.component);
@@ -211,14 +209,14 @@ bool RaceDetector::isMutual(const Access &access,
 }
 
 bool RaceDetector::isSameValue(const Access &access,
-                                const Record &earlier) const {
+                               const Record &earlier) const {
   return access.isSame && earlier.isWrite() &&
          agent(earlier.component).kind == Agent::Kind::lanes;
 }
 
 RaceDetector::Verdict RaceDetector::judge(const Access &access,
-                                            const Record &earlier,
-                                            std::uint16_t overlap) const {
+                                          const Record &earlier,
+                                          std::uint16_t overlap) const {
   if (isOrderedStrictly(access, earlier, overlap,
                         earlier.isAsync() ? View::completed : access.view))
     return Verdict::ordered;
@@ -229,9 +227,9 @@ RaceDetector::Verdict RaceDetector::judge(const Access &access,
   // proxy fence is missed.
   View view =
       earlier.isAsync() || !earlier.isWrite() ? View::completed : access.view;
-  return isOrderedInPractice(access, earlier, overlap, view) ||
+  return isOrderedDeFacto(access, earlier, overlap, view) ||
                  isSameValue(access, earlier)
-             ? Verdict::practice
+             ? Verdict::deFacto
              : Verdict::unordered;
 }
 
@@ -256,7 +254,7 @@ static bool isSameInstruction(const Access &access, const Record &earlier) {
 }
 
 void RaceDetector::touch(Access &access, ShadowedMemory &memory,
-                          std::uint64_t index, std::uint16_t bytes) {
+                         std::uint64_t index, std::uint16_t bytes) {
   Cell &cell = memory.cells.cell(index);
   const Record &later = access.record;
   bool isWrite = later.isWrite();
@@ -270,7 +268,7 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
     bool isGone = isReplaced(access, earlier);
     if (isWrite || earlier.isWrite()) {
       Verdict verdict = judge(access, earlier, overlap);
-      if (verdict >= Verdict::practice)
+      if (verdict >= Verdict::deFacto)
         report(access, earlier, overlap, memory, index, verdict);
       if (verdict == Verdict::strong && !isWrite) {
         suspect = earlier;
@@ -300,7 +298,7 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
 }
 
 bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
-                               std::span<const PageCells> places) {
+                              std::span<const PageCells> places) {
   const Record &later = access.record;
   bool isWrite = later.isWrite();
   // What is put into a cell that is full depends on what is not asynchronous.
@@ -360,7 +358,7 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
 }
 
 void RaceDetector::put(Access &access, ShadowedMemory &memory, Cell &cell,
-                        std::uint16_t bytes) {
+                       std::uint16_t bytes) {
   Record &record = access.record;
   record.bytes = bytes;
   bool isFull = true;

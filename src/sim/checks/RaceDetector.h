@@ -1,4 +1,4 @@
-// Order: which accesses of a launch are ordered, and which are races.
+// RaceDetector: which accesses of a launch are ordered, and which are races.
 //
 // One mechanism for all of memory: every access is looked up in the shadow of
 // its bytes (Shadow), compared with the accesses that are there by the clocks
@@ -7,11 +7,12 @@
 // that will say it is complete: an mbarrier's phase, a group of a thread, the
 // products of a warpgroup. Two accesses to one byte, at least one of them a
 // write, that no path orders are a finding: an error where neither relation
-// orders them, a warning where practice does and the PTX text does not.
+// orders them, a warning where only the de facto relation does, and not the PTX
+// text.
 //
 // Clusters that cannot talk to each other are ordered each by itself, and what
 // they touched in global memory is compared when they have ended
-// (OrderLaunch); clusters that can share one RaceDetector.
+// (LaunchRaces); clusters that can share one RaceDetector.
 #pragma once
 
 #include "kiln/device.h"
@@ -46,7 +47,7 @@ PlacePair placesOf(const Machine &machine, std::uint32_t op,
                    std::uint32_t earlier);
 
 /// Two places that race, as often as they did.
-struct OrderFinding {
+struct RaceFinding {
   Finding finding;
   PlacePair places;
   std::uint64_t count = 1;
@@ -71,7 +72,7 @@ public:
                 Component component, std::uint32_t time, bool isAsync = true);
   /// The component and the time of a copy that counts on an mbarrier's phase.
   static std::pair<Component, std::uint32_t>
-  phaseOf(const MbarrierOrder &barrier) {
+  phaseOf(const MbarrierHistory &barrier) {
     return {barrier.component, barrier.phases + 1};
   }
   /// `bytes` of shared memory from `offset` on, or of global memory.
@@ -89,19 +90,20 @@ public:
 
   // Edges.
   /// Hand over what lanes know, as a release or what a fence made ready.
-  void publish(Warp &warp, LaneMask lanes, const MemoryOrder &order,
+  void publish(Warp &warp, LaneMask lanes, const MemorySemantics &order,
                SyncPoint &to);
   /// Whether a strong write of `lanes` hands something over that the address
   /// does not have yet.
-  static bool publishes(Warp &warp, const MemoryOrder &order, LaneMask lanes,
-                        ShadowedMemory &memory, std::uint64_t address);
+  static bool publishes(Warp &warp, const MemorySemantics &order,
+                        LaneMask lanes, ShadowedMemory &memory,
+                        std::uint64_t address);
   /// A strong access to an address.
-  void synchronise(Warp &warp, const MemoryOrder &order, LaneMask lanes,
+  void synchronise(Warp &warp, const MemorySemantics &order, LaneMask lanes,
                    ShadowedMemory &memory, std::uint64_t address, bool isWrite);
 
   // Mbarriers.
-  MbarrierOrder &initialise(Warp &warp, const Op &op, int lane, Cta &cta,
-                            std::uint32_t address);
+  MbarrierHistory &initialise(Warp &warp, const Op &op, int lane, Cta &cta,
+                              std::uint32_t address);
   static void invalidate(Cta &cta, std::uint32_t address);
   /// fence.mbarrier_init: cluster barriers publish the initialisations so far.
   static void fenceInits(Warp &warp);
@@ -137,7 +139,7 @@ public:
 
   ShadowedMemory &global() { return global_; }
   const ShadowedMemory &global() const { return global_; }
-  std::vector<OrderFinding> &findings() { return findings_; }
+  std::vector<RaceFinding> &findings() { return findings_; }
   const Agent &agent(Component component) const;
   /// Whether that has been told of the two places; it counts as one more.
   bool isTold(const char *id, const Access &access, const Record &earlier);
@@ -150,7 +152,7 @@ private:
   enum class Verdict : std::uint8_t {
     ordered,
     strong,
-    practice,
+    deFacto,
     unordered,
     announced, ///< strong ones that a flag seems to order and no fence does
   };
@@ -158,8 +160,8 @@ private:
                 std::uint16_t overlap) const;
   bool isOrderedStrictly(const Access &access, const Record &earlier,
                          std::uint16_t overlap, View view) const;
-  bool isOrderedInPractice(const Access &access, const Record &earlier,
-                           std::uint16_t overlap, View view) const;
+  bool isOrderedDeFacto(const Access &access, const Record &earlier,
+                        std::uint16_t overlap, View view) const;
   bool isMutual(const Access &access, const Record &earlier) const;
   /// Whether it is a strong write that no member of the crowd can race with.
   static bool isOneOf(const Crowd &crowd, const Access &access);
@@ -183,7 +185,7 @@ private:
   void report(const Access &access, const Record &earlier,
               std::uint16_t overlap, const ShadowedMemory &memory,
               std::uint64_t cell, Verdict verdict);
-  /// The rule that orders them in practice.
+  /// The rule that orders them in deFacto.
   const char *ruleOf(const Access &access, const Record &earlier,
                      std::uint16_t overlap) const;
   const char *errorOf(const Access &access, const Record &earlier,
@@ -211,7 +213,7 @@ private:
   std::map<Component, std::uint32_t> releasedMaps_;    ///< up to which time
   std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
   ShadowedMemory global_;
-  std::vector<OrderFinding> findings_;
+  std::vector<RaceFinding> findings_;
   std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
 };
 

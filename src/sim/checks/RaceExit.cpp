@@ -1,18 +1,18 @@
-// OrderExit: what is left when threads, CTAs and clusters come to their end.
+// RaceExit: what is left when threads, CTAs and clusters come to their end.
 //
 // Whoever leaves the kernel gives up its shared memory. Copies that may still
 // read or write it, and accesses of other CTAs that nothing orders before that,
 // are errors, whatever came of them in this run.
-#include "sim/machine/Machine.h"
 #include "sim/checks/RaceDetector.h"
+#include "sim/machine/Machine.h"
 
 #include <fmt/format.h>
 
 namespace kiln::sim {
 
 void RaceDetector::tellLeft(const char *id, Warp &warp, const Op &op, int lane,
-                             const std::string &message,
-                             const FindingObject &object, bool isError) {
+                            const std::string &message,
+                            const FindingObject &object, bool isError) {
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   Record alone{};
   alone.op = static_cast<std::uint32_t>(&op - warp.code().ops.data());
@@ -43,11 +43,11 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
   });
   // Other CTAs of the cluster may still reach what is given up.
   if (warp.cta().cluster().size() > 1)
-    warp.group().strand.release(warp.cta().left, warp.clock, lanes);
+    warp.group().clocks.release(warp.cta().left, warp.clock, lanes);
 }
 
 void RaceDetector::end(Cta &cta) {
-  for (const auto &[address, barrier] : cta.mbarrierOrder)
+  for (const auto &[address, barrier] : cta.mbarrierHistory)
     for (const OnMbarrier &copy : barrier.copies)
       tellLeft("copy-at-exit", *copy.warp, machine_.code().ops[copy.record.op],
                copy.lane,
@@ -55,12 +55,13 @@ void RaceDetector::end(Cta &cta) {
                            "this copy to it; missing: a wait for phase {} of "
                            "the mbarrier at {}",
                            cta.index()[0], cta.index()[1], cta.index()[2],
-                           copy.phase - 1, machine_.findings().describeShared(address)),
+                           copy.phase - 1,
+                           machine_.findings().describeShared(address)),
                sharedObject(address));
   // Every copy has been waited for: what is still counted was never sent, or
   // never announced. Nobody waits for it, else there were a deadlock.
   for (const auto &[address, barrier] : cta.mbarriers)
-    if (barrier.txCount != 0 && barrier.order->copies.empty())
+    if (barrier.txCount != 0 && barrier.history->copies.empty())
       tellLeft("mbarrier-bytes", *cta.warps()[0], *barrier.senders.back(), 0,
                fmt::format("CTA ({}, {}, {}) ends, and the mbarrier at {} {} "
                            "{} bytes in phase {}",
@@ -84,7 +85,7 @@ void RaceDetector::end(Cluster &cluster) {
   for (std::size_t rank = 0; rank < cluster.size(); ++rank) {
     Cta &cta = cluster.cta(static_cast<int>(rank));
     auto isKnown = [&](const Record &record) {
-      const Known *known = cta.left.practice.clock.find(
+      const Epoch *known = cta.left.deFacto.clock.find(
           record.isAsync() ? View::completed : View::generic, record.component);
       return known && known->covers(record.time, record.lanes);
     };
@@ -102,7 +103,8 @@ void RaceDetector::end(Cluster &cluster) {
                  fmt::format("this {} {} of CTA {} of the cluster, which may "
                              "have left the kernel; missing: a cluster barrier "
                              "between them (barrier.cluster.arrive and .wait)",
-                             what, machine_.findings().describeShared(address), rank),
+                             what, machine_.findings().describeShared(address),
+                             rank),
                  sharedObject(address));
       }
     };
@@ -118,7 +120,7 @@ void RaceDetector::end(Cluster &cluster) {
                     kFirstSharedAddress);
         });
     std::uint32_t barriers = barriersOf(cta);
-    for (const auto &[address, barrier] : cta.mbarrierOrder)
+    for (const auto &[address, barrier] : cta.mbarrierHistory)
       for (const OnMbarrier &arrival : barrier.remoteArrivals)
         if (arrival.clusterBarriers >= barriers && !isKnown(arrival.record))
           report(arrival.record, "arrives at the mbarrier at", address);

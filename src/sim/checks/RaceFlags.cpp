@@ -1,4 +1,4 @@
-// OrderFlags: data that is passed on by a flag, and the fence that is missing.
+// RaceFlags: data that is passed on by a flag, and the fence that is missing.
 //
 // Two strong accesses (volatile, relaxed, atomic) are no data race, whatever
 // their order. But where a thread reads a flag or takes a lock, and then data
@@ -6,9 +6,9 @@
 // fences give: without them the old data may be read. So each strong write
 // announces what was done before it, each strong read hears that, and data that
 // is ordered by hearsay alone is a finding.
-#include "sim/program/Effect.h"
-#include "sim/machine/Machine.h"
 #include "sim/checks/RaceDetector.h"
+#include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
 #include "sim/program/SpinLoop.h"
 
 #include <algorithm>
@@ -38,21 +38,21 @@ static bool isPolling(const Code &code, const Op &op) {
 
 RaceDetector::Verdict
 RaceDetector::judgeAnnounced(const Access &access, const Record &earlier,
-                              std::uint16_t overlap) const {
-  const Strand &strand = access.warp->group().strand;
-  const Known *known =
-      strand.practice().apparent.find(View::completed, earlier.component);
+                             std::uint16_t overlap) const {
+  const LaneClocks &clocks = access.warp->group().clocks;
+  const Epoch *known =
+      clocks.deFacto().apparent.find(View::completed, earlier.component);
   if (!known || !known->covers(earlier.time, earlier.lanesOf(overlap)))
     return Verdict::strong;
-  return isOrderedInPractice(access, earlier, overlap, View::generic)
-             ? Verdict::practice
+  return isOrderedDeFacto(access, earlier, overlap, View::generic)
+             ? Verdict::deFacto
              : Verdict::announced;
 }
 
 void RaceDetector::reportAnnounced(Access &access, const Record &suspect,
-                                    ShadowedMemory &memory,
-                                    std::uint64_t index) {
-  if (access.op->order.isAtomic ||
+                                   ShadowedMemory &memory,
+                                   std::uint64_t index) {
+  if (access.op->semantics.isAtomic ||
       suspect.component == access.warp->clock.lanes)
     return;
   Verdict verdict = judgeAnnounced(access, suspect, suspect.bytes);

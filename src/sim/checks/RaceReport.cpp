@@ -1,13 +1,13 @@
-// OrderReport: a race in words: both places, the bytes, and the missing edge.
-#include "sim/machine/Machine.h"
+// RaceReport: a race in words: both places, the bytes, and the missing edge.
 #include "sim/checks/RaceDetector.h"
+#include "sim/machine/Machine.h"
 
 #include <fmt/format.h>
 
 namespace kiln::sim {
 
 const char *RaceDetector::ruleOf(const Access &access, const Record &earlier,
-                                  std::uint16_t overlap) const {
+                                 std::uint16_t overlap) const {
   const char *id = "acquire-fence";
   const Agent &other = agent(earlier.component);
   if (other.clusterNumber == access.warp->clock.cluster &&
@@ -16,9 +16,9 @@ const char *RaceDetector::ruleOf(const Access &access, const Record &earlier,
   // Where another lane of either warp is ordered, the rest is convergence.
   View view = earlier.isAsync() ? View::completed : access.view;
   bool isKnownToSome = earlier.component == access.warp->clock.lanes;
-  const Strand &strand = access.warp->group().strand;
-  strand.forEachPart(kAllLanes, [&](LaneMask, const Knowledge &knowledge) {
-    const Known *known = knowledge.clock.find(view, earlier.component);
+  const LaneClocks &clocks = access.warp->group().clocks;
+  clocks.forEachPart(kAllLanes, [&](LaneMask, const Knowledge &knowledge) {
+    const Epoch *known = knowledge.clock.find(view, earlier.component);
     isKnownToSome |= known && earlier.time <= std::max(known->all, known->some);
   });
   if (isKnownToSome)
@@ -30,17 +30,16 @@ const char *RaceDetector::ruleOf(const Access &access, const Record &earlier,
   if (isReadBeforeAsyncWrite)
     id = "proxy-fence-after-read";
   if (isSameValue(access, earlier) &&
-      !isOrderedInPractice(access, earlier, overlap, view))
+      !isOrderedDeFacto(access, earlier, overlap, view))
     id = "same-value";
   return id;
 }
 
 const char *RaceDetector::errorOf(const Access &access, const Record &earlier,
-                                   std::uint16_t overlap) const {
+                                  std::uint16_t overlap) const {
   const char *id = "race";
-  bool isFenceAll =
-      access.view != View::generic && !earlier.isAsync() &&
-      isOrderedInPractice(access, earlier, overlap, View::generic);
+  bool isFenceAll = access.view != View::generic && !earlier.isAsync() &&
+                    isOrderedDeFacto(access, earlier, overlap, View::generic);
   Agent::Kind kind = agent(earlier.component).kind;
   if (isFenceAll)
     id = "proxy-fence";
@@ -55,9 +54,8 @@ const char *RaceDetector::errorOf(const Access &access, const Record &earlier,
   return id;
 }
 
-std::string RaceDetector::missingEdge(std::string_view id,
-                                       const Access &access,
-                                       const Record &earlier) const {
+std::string RaceDetector::missingEdge(std::string_view id, const Access &access,
+                                      const Record &earlier) const {
   const Agent &other = agent(earlier.component);
   const WarpClock &mine = access.warp->clock;
   bool isSameCta = other.ctaNumber == mine.cta;
@@ -91,7 +89,8 @@ std::string RaceDetector::missingEdge(std::string_view id,
                        other.number);
   case Agent::Kind::mbarrier:
     return fmt::format("a wait for phase {} of the mbarrier at {}",
-                       earlier.time - 1, machine_.findings().describeShared(other.number));
+                       earlier.time - 1,
+                       machine_.findings().describeShared(other.number));
   case Agent::Kind::copies:
     return fmt::format("cp.async.wait_group by {} and a barrier behind it",
                        thread);
@@ -116,7 +115,8 @@ std::string RaceDetector::missingEdge(std::string_view id,
 
 std::string RaceDetector::describe(const Record &record) const {
   const Agent &who = agent(record.component);
-  SourceLine line = machine_.findings().sourceLine(*machine_.code().ops[record.op].origin);
+  SourceLine line =
+      machine_.findings().sourceLine(*machine_.code().ops[record.op].origin);
   std::string actor;
   int lane = record.lanes ? firstLane(record.lanes) : 0;
   switch (who.kind) {
@@ -145,16 +145,16 @@ std::string RaceDetector::describe(const Record &record) const {
 }
 
 void RaceDetector::reportOverBarrier(const Access &access,
-                                      const ShadowedMemory &memory,
-                                      std::uint64_t cell, std::uint16_t bytes) {
+                                     const ShadowedMemory &memory,
+                                     std::uint64_t cell, std::uint16_t bytes) {
   for (unsigned half : {0u, 1u}) {
     bool isHit =
         (memory.barriers[cell] >> half & 1) && (bytes >> (8 * half) & 0xff);
     auto address = static_cast<std::uint32_t>(
         kFirstSharedAddress + cell * Shadow::kCellBytes + 8 * half);
-    auto barrier = memory.owner->mbarrierOrder.find(address);
+    auto barrier = memory.owner->mbarrierHistory.find(address);
     const char *id = "data-over-barrier";
-    if (!isHit || barrier == memory.owner->mbarrierOrder.end() ||
+    if (!isHit || barrier == memory.owner->mbarrierHistory.end() ||
         isTold(id, access, barrier->second.init))
       continue;
     tell(id, false, access, barrier->second.init,
@@ -167,8 +167,8 @@ void RaceDetector::reportOverBarrier(const Access &access,
 }
 
 void RaceDetector::report(const Access &access, const Record &earlier,
-                           std::uint16_t overlap, const ShadowedMemory &memory,
-                           std::uint64_t cell, Verdict verdict) {
+                          std::uint16_t overlap, const ShadowedMemory &memory,
+                          std::uint64_t cell, Verdict verdict) {
   bool isError = verdict >= Verdict::unordered;
   const char *id = isError ? errorOf(access, earlier, overlap)
                            : ruleOf(access, earlier, overlap);
@@ -190,7 +190,7 @@ void RaceDetector::report(const Access &access, const Record &earlier,
   if (memory.owner && memory.owner != &access.warp->cta())
     place +=
         fmt::format(" of CTA {} of the cluster", memory.owner->rankInCluster());
-  const char *who = "only practice, not the PTX text, orders the two";
+  const char *who = "only deFacto, not the PTX text, orders the two";
   if (verdict == Verdict::announced)
     who = "only the value of a flag orders the two";
   else if (isError)
@@ -219,7 +219,7 @@ PlacePair placesOf(const Machine &machine, std::uint32_t op,
 }
 
 bool RaceDetector::isTold(const char *id, const Access &access,
-                           const Record &earlier) {
+                          const Record &earlier) {
   if (machine_.findings().isAllowed(id))
     return true;
   auto op = static_cast<std::uint32_t>(access.op - machine_.code().ops.data());
@@ -231,8 +231,8 @@ bool RaceDetector::isTold(const char *id, const Access &access,
 }
 
 void RaceDetector::tell(const char *id, bool isError, const Access &access,
-                         const Record &earlier, const std::string &message,
-                         const FindingObject &object) {
+                        const Record &earlier, const std::string &message,
+                        const FindingObject &object) {
   const Warp &warp = *access.warp;
   findings_.push_back(
       {machine_.findings().make(

@@ -1,6 +1,6 @@
-// OrderSync: the edges: barriers, mbarriers, strong accesses and fences.
-#include "sim/machine/Machine.h"
+// RaceSync: the edges: barriers, mbarriers, strong accesses and fences.
 #include "sim/checks/RaceDetector.h"
+#include "sim/machine/Machine.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -8,15 +8,15 @@
 namespace kiln::sim {
 
 void RaceDetector::publish(Warp &warp, LaneMask lanes,
-                            const MemoryOrder &order, SyncPoint &to) {
+                           const MemorySemantics &order, SyncPoint &to) {
   CheckTime time(warp.observer());
-  Strand &strand = warp.group().strand;
+  LaneClocks &clocks = warp.group().clocks;
   if (order.isRelease)
-    return strand.release(to, warp.clock, lanes);
+    return clocks.release(to, warp.clock, lanes);
   auto scope = static_cast<std::size_t>(order.scope);
-  if (const auto &ready = strand.practice().fenced[scope])
-    to.practice.clock.join(*ready);
-  strand.forEachPart(lanes, [&](LaneMask, const Knowledge &knowledge) {
+  if (const auto &ready = clocks.deFacto().fenced[scope])
+    to.deFacto.clock.join(*ready);
+  clocks.forEachPart(lanes, [&](LaneMask, const Knowledge &knowledge) {
     if (const auto &ready = knowledge.fenced[scope])
       to.strict.clock.join(*ready);
   });
@@ -24,46 +24,46 @@ void RaceDetector::publish(Warp &warp, LaneMask lanes,
 
 /// A strong read has seen what was published: known at once by an acquire, by
 /// a later fence otherwise. In practice a read-modify-write is enough.
-static void see(Warp &warp, const MemoryOrder &order, LaneMask lanes,
+static void see(Warp &warp, const MemorySemantics &order, LaneMask lanes,
                 const SyncPoint &from, Scope reach, bool isReadModifyWrite) {
   if (from.isEmpty())
     return;
-  Strand &strand = warp.group().strand;
+  LaneClocks &clocks = warp.group().clocks;
   if (order.isAcquire)
-    return strand.acquire(from, warp.clock, lanes);
+    return clocks.acquire(from, warp.clock, lanes);
   auto scope = static_cast<std::size_t>(reach);
   if (isReadModifyWrite)
-    strand.practice().learn(from.practice, warp.clock);
+    clocks.deFacto().learn(from.deFacto, warp.clock);
   else
-    strand.practice().seen[scope].join(from.practice.clock);
-  strand.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    clocks.deFacto().seen[scope].join(from.deFacto.clock);
+  clocks.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
     knowledge.seen[scope].join(from.strict.clock);
   });
 }
 
 /// A strong write says something of the strong stores before it to whoever
 /// reads it, though without a release nothing follows from that.
-static void announce(Warp &warp, const MemoryOrder &order,
+static void announce(Warp &warp, const MemorySemantics &order,
                      ShadowedMemory &memory, std::uint64_t address) {
   // So many flags have a kernel's threads; more would take memory for nothing.
   constexpr std::size_t kAddresses = 1 << 16;
   warp.clock.hasStrongStores |= !order.isAtomic;
   if (!warp.clock.hasStrongStores || memory.locations.size() >= kAddresses)
     return;
-  warp.group().strand.announce(memory.locations[address].announced, warp.clock);
+  warp.group().clocks.announce(memory.locations[address].announced, warp.clock);
 }
 
 /// Call `body(version)` for what fences have made ready for the writes of
 /// `lanes` in that scope.
 template <typename Body>
 static void forEachReady(Warp &warp, LaneMask lanes, Scope scope, Body &&body) {
-  auto visit = [&](const Handed &handed) {
+  auto visit = [&](const FencedClock &handed) {
     if (const auto &ready = handed.fenced[static_cast<std::size_t>(scope)])
       body(ready->version());
   };
-  const Strand &strand = warp.group().strand;
-  visit(strand.practice());
-  strand.forEachPart(
+  const LaneClocks &clocks = warp.group().clocks;
+  visit(clocks.deFacto());
+  clocks.forEachPart(
       lanes, [&](LaneMask, const Knowledge &knowledge) { visit(knowledge); });
 }
 
@@ -93,12 +93,12 @@ static void notePublished(Warp &warp, LaneMask lanes, Scope scope,
   });
 }
 
-bool RaceDetector::publishes(Warp &warp, const MemoryOrder &order,
-                              LaneMask lanes, ShadowedMemory &memory,
-                              std::uint64_t address) {
+bool RaceDetector::publishes(Warp &warp, const MemorySemantics &order,
+                             LaneMask lanes, ShadowedMemory &memory,
+                             std::uint64_t address) {
   if (order.isRelease)
     return true;
-  if (!warp.group().strand.hasFenced(Scope::cta))
+  if (!warp.group().clocks.hasFenced(Scope::cta))
     return false;
   auto found = memory.locations.find(address);
   for (Scope reach : {Scope::cta, Scope::cluster, Scope::gpu}) {
@@ -113,9 +113,9 @@ bool RaceDetector::publishes(Warp &warp, const MemoryOrder &order,
   return false;
 }
 
-void RaceDetector::synchronise(Warp &warp, const MemoryOrder &order,
-                                LaneMask lanes, ShadowedMemory &memory,
-                                std::uint64_t address, bool isWrite) {
+void RaceDetector::synchronise(Warp &warp, const MemorySemantics &order,
+                               LaneMask lanes, ShadowedMemory &memory,
+                               std::uint64_t address, bool isWrite) {
   constexpr Scope kReaches[] = {Scope::cta, Scope::cluster, Scope::gpu};
   auto found = memory.locations.empty() ? memory.locations.end()
                                         : memory.locations.find(address);
@@ -126,7 +126,7 @@ void RaceDetector::synchronise(Warp &warp, const MemoryOrder &order,
                                      ? found->second.find(reach, warp.clock)
                                      : nullptr)
         see(warp, order, lanes, published->point, reach, isWrite);
-    warp.group().strand.hear(found->second.announced);
+    warp.group().clocks.hear(found->second.announced);
   }
   if (!isWrite)
     return;
@@ -138,7 +138,7 @@ void RaceDetector::synchronise(Warp &warp, const MemoryOrder &order,
   for (Scope reach : kReaches) {
     // A fence reaches every scope below its own.
     if (reach > order.scope ||
-        !(order.isRelease || warp.group().strand.hasFenced(reach)))
+        !(order.isRelease || warp.group().clocks.hasFenced(reach)))
       return;
     Published &published = memory.locations[address].of(reach, warp.clock);
     if (!order.isRelease) {
@@ -146,15 +146,15 @@ void RaceDetector::synchronise(Warp &warp, const MemoryOrder &order,
         continue;
       notePublished(warp, lanes, reach, published);
     }
-    MemoryOrder part = order;
+    MemorySemantics part = order;
     part.scope = reach;
     publish(warp, lanes, part, published.point);
   }
 }
 
-MbarrierOrder &RaceDetector::initialise(Warp &warp, const Op &op, int lane,
-                                         Cta &cta, std::uint32_t address) {
-  MbarrierOrder &barrier = cta.mbarrierOrder[address];
+MbarrierHistory &RaceDetector::initialise(Warp &warp, const Op &op, int lane,
+                                          Cta &cta, std::uint32_t address) {
+  MbarrierHistory &barrier = cta.mbarrierHistory[address];
   if (!barrier.init.bytes)
     barrier.component =
         add(cta.cluster().number(),
@@ -182,15 +182,15 @@ void RaceDetector::invalidate(Cta &cta, std::uint32_t address) {
 
 void RaceDetector::fenceInits(Warp &warp) {
   Cta &cta = warp.cta();
-  for (auto &[address, barrier] : cta.mbarrierOrder)
+  for (auto &[address, barrier] : cta.mbarrierHistory)
     if (barrier.init.component == warp.clock.lanes)
       barrier.initFencedIn = cta.cluster().barrierGeneration;
 }
 
 void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
-                        std::uint32_t address) {
+                       std::uint32_t address) {
   CheckTime time(warp.observer());
-  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+  MbarrierHistory &barrier = owner.mbarrierHistory[address];
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   access.record.component = warp.clock.lanes;
   access.record.lanes = access.issuers;
@@ -213,17 +213,17 @@ void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
                   : "fence.mbarrier_init.release.cluster and a cluster "
                     "barrier between them";
   tell(id, isError, access, barrier.init,
-       fmt::format("this uses the mbarrier at {}, which {} initialises; {} "
-                   "orders the two; missing: {}",
-                   machine_.findings().describeShared(address), describe(barrier.init),
-                   isError ? "nothing" : "only practice, not the PTX text,",
-                   missing),
+       fmt::format(
+           "this uses the mbarrier at {}, which {} initialises; {} "
+           "orders the two; missing: {}",
+           machine_.findings().describeShared(address), describe(barrier.init),
+           isError ? "nothing" : "only deFacto, not the PTX text,", missing),
        sharedObject(address));
 }
 
 /// Something that a lane does with the current phase of an mbarrier.
 static OnMbarrier begun(Warp &warp, const Op &op, int lane,
-                        const MbarrierOrder &barrier) {
+                        const MbarrierHistory &barrier) {
   Record record{.time = warp.clock.now,
                 .lanes = LaneMask(1) << lane,
                 .component = warp.clock.lanes,
@@ -234,22 +234,23 @@ static OnMbarrier begun(Warp &warp, const Op &op, int lane,
 }
 
 void RaceDetector::expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
-                               std::uint32_t address) {
-  MbarrierOrder &barrier = owner.mbarrierOrder[address];
+                              std::uint32_t address) {
+  MbarrierHistory &barrier = owner.mbarrierHistory[address];
   barrier.copies.push_back(begun(warp, op, lane, barrier));
 }
 
 void RaceDetector::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
-                           std::uint32_t address) {
-  MbarrierOrder &barrier = owner.mbarrierOrder[address];
-  MbarrierOrder::Phase &phase = barrier.arriving;
+                          std::uint32_t address) {
+  MbarrierHistory &barrier = owner.mbarrierHistory[address];
+  MbarrierHistory::Phase &phase = barrier.arriving;
   bool isNear = &owner == &warp.cta();
   if (barrier.observed < barrier.phases)
     tellLeft("mbarrier-unobserved", warp, op, firstLane(lanes),
              fmt::format("this arrives in phase {} of the mbarrier at {}, and "
                          "nobody has waited for phase {}: no test_wait or "
                          "try_wait came true for it",
-                         barrier.phases, machine_.findings().describeShared(address),
+                         barrier.phases,
+                         machine_.findings().describeShared(address),
                          barrier.phases - 1),
              sharedObject(address));
   if (!isNear) {
@@ -261,17 +262,17 @@ void RaceDetector::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
     });
     barrier.remoteArrivals.push_back(arrival);
   }
-  SyncPoint &to = isNear                             ? phase.near
-                  : op.order.scope >= Scope::cluster ? phase.far
-                                                     : phase.plain;
-  publish(warp, lanes, op.order, to);
+  SyncPoint &to = isNear                                 ? phase.near
+                  : op.semantics.scope >= Scope::cluster ? phase.far
+                                                         : phase.plain;
+  publish(warp, lanes, op.semantics, to);
 }
 
 void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
-                          std::uint32_t address) {
+                         std::uint32_t address) {
   CheckTime time(warp.observer());
-  MbarrierOrder &barrier = owner.mbarrierOrder[address];
-  Strand &strand = warp.group().strand;
+  MbarrierHistory &barrier = owner.mbarrierHistory[address];
+  LaneClocks &clocks = warp.group().clocks;
   barrier.observed = barrier.phases;
   barrier.seen[warp.clock.lanes] = barrier.phases;
   auto isObserved = [&](const OnMbarrier &one) {
@@ -279,28 +280,28 @@ void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
   };
   std::erase_if(barrier.copies, isObserved);
   std::erase_if(barrier.remoteArrivals, isObserved);
-  const MbarrierOrder::Phase &phase = barrier.completed;
-  if (op.order.isAcquire) {
-    strand.complete(barrier.component, {.all = barrier.phases}, lanes);
+  const MbarrierHistory::Phase &phase = barrier.completed;
+  if (op.semantics.isAcquire) {
+    clocks.complete(barrier.component, {.all = barrier.phases}, lanes);
   } else {
     // The copies are over, and a fence must make it known.
     SyncPoint copies;
-    for (Handed *handed : {&copies.strict, &copies.practice})
+    for (FencedClock *handed : {&copies.strict, &copies.deFacto})
       for (View view : {View::generic, View::completed})
         handed->clock.learn(view, barrier.component, {.all = barrier.phases});
-    see(warp, op.order, lanes, copies, Scope::cta, false);
+    see(warp, op.semantics, lanes, copies, Scope::cta, false);
   }
-  see(warp, op.order, lanes, phase.near, Scope::cta, false);
+  see(warp, op.semantics, lanes, phase.near, Scope::cta, false);
   // What was waited for before the arrival is finished, whatever the scope: a
   // slot that products have read, or a copy has filled, may be filled again.
   auto learnCompleted = [&](const SyncPoint &from) {
-    strand.practice().learnCompleted(from.practice.clock, warp.clock);
-    strand.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    clocks.deFacto().learnCompleted(from.deFacto.clock, warp.clock);
+    clocks.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
       knowledge.learnCompleted(from.strict.clock, warp.clock);
     });
   };
-  if (op.order.scope >= Scope::cluster)
-    see(warp, op.order, lanes, phase.far, Scope::cluster, false);
+  if (op.semantics.scope >= Scope::cluster)
+    see(warp, op.semantics, lanes, phase.far, Scope::cluster, false);
   else
     learnCompleted(phase.far);
   learnCompleted(phase.plain);

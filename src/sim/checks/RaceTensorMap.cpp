@@ -1,12 +1,13 @@
-// OrderTensorMap: tensor maps that a kernel changes.
+// RaceTensorMap: tensor maps that a kernel changes.
 //
 // Copies read maps through the tensormap proxy. A change needs
 // fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy) by who
 // made it, and .acquire of the map's address by the thread that uses it, or by
 // one that hands it on (Triton acquires in one warp, and all pass a barrier).
-#include "sim/machine/Machine.h"
 #include "sim/checks/RaceDetector.h"
+#include "sim/machine/Machine.h"
 #include "sim/machine/TensorMapImage.h"
+#include "sim/program/Effect.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ void RaceDetector::releaseTensorMaps(Warp &warp) {
 }
 
 void RaceDetector::acquireTensorMap(Warp &warp, const Op &op, int lane,
-                                     std::uint64_t address) {
+                                    std::uint64_t address) {
   Access read = plain(warp, op, /*isWrite=*/false);
   read.issuers = read.record.lanes = LaneMask(1) << lane;
   read.record.bytes = 0xffff;
@@ -48,22 +49,22 @@ void RaceDetector::acquireTensorMap(Warp &warp, const Op &op, int lane,
 }
 
 void RaceDetector::useTensorMap(Warp &warp, const Op &op, int lane,
-                                 std::uint64_t address) {
+                                std::uint64_t address) {
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   access.record.component = warp.clock.lanes;
   access.record.lanes = access.issuers;
   auto isAcquired = [&](const Record &write) {
     const auto &acquired = acquiredMaps_[address];
-    return std::any_of(acquired.begin(), acquired.end(),
-                       [&](const AcquiredMap &one) {
-                         return one.write.component == write.component &&
-                                one.write.time == write.time &&
-                                isOrderedInPractice(access, one.acquire, 0xffff,
-                                                    View::generic);
-                       });
+    return std::any_of(
+        acquired.begin(), acquired.end(), [&](const AcquiredMap &one) {
+          return one.write.component == write.component &&
+                 one.write.time == write.time &&
+                 isOrderedDeFacto(access, one.acquire, 0xffff, View::generic);
+        });
   };
   forEachMapWrite(address, [&](const Record &record) {
-    bool isCopied = machine_.code().ops[record.op].origin->has("cp_fenceproxy");
+    bool isCopied =
+        machine_.code().ops[record.op].effect->kind == EffectKind::mapCopy;
     const char *missing = nullptr;
     if (!isCopied && releasedMaps_[record.component] < record.time)
       missing = "fence.proxy.tensormap::generic.release behind it";

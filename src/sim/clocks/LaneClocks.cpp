@@ -1,4 +1,4 @@
-// OrderStrand: how knowledge is handed from lanes to lanes.
+// LaneClocks: how knowledge is handed from lanes to lanes.
 #include "sim/clocks/LaneClocks.h"
 
 #include <algorithm>
@@ -9,13 +9,13 @@ static constexpr auto kGeneric = static_cast<std::size_t>(View::generic);
 static constexpr auto kCompleted = static_cast<std::size_t>(View::completed);
 
 /// `lanes` of a warp up to now; all of them where they are all it has.
-static Known upToNow(const WarpClock &warp, LaneMask lanes) {
+static Epoch upToNow(const WarpClock &warp, LaneMask lanes) {
   if ((warp.started & ~lanes) == 0)
     return {.all = warp.now};
   return {.some = warp.now, .mask = lanes};
 }
 
-bool Handed::isSame(const Handed &other) const {
+bool FencedClock::isSame(const FencedClock &other) const {
   if (!clock.isSame(other.clock) || fenced != other.fenced ||
       !apparent.isSame(other.apparent))
     return false;
@@ -36,7 +36,7 @@ joinReady(const std::shared_ptr<const Clock> &one,
   return joined->isSame(*one) ? one : joined->isSame(*other) ? other : joined;
 }
 
-void Handed::join(const Handed &other) {
+void FencedClock::join(const FencedClock &other) {
   clock.join(other.clock);
   apparent.join(other.apparent);
   auto mine = fenced;
@@ -51,7 +51,7 @@ void Handed::join(const Handed &other) {
 }
 
 bool Knowledge::isSame(const Knowledge &other) const {
-  return own == other.own && self == other.self && Handed::isSame(other);
+  return own == other.own && self == other.self && FencedClock::isSame(other);
 }
 
 bool Knowledge::coversOwn(View view, std::uint32_t time, LaneMask lanes,
@@ -75,30 +75,30 @@ void Knowledge::meet(const Knowledge &other, LaneMask lanes, LaneMask others) {
   Knowledge theirs = other;
   spellOut(lanes);
   theirs.spellOut(others);
-  Handed::join(theirs);
+  FencedClock::join(theirs);
   for (std::size_t view = 0; view < kViews; ++view)
     own[view].join(theirs.own[view]);
 }
 
-void Knowledge::learn(const Handed &handed, const WarpClock &warp) {
-  Handed::join(handed);
+void Knowledge::learn(const FencedClock &handed, const WarpClock &warp) {
+  FencedClock::join(handed);
   for (std::size_t view = 0; view < kViews; ++view)
-    if (const Known *known =
+    if (const Epoch *known =
             handed.clock.find(static_cast<View>(view), warp.lanes))
       own[view].join(*known);
 }
 
 void Knowledge::learnCompleted(const Clock &handed, const WarpClock &warp) {
   clock.joinCompleted(handed);
-  if (const Known *known = handed.find(View::completed, warp.lanes))
+  if (const Epoch *known = handed.find(View::completed, warp.lanes))
     own[kCompleted].join(*known);
 }
 
-void Knowledge::publish(Handed &to, const WarpClock &warp,
+void Knowledge::publish(FencedClock &to, const WarpClock &warp,
                         LaneMask lanes) const {
   to.join(*this);
   for (std::size_t view = 0; view < kViews; ++view) {
-    Known known = own[view];
+    Epoch known = own[view];
     if (view == kGeneric || view == kCompleted)
       known.join(upToNow(warp, lanes));
     else if (self[view])
@@ -122,22 +122,22 @@ void Knowledge::fence(Scope scope, const WarpClock &warp, LaneMask lanes) {
     learn({.clock = seen[i]}, warp);
     seen[i] = {};
   }
-  Handed ready;
+  FencedClock ready;
   publish(ready, warp, lanes);
   auto clock = std::make_shared<Clock>(std::move(ready.clock));
   for (std::size_t i = 0; i <= reach; ++i)
     fenced[i] = clock;
 }
 
-Strand Strand::split(LaneMask taken, WarpClock &warp) {
+LaneClocks LaneClocks::split(LaneMask taken, WarpClock &warp) {
   warp.lastParting = warp.now;
   // Until here they ran together.
-  Known together = upToNow(warp, lanes_);
-  practice_.meet(practice_, lanes_, lanes_);
-  practice_.own[kGeneric].join(together);
-  practice_.own[kCompleted].join(together);
-  Strand other(taken);
-  other.practice_ = practice_;
+  Epoch together = upToNow(warp, lanes_);
+  deFacto_.meet(deFacto_, lanes_, lanes_);
+  deFacto_.own[kGeneric].join(together);
+  deFacto_.own[kCompleted].join(together);
+  LaneClocks other(taken);
+  other.deFacto_ = deFacto_;
   other.parts_.clear();
   for (const Part &part : parts_)
     if (part.lanes & taken)
@@ -146,26 +146,26 @@ Strand Strand::split(LaneMask taken, WarpClock &warp) {
   return other;
 }
 
-void Strand::drop(LaneMask lanes) {
+void LaneClocks::drop(LaneMask lanes) {
   lanes_ &= ~lanes;
   for (Part &part : parts_)
     part.lanes &= ~lanes;
   std::erase_if(parts_, [](const Part &part) { return part.lanes == 0; });
 }
 
-void Strand::meet(Strand &&other, WarpClock &warp) {
+void LaneClocks::meet(LaneClocks &&other, WarpClock &warp) {
   warp.lastParting = warp.now;
-  practice_.meet(other.practice_, lanes_, other.lanes_);
+  deFacto_.meet(other.deFacto_, lanes_, other.lanes_);
   lanes_ |= other.lanes_;
-  Known together = upToNow(warp, lanes_);
-  practice_.own[kGeneric].join(together);
-  practice_.own[kCompleted].join(together);
+  Epoch together = upToNow(warp, lanes_);
+  deFacto_.own[kGeneric].join(together);
+  deFacto_.own[kCompleted].join(together);
   for (Part &part : other.parts_)
     parts_.push_back(std::move(part));
   mergeParts();
 }
 
-void Strand::mergeParts() {
+void LaneClocks::mergeParts() {
   for (std::size_t i = 0; i < parts_.size(); ++i)
     for (std::size_t j = parts_.size(); j-- > i + 1;) {
       if (!parts_[i].knowledge.isSame(parts_[j].knowledge))
@@ -175,23 +175,23 @@ void Strand::mergeParts() {
     }
 }
 
-void Strand::release(SyncPoint &to, WarpClock &warp, LaneMask lanes) const {
-  practice_.publish(to.practice, warp, lanes_);
+void LaneClocks::release(SyncPoint &to, WarpClock &warp, LaneMask lanes) const {
+  deFacto_.publish(to.deFacto, warp, lanes_);
   forEachPart(lanes, [&](LaneMask some, const Knowledge &knowledge) {
     knowledge.publish(to.strict, warp, some);
   });
   warp.lastEdge = warp.now;
 }
 
-void Strand::acquire(const SyncPoint &from, const WarpClock &warp,
-                     LaneMask lanes) {
-  practice_.learn(from.practice, warp);
+void LaneClocks::acquire(const SyncPoint &from, const WarpClock &warp,
+                         LaneMask lanes) {
+  deFacto_.learn(from.deFacto, warp);
   changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
     knowledge.learn(from.strict, warp);
   });
 }
 
-void Strand::syncLanes(LaneMask lanes, WarpClock &warp) {
+void LaneClocks::syncLanes(LaneMask lanes, WarpClock &warp) {
   Part joined{0, {}};
   changeParts(lanes, [&](LaneMask some, Knowledge &knowledge) {
     if (joined.lanes == 0)
@@ -200,7 +200,7 @@ void Strand::syncLanes(LaneMask lanes, WarpClock &warp) {
     joined.knowledge.meet(knowledge, joined.lanes ? joined.lanes : some, some);
     joined.lanes |= some;
   });
-  Known together = upToNow(warp, lanes);
+  Epoch together = upToNow(warp, lanes);
   joined.knowledge.own[kGeneric].join(together);
   joined.knowledge.own[kCompleted].join(together);
   std::erase_if(parts_, [&](const Part &part) {
@@ -210,44 +210,45 @@ void Strand::syncLanes(LaneMask lanes, WarpClock &warp) {
   warp.lastEdge = warp.now;
 }
 
-void Strand::complete(Component component, const Known &known, LaneMask lanes) {
+void LaneClocks::complete(Component component, const Epoch &known,
+                          LaneMask lanes) {
   auto learn = [&](Knowledge &knowledge) {
     knowledge.clock.learn(View::generic, component, known);
     knowledge.clock.learn(View::completed, component, known);
   };
-  learn(practice_);
+  learn(deFacto_);
   changeParts(lanes, [&](LaneMask, Knowledge &knowledge) { learn(knowledge); });
 }
 
-void Strand::fenceProxy(View to, WarpClock &warp, LaneMask lanes) {
-  practice_.fenceProxy(to, warp);
+void LaneClocks::fenceProxy(View to, WarpClock &warp, LaneMask lanes) {
+  deFacto_.fenceProxy(to, warp);
   changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
     knowledge.fenceProxy(to, warp);
   });
   warp.lastEdge = warp.now;
 }
 
-void Strand::fence(Scope scope, WarpClock &warp, LaneMask lanes) {
-  practice_.fence(scope, warp, lanes_);
+void LaneClocks::fence(Scope scope, WarpClock &warp, LaneMask lanes) {
+  deFacto_.fence(scope, warp, lanes_);
   changeParts(lanes, [&](LaneMask some, Knowledge &knowledge) {
     knowledge.fence(scope, warp, some);
   });
   warp.lastEdge = warp.now;
 }
 
-bool Strand::hasFenced(Scope scope) const {
+bool LaneClocks::hasFenced(Scope scope) const {
   auto reach = static_cast<std::size_t>(scope);
-  return practice_.fenced[reach] ||
+  return deFacto_.fenced[reach] ||
          std::any_of(parts_.begin(), parts_.end(), [&](const Part &part) {
            return part.knowledge.fenced[reach] != nullptr;
          });
 }
 
-void Strand::announce(Clock &to, const WarpClock &warp) const {
-  to.join(practice_.clock);
-  to.join(practice_.apparent);
-  Known own = upToNow(warp, lanes_);
-  own.join(practice_.own[kCompleted]);
+void LaneClocks::announce(Clock &to, const WarpClock &warp) const {
+  to.join(deFacto_.clock);
+  to.join(deFacto_.apparent);
+  Epoch own = upToNow(warp, lanes_);
+  own.join(deFacto_.own[kCompleted]);
   to.learn(View::completed, warp.lanes, own);
 }
 

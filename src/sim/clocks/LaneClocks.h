@@ -1,8 +1,8 @@
-// OrderStrand: what the lanes of a group know of the order of accesses.
+// LaneClocks: what the lanes of a group know of the order of accesses.
 //
 // Everything is kept twice. The strict relation has the edges of the PTX text:
 // lanes of a warp are threads of their own, and know of each other only through
-// bar.warp.sync and the barriers. The practice relation adds what hardware and
+// bar.warp.sync and the barriers. The de facto relation adds what hardware and
 // compilers rely on; there, lanes that run together know of each other. So a
 // group has one practical knowledge, and one strict knowledge per set of lanes
 // that have learnt the same: mostly a single one.
@@ -14,32 +14,32 @@
 namespace kiln::sim {
 
 /// What is known, and what fences have to do with it.
-struct Handed {
+struct FencedClock {
   Clock clock;
   /// What a fence has made ready to be published by a strong write, by scope.
   std::array<std::shared_ptr<const Clock>, kScopes> fenced;
   /// What strong reads have seen, until a fence makes it known, by scope.
   std::array<Clock, kScopes> seen;
   /// What would be known if every strong write were a release and every strong
-  /// read an acquire; kept in practice only.
+  /// read an acquire; kept de facto only.
   Clock apparent;
 
   bool isEmpty() const { return clock.isEmpty(); }
-  bool isSame(const Handed &other) const;
+  bool isSame(const FencedClock &other) const;
   /// Barriers are cumulative: a fence or a strong read of one thread counts for
   /// the one that goes on after the barrier.
-  void join(const Handed &other);
+  void join(const FencedClock &other);
 };
 
 /// What is handed over where threads meet: a barrier's round, a phase of an
 /// mbarrier, the value of an atomic.
 struct SyncPoint {
-  Handed strict, practice;
+  FencedClock strict, deFacto;
 
-  bool isEmpty() const { return strict.isEmpty() && practice.isEmpty(); }
+  bool isEmpty() const { return strict.isEmpty() && deFacto.isEmpty(); }
   void join(const SyncPoint &other) {
     strict.join(other.strict);
-    practice.join(other.practice);
+    deFacto.join(other.deFacto);
   }
 };
 
@@ -61,9 +61,9 @@ struct WarpClock {
 };
 
 /// What some lanes know in one relation.
-struct Knowledge : Handed {
+struct Knowledge : FencedClock {
   /// Of their own warp, besides what each did itself.
-  std::array<Known, kViews> own;
+  std::array<Epoch, kViews> own;
   /// Up to when the async views know what each did itself.
   std::array<std::uint32_t, kViews> self{};
 
@@ -74,11 +74,11 @@ struct Knowledge : Handed {
   /// Lanes that were apart know what each of the others does.
   void meet(const Knowledge &other, LaneMask lanes, LaneMask others);
   /// Learn what was handed over, its facts about the own warp too.
-  void learn(const Handed &handed, const WarpClock &warp);
+  void learn(const FencedClock &handed, const WarpClock &warp);
   /// The same, of what is completed alone.
   void learnCompleted(const Clock &handed, const WarpClock &warp);
   /// Hand over, with what `lanes` of the warp have done up to now.
-  void publish(Handed &to, const WarpClock &warp, LaneMask lanes) const;
+  void publish(FencedClock &to, const WarpClock &warp, LaneMask lanes) const;
   void fenceProxy(View to, const WarpClock &warp);
   void fence(Scope scope, const WarpClock &warp, LaneMask lanes);
 
@@ -88,14 +88,14 @@ private:
 };
 
 /// What a group of lanes knows.
-class Strand {
+class LaneClocks {
 public:
-  Strand() = default;
-  explicit Strand(LaneMask lanes) : lanes_(lanes), parts_{{lanes, {}}} {}
+  LaneClocks() = default;
+  explicit LaneClocks(LaneMask lanes) : lanes_(lanes), parts_{{lanes, {}}} {}
 
   LaneMask lanes() const { return lanes_; }
-  const Knowledge &practice() const { return practice_; }
-  Knowledge &practice() { return practice_; }
+  const Knowledge &deFacto() const { return deFacto_; }
+  Knowledge &deFacto() { return deFacto_; }
 
   /// Call `body(lanes, knowledge)` for the strict knowledge of `lanes`.
   template <typename Body> void forEachPart(LaneMask lanes, Body &&body) const {
@@ -120,9 +120,9 @@ public:
   }
 
   /// The lanes of `taken` go their own way.
-  Strand split(LaneMask taken, WarpClock &warp);
+  LaneClocks split(LaneMask taken, WarpClock &warp);
   /// Lanes meet again.
-  void meet(Strand &&other, WarpClock &warp);
+  void meet(LaneClocks &&other, WarpClock &warp);
   /// Lanes have left the kernel.
   void drop(LaneMask lanes);
 
@@ -132,14 +132,14 @@ public:
   /// A barrier that all of `lanes` pass, and nobody else.
   void syncLanes(LaneMask lanes, WarpClock &warp);
   /// Something asynchronous is known to be complete.
-  void complete(Component component, const Known &known, LaneMask lanes);
+  void complete(Component component, const Epoch &known, LaneMask lanes);
   void fenceProxy(View to, WarpClock &warp, LaneMask lanes);
   void fence(Scope scope, WarpClock &warp, LaneMask lanes);
   /// Whether a fence has made something ready for strong writes of that scope.
   bool hasFenced(Scope scope) const;
   /// What a strong write of these lanes seems to say, fence or not.
   void announce(Clock &to, const WarpClock &warp) const;
-  void hear(const Clock &announced) { practice_.apparent.join(announced); }
+  void hear(const Clock &announced) { deFacto_.apparent.join(announced); }
 
 private:
   struct Part {
@@ -150,7 +150,7 @@ private:
   void mergeParts();
 
   LaneMask lanes_ = 0;
-  Knowledge practice_;
+  Knowledge deFacto_;
   std::vector<Part> parts_;
 };
 

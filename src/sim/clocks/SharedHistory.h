@@ -41,7 +41,7 @@ struct OnMbarrier {
 };
 
 /// What the order knows of an mbarrier; it outlives mbarrier.inval.
-struct MbarrierOrder {
+struct MbarrierHistory {
   Component component = 0;
   std::uint32_t phases = 0;   ///< completed so far, never reset
   std::uint32_t observed = 0; ///< of those, by a wait that came true
@@ -51,8 +51,8 @@ struct MbarrierOrder {
   std::vector<OnMbarrier> copies, remoteArrivals;
   Record init{};                    ///< bytes 0: never initialised
   std::uint32_t initFencedIn = ~0u; ///< cluster barriers at its init fence
-  /// Handed over in this phase and in the one before: by threads of the CTA
-  /// that owns the barrier, by others at .cluster scope, by others at .cta.
+  /// FencedClock over in this phase and in the one before: by threads of the
+  /// CTA that owns the barrier, by others at .cluster scope, by others at .cta.
   struct Phase {
     SyncPoint near, far, plain;
   };

@@ -1,11 +1,11 @@
-// OrderClock: joining clocks.
+// VectorClock: joining clocks.
 #include "sim/clocks/VectorClock.h"
 
 #include <atomic>
 
 namespace kiln::sim {
 
-void Known::join(const Known &other) {
+void Epoch::join(const Epoch &other) {
   all = std::max(all, other.all);
   LaneMask lanes =
       (some > all ? mask : 0) | (other.some > all ? other.mask : 0);
@@ -19,10 +19,10 @@ void Known::join(const Known &other) {
   }
 }
 
-bool Clock::isCovered(const std::vector<Known> &from,
-                      const std::vector<Known> &by) {
+bool Clock::isCovered(const std::vector<Epoch> &from,
+                      const std::vector<Epoch> &by) {
   for (std::size_t i = 0; i < from.size(); ++i) {
-    const Known &known = from[i];
+    const Epoch &known = from[i];
     if (known.all == 0 && known.some == 0)
       continue;
     if (i >= by.size() || known.all > by[i].all ||
@@ -32,7 +32,7 @@ bool Clock::isCovered(const std::vector<Known> &from,
   return true;
 }
 
-void Clock::joinView(std::vector<Known> &to, const std::vector<Known> &from) {
+void Clock::joinView(std::vector<Epoch> &to, const std::vector<Epoch> &from) {
   if (to.size() < from.size())
     to.resize(from.size());
   for (std::size_t i = 0; i < from.size(); ++i)
@@ -63,8 +63,8 @@ Clock::Block &Clock::own(std::uint32_t number) {
   return **block;
 }
 
-void Clock::learn(View view, Component component, const Known &known) {
-  const Known *have = find(view, component);
+void Clock::learn(View view, Component component, const Epoch &known) {
+  const Epoch *have = find(view, component);
   if (have && known.all <= have->all &&
       (known.some == 0 || have->covers(known.some, known.mask)))
     return;

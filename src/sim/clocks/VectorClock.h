@@ -1,8 +1,8 @@
-// OrderClock: what is known to have happened, as vector clocks.
+// VectorClock: what is known to have happened, as vector clocks.
 //
 // A component of a clock is something that does accesses in an order of its
 // own: the lanes of a warp, the copies they start, the products of a warpgroup,
-// the phases of an mbarrier. `Known` says how far one component is known. Lanes
+// the phases of an mbarrier. `Epoch` says how far one component is known. Lanes
 // of a warp share a component, because they mostly run together: all of them
 // are known up to one time, and some of them, perhaps, up to a later one. Where
 // two such facts do not fit into one, the sum claims a little more order than
@@ -34,7 +34,7 @@ using Component = std::uint32_t;
 inline constexpr int kBlockShift = 13;
 
 /// How far one component is known.
-struct Known {
+struct Epoch {
   std::uint32_t all = 0;  ///< every lane, up to this time
   std::uint32_t some = 0; ///< the lanes of `mask`, up to this time
   LaneMask mask = 0;
@@ -42,8 +42,8 @@ struct Known {
   bool covers(std::uint32_t time, LaneMask lanes) const {
     return time <= all || (time <= some && (lanes & ~mask) == 0);
   }
-  void join(const Known &other);
-  bool operator==(const Known &) const = default;
+  void join(const Epoch &other);
+  bool operator==(const Epoch &) const = default;
 };
 
 enum class View : std::uint8_t { generic, asyncShared, asyncGlobal, completed };
@@ -52,7 +52,7 @@ inline constexpr std::size_t kViews = 4;
 /// How far the components of every cluster are known, in every view.
 class Clock {
 public:
-  const Known *find(View view, Component component) const {
+  const Epoch *find(View view, Component component) const {
     std::uint32_t number = component >> kBlockShift;
     auto found = placeOf(number);
     if (found == blocks_.end() || found->first != number)
@@ -62,7 +62,7 @@ public:
     return local < known.size() ? &known[local] : nullptr;
   }
   /// Know more of one component.
-  void learn(View view, Component component, const Known &known);
+  void learn(View view, Component component, const Epoch &known);
   void join(const Clock &other);
   /// Join what is completed, and nothing else.
   void joinCompleted(const Clock &other);
@@ -78,11 +78,11 @@ public:
 
 private:
   struct Block {
-    std::array<std::vector<Known>, kViews> views;
+    std::array<std::vector<Epoch>, kViews> views;
   };
-  static void joinView(std::vector<Known> &to, const std::vector<Known> &from);
-  static bool isCovered(const std::vector<Known> &from,
-                        const std::vector<Known> &by);
+  static void joinView(std::vector<Epoch> &to, const std::vector<Epoch> &from);
+  static bool isCovered(const std::vector<Epoch> &from,
+                        const std::vector<Epoch> &by);
   using Blocks = std::vector<std::pair<std::uint32_t, std::shared_ptr<Block>>>;
 
   /// Where the block with that number is, or would be.

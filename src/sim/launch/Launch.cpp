@@ -29,9 +29,9 @@ Launch::Launch(GlobalMemory &memory, const ptx::Module &module,
     : ownVariables_(variables ? nullptr
                               : std::make_unique<ModuleVariables>(
                                     memory, module, config.device)),
-      machine_(makeMachine(memory, module, entry, config,
-                           (variables ? variables : ownVariables_.get())
-                               ->symbols())) {}
+      machine_(makeMachine(
+          memory, module, entry, config,
+          (variables ? variables : ownVariables_.get())->symbols())) {}
 
 LaunchResult Launch::run() { return LaunchScheduler(machine_).run(); }
 

@@ -74,7 +74,8 @@ LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster) {
   return outcome;
 }
 
-void LaunchScheduler::finish(Mine &mine, std::size_t index, std::optional<Finding> fault) {
+void LaunchScheduler::finish(Mine &mine, std::size_t index,
+                             std::optional<Finding> fault) {
   std::unique_ptr<Cluster> cluster = std::move(mine[index]);
   mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(index));
   bool isLast = fault.has_value();
@@ -330,10 +331,9 @@ LaunchResult LaunchScheduler::run() {
     result_.stats = statsOf(cost_, usPerTick,
                             result_.time_us * static_cast<double>(threads_));
     std::uint64_t atOnce = isTalking_ ? std::min(resident_, count_) : threads_;
-    result_.stats.shadow_bytes =
-        shadowPeak_ * atOnce + races_.bytes() +
-        (commonChecks_ ? commonChecks_->bytes() : 0) +
-        machine_.memory().shadowBytes();
+    result_.stats.shadow_bytes = shadowPeak_ * atOnce + races_.bytes() +
+                                 (commonChecks_ ? commonChecks_->bytes() : 0) +
+                                 machine_.memory().shadowBytes();
   }
   return std::move(result_);
 }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "sim/checks/LaunchChecks.h"
-#include "sim/checks/RaceLaunch.h"
+#include "sim/checks/LaunchRaces.h"
 #include "sim/machine/Machine.h"
 #include "sim/report/LaunchObserver.h"
 
@@ -74,9 +74,9 @@ private:
   std::exception_ptr failure_;
   std::uint64_t retired_ = 0; ///< all clusters below are done
   std::map<std::uint64_t, Outcome> waiting_;
-  std::uint64_t shadowPeak_ = 0;               ///< of one cluster
+  std::uint64_t shadowPeak_ = 0;         ///< of one cluster
   std::unique_ptr<Checks> commonChecks_; ///< of clusters that talk
-  OrderLaunch races_;
+  LaunchRaces races_;
 
   /// Clusters behind this one need not be run: it ends the launch.
   std::atomic<std::uint64_t> lastWanted_{~std::uint64_t(0)};

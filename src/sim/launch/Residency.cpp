@@ -45,14 +45,14 @@ Residency residencyOf(const LaunchConfig &config,
 
 bool talksThroughGlobal(const Code &code) {
   auto isGlobal = [](const Op &op) {
-    return op.event->space == Space::global ||
-           op.event->space == Space::generic;
+    return op.effect->space == Space::global ||
+           op.effect->space == Space::generic;
   };
   for (std::size_t i = 0; i < code.ops.size(); ++i) {
     const Op &op = code.ops[i];
-    if (op.event->isStrong && isGlobal(op))
+    if (op.effect->isStrong && isGlobal(op))
       return true;
-    if (op.event->kind == EventKind::copyOut && op.origin->has("reduce"))
+    if (op.effect->kind == EffectKind::copyOut && op.effect->isReduction)
       return true;
     if (!op.spin)
       continue;
@@ -65,9 +65,9 @@ bool talksThroughGlobal(const Code &code) {
          ++j) {
       const Op &inside = code.ops[j];
       isQuiet &= inside.isQuiet;
-      bool isMoving = moving.contains(inside.event->address.index);
-      isPolling |= inside.event->kind == EventKind::load && isGlobal(inside) &&
-                   !isMoving;
+      bool isMoving = moving.contains(inside.effect->address.index);
+      isPolling |= inside.effect->kind == EffectKind::load &&
+                   isGlobal(inside) && !isMoving;
     }
     if (isQuiet && isPolling)
       return true;

@@ -2,10 +2,10 @@
 #include "kiln/assemble.h"
 #include "kiln/sim.h"
 #include "ptx/Diagnostics.h"
-#include "sim/program/EntryRules.h"
 #include "sim/launch/Launch.h"
 #include "sim/launch/Residency.h"
 #include "sim/machine/TensorMapImage.h"
+#include "sim/program/EntryRules.h"
 #include "support/Error.h"
 #include "support/Hash.h"
 #include "support/LaunchShape.h"
@@ -308,7 +308,7 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   config.params =
       packParameters(entry, description.parameters, options_.device);
   config.device = options_.device;
-  config.order = static_cast<sim::Order>(options_.order);
+  config.order = static_cast<sim::EffectOrder>(options_.order);
   config.seed = options_.seed;
   config.hasChecks = options_.checks;
   config.threads = options_.threads;

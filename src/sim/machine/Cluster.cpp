@@ -87,7 +87,7 @@ bool Cluster::isDone() const {
 
 std::shared_ptr<Pending> Cluster::enqueue(std::function<void()> perform) {
   auto work = std::make_shared<Pending>(Pending{std::move(perform)});
-  if (machine_.config().order == Order::eager) {
+  if (machine_.config().order == EffectOrder::eager) {
     complete(work);
     return work;
   }
@@ -113,7 +113,7 @@ bool Cluster::performOne() {
   if (pending_.empty())
     return false;
   std::size_t which = 0;
-  if (machine_.config().order == Order::random)
+  if (machine_.config().order == EffectOrder::random)
     which = random_() % pending_.size();
   auto work = pending_[which];
   pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -144,7 +144,7 @@ static Progress runWarp(Warp &warp, int limit) {
 }
 
 bool Cluster::step(bool isAlone) {
-  bool isRandom = machine_.config().order == Order::random;
+  bool isRandom = machine_.config().order == EffectOrder::random;
   for (;;) {
     bool hasMoved = false;
     for (auto &cta : ctas_) {
@@ -157,7 +157,7 @@ bool Cluster::step(bool isAlone) {
         hasMoved |= runWarp(warp, limit) == Progress::moved;
         instructions += warp.instructions - before;
         // However long its partners take, a lane gets its turn.
-        hasMoved |= warp.breakMeeting(kPatience);
+        hasMoved |= warp.breakReconvergence(kPatience);
         if (isRandom && random_() % 4 == 0)
           hasMoved |= performOne();
         if (machine_.isStopping() && !isDone())
@@ -188,7 +188,7 @@ bool Cluster::unblock() {
   bool hasChanged = false;
   for (auto &cta : ctas_)
     for (auto &warp : cta->warps())
-      hasChanged |= warp->breakMeeting();
+      hasChanged |= warp->breakReconvergence();
   if (hasChanged)
     return true;
   // Lanes that wait for another cluster may come yet.

@@ -6,10 +6,10 @@
 // one answer under all of them.
 #pragma once
 
+#include "kiln/device.h"
 #include "sim/machine/Checks.h"
 #include "sim/machine/Cta.h"
 #include "sim/machine/Observer.h"
-#include "kiln/device.h"
 
 #include <random>
 

@@ -79,7 +79,7 @@ public:
   std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
   ShadowedMemory shadow;                      ///< of shared memory
   SyncPoint left; ///< what its threads knew when they left
-  std::map<std::uint32_t, MbarrierOrder> mbarrierOrder; ///< by address
+  std::map<std::uint32_t, MbarrierHistory> mbarrierHistory; ///< by address
 
 private:
   Machine &machine_;

@@ -1,5 +1,5 @@
-// Findings: sentences with their place, who did it, and what the caller wants of
-// their ids.
+// Findings: sentences with their place, who did it, and what the caller wants
+// of their ids.
 #include "sim/machine/Findings.h"
 #include "sim/machine/Machine.h"
 
@@ -42,10 +42,10 @@ static bool contains(const std::vector<std::string> &list,
   return std::find(list.begin(), list.end(), id) != list.end();
 }
 
-Finding Findings::make(const char *id, Finding::Grade grade,
-                             const Dim3 &cta, int thread, LaneMask lanes,
-                             const Op &op, const std::string &message,
-                             const FindingObject &object) const {
+Finding Findings::make(const char *id, Finding::Grade grade, const Dim3 &cta,
+                       int thread, LaneMask lanes, const Op &op,
+                       const std::string &message,
+                       const FindingObject &object) const {
   if (contains(config_.warn, id))
     grade = Finding::Grade::warning;
   std::string who = fmt::format("thread {} of CTA ({}, {}, {})", thread, cta[0],
@@ -69,14 +69,14 @@ bool Findings::isAllowed(const std::string &id) const {
 }
 
 void Findings::warn(const char *id, const Warp &warp, const Op &op,
-                   LaneMask lanes, const std::string &message,
-                   const FindingObject &object) {
+                    LaneMask lanes, const std::string &message,
+                    const FindingObject &object) {
   keep(id, Finding::Grade::warning, warp, op, lanes, message, object);
 }
 
 void Findings::keep(const char *id, Finding::Grade grade, const Warp &warp,
-                   const Op &op, LaneMask lanes, const std::string &message,
-                   const FindingObject &object) {
+                    const Op &op, LaneMask lanes, const std::string &message,
+                    const FindingObject &object) {
   if (isAllowed(id))
     return;
   std::vector<Finding> &findings = warp.cta().cluster().findings;
@@ -86,8 +86,8 @@ void Findings::keep(const char *id, Finding::Grade grade, const Warp &warp,
       });
   if (!isKnown)
     findings.push_back(make(id, grade, warp.cta().index(),
-                                   warp.thread(lanes ? firstLane(lanes) : 0),
-                                   lanes, op, message, object));
+                            warp.thread(lanes ? firstLane(lanes) : 0), lanes,
+                            op, message, object));
 }
 
 Finding Findings::ending(Finding finding) const {
@@ -101,16 +101,16 @@ Finding Findings::ending(Finding finding) const {
 }
 
 void Findings::fault(const char *id, const Warp &warp, const Op &op,
-                    LaneMask lanes, const std::string &message,
-                    const FindingObject &object) {
+                     LaneMask lanes, const std::string &message,
+                     const FindingObject &object) {
   throw Fault{ending(make(id, Finding::Grade::error, warp.cta().index(),
-                  warp.thread(lanes ? firstLane(lanes) : 0), lanes, op, message,
-                  object))};
+                          warp.thread(lanes ? firstLane(lanes) : 0), lanes, op,
+                          message, object))};
 }
 
 void Findings::error(const char *id, const Warp &warp, const Op &op,
-                    LaneMask lanes, const std::string &message,
-                    const FindingObject &object) {
+                     LaneMask lanes, const std::string &message,
+                     const FindingObject &object) {
   if (isAllowed(id))
     return;
   // A value that goes to memory does not change how the kernel runs: going on

@@ -46,9 +46,8 @@ public:
   /// A finding at `op` by a thread, and by others of its warp's `lanes`, graded
   /// as the caller wants it.
   Finding make(const char *id, Finding::Grade grade, const Dim3 &cta,
-                      int thread, LaneMask lanes, const Op &op,
-                      const std::string &message,
-                      const FindingObject &object) const;
+               int thread, LaneMask lanes, const Op &op,
+               const std::string &message, const FindingObject &object) const;
   /// The shared variable that an address lies in; null: none.
   const std::pair<std::string, Symbol> *
   sharedVariable(std::uint64_t address) const;

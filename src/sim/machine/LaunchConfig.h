@@ -12,14 +12,14 @@
 namespace kiln::sim {
 
 /// When asynchronous work takes effect.
-enum class Order : std::uint8_t { eager, lazy, random };
+enum class EffectOrder : std::uint8_t { eager, lazy, random };
 
 struct LaunchConfig {
   Dim3 grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};
   std::uint32_t dynamicSmemBytes = 0;
   std::vector<std::uint8_t> params; ///< the entry's parameter space
   DeviceDescription device;
-  Order order = Order::eager;
+  EffectOrder order = EffectOrder::eager;
   std::uint64_t seed = 0;
   bool hasChecks = true;
   int threads = 0;                   ///< host threads; 0: all

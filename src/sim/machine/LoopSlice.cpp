@@ -1,8 +1,8 @@
 // LoopSlice: which registers decide about a loop, of the instructions that a
 // LoopWatch has seen executed.
-#include "sim/program/Effect.h"
 #include "sim/machine/LoopWatch.h"
 #include "sim/machine/Warp.h"
+#include "sim/program/Effect.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ LoopWatch::Uses LoopWatch::usesOf(const Code &code, int pc) {
   number(op.psrc, uses.sources);
   number(op.pdst, uses.results);
   number(op.pdst2, uses.results);
-  if (op.origin->opcode == "ret")
+  if (op.row->traits.flow == Flow::leave)
     for (const Slot &slot : function.results)
       if (slot.reg.isValid())
         uses.sources.push_back(slot.reg.index);
@@ -64,10 +64,10 @@ LoopWatch::Uses LoopWatch::usesOf(const Code &code, int pc) {
 }
 
 /// Whether an instruction tells of time, or of who happens to be there.
-static bool readsMoment(const ptx::Instruction &instruction) {
-  if (instruction.opcode == "activemask")
-    return true;
-  return std::any_of(instruction.operands.begin(), instruction.operands.end(),
+static bool readsMoment(const Op &op) {
+  const ptx::Instruction &instruction = *op.origin;
+  return op.row->traits.isOfTheMoment ||
+         std::any_of(instruction.operands.begin(), instruction.operands.end(),
                      [](const ptx::Operand &operand) {
                        return operand.kind == ptx::Operand::Kind::special &&
                               (operand.name.starts_with("%clock") ||
@@ -80,21 +80,22 @@ LoopWatch::Kind LoopWatch::kindOf(const Code &code, int pc) {
   if (kind != Kind::unknown)
     return kind;
   const Op &op = code.ops[pc];
-  EventKind event = op.event->kind;
+  EffectKind effect = op.effect->kind;
   Unit unit = op.row->unit;
-  bool isRead = event == EventKind::load || event == EventKind::atomic ||
-                event == EventKind::barrierWait;
+  bool isRead = effect == EffectKind::load || effect == EffectKind::atomic ||
+                effect == EffectKind::barrierWait;
   if (isRead) {
     Uses uses = usesOf(code, pc);
     // What an atomic without a result found in memory, nobody can record.
-    bool isOpen = event != EventKind::load && uses.results.empty();
+    bool isOpen = effect != EffectKind::load && uses.results.empty();
     kind = isOpen ? Kind::open : Kind::input;
     inputs_.emplace(pc, std::move(uses));
-  } else if (unit == Unit::copies || unit == Unit::wgmma || unit == Unit::mbarrier ||
-             readsMoment(*op.origin) || op.origin->has("red")) {
+  } else if (unit == Unit::copies || unit == Unit::wgmma ||
+             unit == Unit::mbarrier || readsMoment(op) ||
+             (op.effect->isReduction && unit == Unit::barrier)) {
     kind = Kind::open;
   } else if (op.row->isArithmetic() || unit == Unit::warp ||
-             (event == EventKind::none &&
+             (effect == EffectKind::none &&
               (unit == Unit::matrix || unit == Unit::memory))) {
     kind = Kind::pure;
   } else {

@@ -1,7 +1,7 @@
 // LoopWatch: keep, record, compare, and what to make of it.
 #include "sim/machine/LoopWatch.h"
-#include "sim/program/Effect.h"
 #include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
 
 #include <algorithm>
 
@@ -27,7 +27,8 @@ static bool isSameCall(const Frame *a, const Frame *b) {
 }
 
 /// The same lanes to be met at the same places.
-static bool isSameMeeting(const Meeting *a, const Meeting *b) {
+static bool isSameMeeting(const ReconvergencePoint *a,
+                          const ReconvergencePoint *b) {
   for (; a != b; a = a->outer.get(), b = b->outer.get())
     if (!a || !b || a->pc != b->pc || a->expected != b->expected ||
         !isSameCall(a->frame.get(), b->frame.get()))
@@ -42,7 +43,7 @@ void LoopWatch::begin(const Group &group) {
   head_ = group.pc;
   lanes_ = group.lanes;
   frame_ = group.frame;
-  meeting_ = group.meeting;
+  reconvergence_ = group.reconvergence;
   rounds_ = 1;
 }
 
@@ -52,7 +53,7 @@ void LoopWatch::end() {
   burst_ = std::min(2 * burst_, kLongestLook);
   period_ = 0;
   frame_ = nullptr;
-  meeting_ = nullptr;
+  reconvergence_ = nullptr;
   kept_.clear();
   seen_.clear();
   marks_.clear();
@@ -62,7 +63,7 @@ void LoopWatch::end() {
 bool LoopWatch::isAtHead(const Group &group) const {
   return group.pc == head_ && group.lanes == lanes_ &&
          isSameCall(group.frame.get(), frame_.get()) &&
-         isSameMeeting(group.meeting.get(), meeting_.get());
+         isSameMeeting(group.reconvergence.get(), reconvergence_.get());
 }
 
 bool LoopWatch::look(Warp &warp, const Group &group) {
@@ -151,19 +152,19 @@ void LoopWatch::note(Warp &warp, int pc, LaneMask group, LaneMask lanes) {
 
 /// Whether no other thread could change what lanes have just read.
 bool LoopWatch::isPrivate(Warp &warp, const Op &op, LaneMask lanes) const {
-  const Event &event = *op.event;
-  if (event.kind != EventKind::load || event.space == Space::shared)
+  const Effect &effect = *op.effect;
+  if (effect.kind != EffectKind::load || effect.space == Space::shared)
     return false;
-  if (event.space == Space::param || event.space == Space::local)
+  if (effect.space == Space::param || effect.space == Space::local)
     return true;
   // The address may be gone, replaced by what was read.
   for (const Reg &reg : op.list)
-    if (reg.index == event.address.index)
+    if (reg.index == effect.address.index)
       return false;
   bool isPrivate = true;
   forEachLane(lanes, [&](int lane) {
-    std::uint64_t address = warp.read(event.address, lane) +
-                            static_cast<std::uint64_t>(event.offset);
+    std::uint64_t address = warp.read(effect.address, lane) +
+                            static_cast<std::uint64_t>(effect.offset);
     std::uint64_t window = address >> kWindowShift << kWindowShift;
     Region *region = warp.machine().memory().find(address);
     isPrivate &= window == kParamWindow || window == kLocalWindow ||
@@ -176,8 +177,8 @@ void LoopWatch::record(Warp &warp, int pc, LaneMask lanes) {
   const Op &op = warp.code().ops[pc];
   if (Seen &seen = seen_[pc]; !seen.isPoll && !isPrivate(warp, op, lanes)) {
     seen.isPoll = readsOutside_ = true;
-    readsGlobal_ |= op.event->kind != EventKind::barrierWait &&
-                    op.event->space != Space::shared;
+    readsGlobal_ |= op.effect->kind != EffectKind::barrierWait &&
+                    op.effect->space != Space::shared;
   }
   std::uint32_t count = warp.code().registerCount;
   for (std::uint32_t number : inputs_.at(pc).results) {

@@ -27,7 +27,7 @@ namespace kiln::sim {
 class Machine;
 struct Frame;
 struct Group;
-struct Meeting;
+struct ReconvergencePoint;
 
 class LoopWatch {
 public:
@@ -101,7 +101,7 @@ private:
   int head_ = 0;
   LaneMask lanes_ = 0;
   std::shared_ptr<Frame> frame_;
-  std::shared_ptr<Meeting> meeting_;
+  std::shared_ptr<ReconvergencePoint> reconvergence_;
 
   std::vector<Kind> kinds_; ///< by instruction
   std::vector<Seen> seen_;  ///< likewise

@@ -9,15 +9,15 @@
 
 namespace kiln::sim {
 
-struct MbarrierOrder;
+struct MbarrierHistory;
 struct Op;
 
 struct MbarrierState {
-  std::uint32_t expected = 0;     ///< arrivals per phase
-  std::uint32_t pending = 0;      ///< arrivals still missing in this phase
-  std::int64_t txCount = 0;       ///< bytes announced and not yet written
-  std::uint32_t phase = 0;        ///< completed phases
-  MbarrierOrder *order = nullptr; ///< null where nothing is checked
+  std::uint32_t expected = 0;         ///< arrivals per phase
+  std::uint32_t pending = 0;          ///< arrivals still missing in this phase
+  std::int64_t txCount = 0;           ///< bytes announced and not yet written
+  std::uint32_t phase = 0;            ///< completed phases
+  MbarrierHistory *history = nullptr; ///< null where nothing is checked
 
   /// Nobody has arrived in this phase, and no bytes are announced.
   bool isAtRest() const { return pending == expected && txCount == 0; }

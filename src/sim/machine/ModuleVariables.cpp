@@ -11,8 +11,9 @@ ModuleVariables::ModuleVariables(GlobalMemory &memory,
                                  const ptx::Module &module,
                                  const DeviceDescription &device)
     : memory_(memory) {
-  VariableMemory constants{ptx::StateSpace::constant, "constant memory", "a module", 0,
-                   static_cast<std::uint64_t>(device.max_constant_bytes)};
+  VariableMemory constants{
+      ptx::StateSpace::constant, "constant memory", "a module", 0,
+      static_cast<std::uint64_t>(device.max_constant_bytes)};
   std::uint64_t end = 0;
   auto take = [&](const ptx::Variable &variable) {
     if (!isOfModule(variable))
@@ -28,7 +29,7 @@ ModuleVariables::ModuleVariables(GlobalMemory &memory,
   }
   for (const ptx::Function &function : module.functions) {
     symbols_.byName[function.name] = {ptx::StateSpace::none,
-                               functionAddress(module, function), 0};
+                                      functionAddress(module, function), 0};
     for (const ptx::Variable &variable : function.locals)
       take(variable);
   }

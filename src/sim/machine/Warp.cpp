@@ -25,7 +25,7 @@ Warp::Warp(Cta &cta, int index, const Code &code)
   }
   groups_.push_back({.pc = 0, .lanes = live_});
   if (Checks *checks = this->checks()) {
-    groups_.back().strand = Strand(live_);
+    groups_.back().clocks = LaneClocks(live_);
     checks->begin(*this);
   }
   registers = cta.machine().config().registersAtEntry;
@@ -52,18 +52,20 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
     ++group.pc;
     return;
   }
-  auto meeting = group.meeting;
+  auto reconvergence = group.reconvergence;
   if (reconverge >= 0)
-    meeting = std::make_shared<Meeting>(
-        Meeting{reconverge, group.lanes, 0, group.meeting, group.frame});
-  Group other{
-      .pc = target, .lanes = taken, .meeting = meeting, .frame = group.frame};
+    reconvergence = std::make_shared<ReconvergencePoint>(ReconvergencePoint{
+        reconverge, group.lanes, 0, group.reconvergence, group.frame});
+  Group other{.pc = target,
+              .lanes = taken,
+              .reconvergence = reconvergence,
+              .frame = group.frame};
   if (checks()) {
     CheckTime time(observer());
-    other.strand = group.strand.split(taken, clock);
+    other.clocks = group.clocks.split(taken, clock);
   }
   group.lanes = rest;
-  group.meeting = meeting;
+  group.reconvergence = reconvergence;
   ++group.pc;
   groups_.push_back(std::move(other)); // invalidates `group`
   current_ = nullptr;
@@ -74,32 +76,33 @@ void Warp::exit(LaneMask lanes) {
     checks->leave(*this, lanes);
   live_ &= ~lanes;
   current_->lanes &= ~lanes;
-  current_->strand.drop(lanes);
+  current_->clocks.drop(lanes);
   // Nobody waits for those who have left.
   for (Group &group : groups_)
-    for (auto meeting = group.meeting; meeting; meeting = meeting->outer)
-      meeting->expected &= ~lanes;
+    for (auto reconvergence = group.reconvergence; reconvergence;
+         reconvergence = reconvergence->outer)
+      reconvergence->expected &= ~lanes;
   cta_.cluster().notify();
   if (checks() && cta_.isDone())
     checks()->end(cta_);
 }
 
-Group Warp::join(std::shared_ptr<Meeting> meeting) {
-  Group joined{.pc = meeting->pc,
-               .lanes = meeting->arrived,
-               .meeting = meeting->outer,
-               .frame = meeting->frame};
+Group Warp::join(std::shared_ptr<ReconvergencePoint> reconvergence) {
+  Group joined{.pc = reconvergence->pc,
+               .lanes = reconvergence->arrived,
+               .reconvergence = reconvergence->outer,
+               .frame = reconvergence->frame};
   auto isHere = [&](const Group &group) {
-    return group.isParked && group.meeting == meeting;
+    return group.isParked && group.reconvergence == reconvergence;
   };
   for (Group &group : groups_) {
     if (!isHere(group) || !checks())
       continue;
     CheckTime time(observer());
-    if (joined.strand.lanes())
-      joined.strand.meet(std::move(group.strand), clock);
+    if (joined.clocks.lanes())
+      joined.clocks.meet(std::move(group.clocks), clock);
     else
-      joined.strand = std::move(group.strand);
+      joined.clocks = std::move(group.clocks);
   }
   std::erase_if(groups_, isHere);
   return joined;
@@ -110,8 +113,7 @@ static bool isAtWarpBarrier(const Group &group, const Code &code) {
   if (group.wait.kind != WaitReason::Kind::lanes)
     return false;
   const Op &op = code.ops[group.pc];
-  return op.origin->opcode == "bar" && op.origin->has("warp") &&
-         !op.guard.isValid();
+  return op.effect->kind == EffectKind::warpBarrier && !op.guard.isValid();
 }
 
 /// Lanes that name each other meet at a bar.warp.sync wherever each of them
@@ -133,10 +135,10 @@ void Warp::passWarpBarriers() {
     SyncPoint round;
     for (Group *group : here)
       if (checks())
-        group->strand.release(round, clock, group->lanes);
+        group->clocks.release(round, clock, group->lanes);
     for (Group *group : here) {
       if (checks())
-        group->strand.acquire(round, clock, group->lanes);
+        group->clocks.acquire(round, clock, group->lanes);
       group->wait = {};
       group->blockedEpoch = 0;
       ++group->pc;
@@ -144,7 +146,7 @@ void Warp::passWarpBarriers() {
   }
 }
 
-/// Drop empty groups and join those whose meeting is complete.
+/// Drop empty groups and join those whose reconvergence is complete.
 void Warp::settle() {
   std::erase_if(groups_, [](const Group &group) { return group.lanes == 0; });
   // Groups that wait for each other's lanes at one instruction become one.
@@ -154,12 +156,13 @@ void Warp::settle() {
       Group &first = groups_[i], &second = groups_[j];
       if (first.wait.kind != WaitReason::Kind::lanes ||
           second.wait.kind != WaitReason::Kind::lanes ||
-          first.pc != second.pc || first.meeting != second.meeting ||
+          first.pc != second.pc ||
+          first.reconvergence != second.reconvergence ||
           first.frame != second.frame)
         continue;
       first.lanes |= second.lanes;
       if (checks())
-        first.strand.meet(std::move(second.strand), clock);
+        first.clocks.meet(std::move(second.clocks), clock);
       first.blockedEpoch = 0;
       isJoined = true;
       groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(j));
@@ -171,9 +174,10 @@ void Warp::settle() {
   for (bool changed = true; changed;) {
     changed = false;
     for (Group &group : groups_) {
-      if (!group.isParked || group.meeting->arrived != group.meeting->expected)
+      if (!group.isParked ||
+          group.reconvergence->arrived != group.reconvergence->expected)
         continue;
-      groups_.push_back(join(group.meeting));
+      groups_.push_back(join(group.reconvergence));
       changed = true;
       break;
     }
@@ -181,16 +185,16 @@ void Warp::settle() {
   isBroken_ = isBroken_ && groups_.size() > 1;
 }
 
-bool Warp::breakMeeting(std::uint64_t patience) {
+bool Warp::breakReconvergence(std::uint64_t patience) {
   for (Group &group : groups_) {
     if (!group.isParked || instructions - group.parkedAt < patience)
       continue;
     isBroken_ = true;
-    auto meeting = group.meeting;
-    groups_.push_back(join(meeting));
+    auto reconvergence = group.reconvergence;
+    groups_.push_back(join(reconvergence));
     // Those still on their way meet among themselves.
-    meeting->expected &= ~meeting->arrived;
-    meeting->arrived = 0;
+    reconvergence->expected &= ~reconvergence->arrived;
+    reconvergence->arrived = 0;
     return true;
   }
   return false;
@@ -274,9 +278,9 @@ Progress Warp::run(int limit) {
   };
   for (; instructions < last && !isLeaving; ++instructions) {
     Group &group = *current_;
-    if (group.meeting && group.pc == group.meeting->pc &&
-        group.frame == group.meeting->frame) {
-      group.meeting->arrived |= group.lanes;
+    if (group.reconvergence && group.pc == group.reconvergence->pc &&
+        group.frame == group.reconvergence->frame) {
+      group.reconvergence->arrived |= group.lanes;
       group.isParked = true;
       group.parkedAt = instructions;
       break;
@@ -285,7 +289,7 @@ Progress Warp::run(int limit) {
     LaneMask active = group.lanes, unknown = 0;
     if (op.guard.isValid()) {
       unknown = checks ? predPoison_[op.guard.index] & active : 0;
-      if (unknown && op.poisonRule == PoisonRule::none)
+      if (unknown && op.poison.kind == PoisonRule::Kind::none)
         cta_.machine().findings().error(
             "uninitialized-predicate", *this, op, unknown,
             "the predicate depends on bytes that nobody wrote");

@@ -7,9 +7,9 @@
 // lane's work ends as it does on hardware (independent thread scheduling).
 #pragma once
 
+#include "sim/clocks/LaneClocks.h"
 #include "sim/machine/LoopWatch.h"
 #include "sim/machine/Memory.h"
-#include "sim/clocks/LaneClocks.h"
 #include "sim/machine/RegisterPoison.h"
 #include "sim/program/Program.h"
 
@@ -105,11 +105,11 @@ struct Frame {
 };
 
 /// Two paths that will meet: at `pc` of one call, all lanes of `expected`.
-struct Meeting {
+struct ReconvergencePoint {
   int pc;
   LaneMask expected;
   LaneMask arrived = 0;
-  std::shared_ptr<Meeting> outer;
+  std::shared_ptr<ReconvergencePoint> outer;
   std::shared_ptr<Frame> frame;
 };
 
@@ -117,14 +117,15 @@ struct Meeting {
 struct Group {
   int pc = 0;
   LaneMask lanes = 0;
-  std::shared_ptr<Meeting> meeting; ///< innermost; null: none until exit
+  std::shared_ptr<ReconvergencePoint>
+      reconvergence;                ///< innermost; null: none until exit
   std::shared_ptr<Frame> frame;     ///< null: in the entry
   WaitReason wait;                  ///< kind none: runnable
-  bool isParked = false;            ///< arrived at its meeting
+  bool isParked = false;            ///< arrived at its reconvergence
   std::uint64_t blockedEpoch = 0;   ///< nothing has changed since it blocked
   bool hasTimedOut = false;         ///< its try_wait may say no now
   int refusedPc = -1;               ///< the try_wait that said no last
-  Strand strand;                    ///< what its lanes know of the order
+  LaneClocks clocks;                ///< what its lanes know of the order
   std::shared_ptr<SyncPoint> round; ///< of the barrier it waits at
   std::uint64_t parkedAt = 0;       ///< Warp::instructions when it was parked
   /// The round of a loop that it finished last: the branch, and a hash of what
@@ -220,7 +221,7 @@ public:
   void wake();
   /// Let one parked group that has waited for `patience` instructions of the
   /// warp go on without its partners; false where none is.
-  bool breakMeeting(std::uint64_t patience = 0);
+  bool breakReconvergence(std::uint64_t patience = 0);
   /// End the launch where a group waits at an instruction for whole warps.
   void checkStrayLanes();
   bool isDone() const { return live_ == 0; }
@@ -261,7 +262,7 @@ private:
   void settle();
   void passWarpBarriers();
   /// A group whose lanes have met.
-  Group join(std::shared_ptr<Meeting> meeting);
+  Group join(std::shared_ptr<ReconvergencePoint> reconvergence);
   /// Make room for local memory up to `bytes` per lane.
   void growLocal(std::uint32_t bytes);
   /// Fill the registers that hold addresses in a function's frame.

@@ -11,22 +11,14 @@
 
 namespace kiln::sim {
 
-static bool endsPath(const ptx::Instruction &instruction) {
-  return instruction.predicate < 0 &&
-         (instruction.opcode == "exit" || instruction.opcode == "ret" ||
-          instruction.opcode == "trap");
-}
-
-static bool isBranch(const ptx::Instruction &instruction) {
-  return instruction.opcode == "bra" || instruction.opcode == "brx";
-}
-
 namespace {
 
 /// The graph from block to block, and on to the tables and the end.
 class BlockGraph {
 public:
-  explicit BlockGraph(const ptx::Function &function) : function_(function) {
+  BlockGraph(const ptx::Function &function,
+             const std::vector<const Instruction *> &rows)
+      : function_(function), rows_(rows) {
     findBlocks();
     for (const auto &[name, targets] : function.branchTargets)
       tableNode_.emplace(name, nodeOfTable(targets));
@@ -36,7 +28,7 @@ public:
   }
 
   /// By instruction, the first one of the block where all its paths meet.
-  std::vector<int> meetingPoints() const {
+  std::vector<int> reconvergencePoints() const {
     std::vector<int> dominator = immediateDominators(reversed(), exit_);
     std::vector<int> result(function_.body.size(), -1);
     for (std::size_t i = 0; i < result.size(); ++i) {
@@ -50,6 +42,14 @@ public:
   }
 
 private:
+  Flow flowOf(std::size_t i) const { return rows_[i]->traits.flow; }
+  bool isBranch(std::size_t i) const {
+    return flowOf(i) == Flow::branch || flowOf(i) == Flow::branchTable;
+  }
+  bool endsPath(std::size_t i) const {
+    return function_.body[i].predicate < 0 && flowOf(i) == Flow::leave;
+  }
+
   /// Labels may stand behind the last instruction; those lead to no block.
   bool isInside(int target) const {
     return target >= 0 && target < static_cast<int>(function_.body.size());
@@ -65,9 +65,9 @@ private:
     };
     for (std::size_t i = 0; i < count; ++i) {
       const ptx::Instruction &instruction = function_.body[i];
-      if (isBranch(instruction) || endsPath(instruction))
+      if (isBranch(i) || endsPath(i))
         begins[i + 1] = true;
-      if (instruction.opcode == "bra")
+      if (flowOf(i) == Flow::branch)
         begin(instruction.operands[0].target);
     }
     for (const auto &[name, targets] : function_.branchTargets)
@@ -100,15 +100,15 @@ private:
                    ? first_[block + 1] - 1
                    : static_cast<int>(function_.body.size()) - 1;
     const ptx::Instruction &instruction = function_.body[last];
-    if (instruction.opcode == "bra")
+    if (flowOf(last) == Flow::branch)
       addEdge(block, instruction.operands[0].target);
-    if (instruction.opcode == "brx") {
+    if (flowOf(last) == Flow::branchTable) {
       auto table = tableNode_.find(instruction.operands[1].name);
       if (table != tableNode_.end())
         successors_[block].push_back(table->second);
     }
-    bool fallsThrough = isBranch(instruction) ? instruction.predicate >= 0
-                                              : !endsPath(instruction);
+    bool fallsThrough =
+        isBranch(last) ? instruction.predicate >= 0 : !endsPath(last);
     if (fallsThrough)
       addEdge(block, last + 1);
   }
@@ -125,6 +125,7 @@ private:
   }
 
   const ptx::Function &function_;
+  const std::vector<const Instruction *> &rows_;
   std::vector<int> first_;   ///< instruction, by block
   std::vector<int> blockOf_; ///< by instruction
   int blockCount_ = 0;
@@ -135,10 +136,12 @@ private:
 
 } // namespace
 
-std::vector<int> immediatePostDominators(const ptx::Function &function) {
+std::vector<int>
+immediatePostDominators(const ptx::Function &function,
+                        const std::vector<const Instruction *> &rows) {
   if (function.body.empty())
     return {};
-  return BlockGraph(function).meetingPoints();
+  return BlockGraph(function, rows).reconvergencePoints();
 }
 
 } // namespace kiln::sim

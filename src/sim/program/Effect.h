@@ -1,4 +1,4 @@
-// Event: what an instruction does outside the registers of its lanes, in the
+// Effect: what an instruction does outside the registers of its lanes, in the
 // few words that the scheduler, the deadlock's ledger, the timeline and the
 // statistics need.
 //
@@ -10,7 +10,7 @@
 
 namespace kiln::sim {
 
-enum class EventKind : std::uint8_t {
+enum class EffectKind : std::uint8_t {
   none, ///< registers alone, or nothing
   sleep,
   load,
@@ -27,9 +27,11 @@ enum class EventKind : std::uint8_t {
   productCommit,
   productWait,
   ctaBarrier,
+  warpBarrier,
   clusterArrive,
   clusterWait,
   registers, ///< setmaxnreg
+  mapCopy,   ///< tensormap.cp_fenceproxy
   other,     ///< anything else that others may notice
 };
 
@@ -37,12 +39,16 @@ enum class EventKind : std::uint8_t {
 enum class CostClass : std::uint8_t { scalar, memory, tma, wgmma, barrier };
 inline constexpr int kCostClasses = 5;
 
-struct Event {
-  EventKind kind = EventKind::none;
+struct Effect {
+  EffectKind kind = EffectKind::none;
   CostClass cost = CostClass::scalar;
-  bool isAligned = false; ///< for whole warps
-  bool isStrong = false;  ///< ordered, volatile or atomic
-  bool isTensor = false;  ///< a copy of a tensor map's box
+  bool isAligned = false;   ///< for whole warps
+  bool isStrong = false;    ///< ordered, volatile or atomic
+  bool isTensor = false;    ///< a copy of a tensor map's box
+  bool isMulticast = false; ///< to several CTAs
+  bool isReduction = false; ///< a copy that adds, a barrier that votes
+  bool isGivingUp = false;  ///< setmaxnreg.dec
+  bool isArrival = false;   ///< at a barrier of the CTA, without waiting
   Space space = Space::generic;
   int bytes = 0; ///< of a load, store or atomic
   /// The memory, the mbarrier, the destination of a copy, descriptor A.
@@ -61,19 +67,28 @@ struct Event {
   /// Nobody but the executing lanes can tell whether it was executed; an atomic
   /// that changes nothing is quiet too, which only its handler knows.
   bool isQuiet() const {
-    return kind == EventKind::none || kind == EventKind::sleep ||
-           kind == EventKind::load || kind == EventKind::atomic ||
-           kind == EventKind::barrierWait;
+    return kind == EffectKind::none || kind == EffectKind::sleep ||
+           kind == EffectKind::load || kind == EffectKind::atomic ||
+           kind == EffectKind::barrierWait || kind == EffectKind::warpBarrier;
   }
   /// A wait's loop reads so what it waits for.
   bool isPoll() const {
-    return (kind == EventKind::load && space != Space::param &&
+    return (kind == EffectKind::load && space != Space::param &&
             space != Space::local) ||
-           kind == EventKind::atomic || kind == EventKind::barrierWait;
+           kind == EffectKind::atomic || kind == EffectKind::barrierWait;
   }
 };
 
-/// Asks the decoder for the registers.
-Event eventOf(Decoder &decoder, const ptx::Instruction &instruction, Unit unit);
+// For those who describe effects.
+
+/// The first number among the operands; 0 where there is none.
+std::int64_t firstImmediate(const ptx::Instruction &instruction);
+/// The address operand number `n` (from 0); false where there is none.
+bool takeAddress(Decoder &decoder, const ptx::Instruction &instruction, int n,
+                 Reg &reg, std::int64_t &offset);
+
+/// What the row says, with the registers of the instruction.
+Effect effectOf(Decoder &decoder, const ptx::Instruction &instruction,
+                const Instruction &row);
 
 } // namespace kiln::sim

@@ -36,6 +36,24 @@ enum class Unit : std::uint8_t {
 };
 const char *nameOf(Unit unit);
 
+/// Where an instruction leads.
+enum class Flow : std::uint8_t { next, branch, branchTable, leave };
+
+/// What an instruction is to those who do not execute it.
+struct Traits {
+  /// What others can see of it; null: nothing.
+  void (*effect)(Decoder &decoder, const ptx::Instruction &instruction,
+                 Effect &effect) = nullptr;
+  /// The order of its accesses; null: it has no say in it.
+  MemorySemantics (*semantics)(const ptx::Instruction &instruction) = nullptr;
+  /// What becomes of unwritten bytes; null: of arithmetic, everything is
+  /// spoilt, and of others, nothing is passed on.
+  PoisonRule (*poison)(const ptx::Instruction &instruction) = nullptr;
+  Flow flow = Flow::next;
+  /// Its result tells of time, or of who happens to be there.
+  bool isOfTheMoment = false;
+};
+
 /// One opcode of the registry. docs/simulator.md's table is made from these.
 struct Instruction {
   const char *opcode; ///< "add", "mbarrier": the word before the first dot
@@ -43,6 +61,7 @@ struct Instruction {
   Unit unit;
   const char *forms; ///< what is supported, in words
   Syntax syntax;     ///< its modifiers and operands
+  Traits traits = {};
 
   /// A pure function of its sources, lane by lane.
   bool isArithmetic() const {
@@ -60,8 +79,7 @@ struct SpecialRegister {
 class InstructionSet {
 public:
   /// Finds a special register by its name; nothing where there is none.
-  using FindSpecial =
-      std::optional<SpecialRegister> (*)(std::string_view name);
+  using FindSpecial = std::optional<SpecialRegister> (*)(std::string_view name);
 
   InstructionSet(std::vector<Instruction> rows, FindSpecial findSpecial);
 

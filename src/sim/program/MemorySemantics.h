@@ -1,12 +1,10 @@
-// MemoryOrder: what the modifiers of an instruction say of its order.
+// MemorySemantics: what an instruction says of the order of its accesses.
 #pragma once
+
+#include "ptx/Ast.h"
 
 #include <cstddef>
 #include <cstdint>
-
-namespace kiln::ptx {
-struct Instruction;
-}
 
 namespace kiln::sim {
 
@@ -14,7 +12,7 @@ namespace kiln::sim {
 enum class Scope : std::uint8_t { cta, cluster, gpu };
 inline constexpr std::size_t kScopes = 3;
 
-struct MemoryOrder {
+struct MemorySemantics {
   bool isStrong = false; ///< atom, red, relaxed, acquire, release, volatile
   bool isAcquire = false, isRelease = false, isRelaxed = false;
   bool isAtomic = false;    ///< reads, changes and writes at once
@@ -22,8 +20,9 @@ struct MemoryOrder {
   Scope scope = Scope::gpu;
 };
 
-/// The order of a load, store, atomic, fence or barrier operation, with the
-/// defaults of its opcode.
-MemoryOrder memoryOrder(const ptx::Instruction &instruction);
+/// The scope that is written, or `fallback`.
+Scope scopeOf(const ptx::Instruction &instruction, Scope fallback);
+/// .acquire, .release, .acq_rel, .sc and .relaxed, as they are written.
+MemorySemantics writtenSemantics(const ptx::Instruction &instruction);
 
 } // namespace kiln::sim

@@ -5,22 +5,29 @@
 // above, and everything else spoils the whole result.
 #pragma once
 
-#include "ptx/Ast.h"
-
 #include <cstdint>
 
 namespace kiln::sim {
 
-/// How poison of the sources reaches the results.
-enum class PoisonRule : std::uint8_t {
-  none,   ///< no arithmetic
-  own,    ///< the handler sees to it
-  all,    ///< one bad bit spoils everything
-  bits,   ///< each bit goes somewhere, or is masked
-  upward, ///< as carries do
-  halves, ///< lower halves to the lower half, upper to the upper
-  pack,   ///< the first source to the upper half, the second to the lower
+struct PoisonRule {
+  enum class Kind : std::uint8_t {
+    none,   ///< no arithmetic
+    own,    ///< the handler sees to it
+    all,    ///< one bad bit spoils everything
+    bits,   ///< each bit goes somewhere, or is masked
+    upward, ///< as carries do
+    halves, ///< lower halves to the lower half, upper to the upper
+    pack,   ///< the first source to the upper half, the second to the lower
+  };
+  /// What is done with the predicate that a comparison also takes.
+  enum class Join : std::uint8_t { other, conjunction, disjunction };
+
+  Kind kind = Kind::none;
+  std::uint8_t controls = 0; ///< sources that say where bits go: one bit each
+  Join join = Join::other;
+
+  /// Whether poison is passed on without the handler.
+  bool isGeneral() const { return kind > Kind::own; }
 };
-PoisonRule poisonRuleOf(const ptx::Instruction &instruction);
 
 } // namespace kiln::sim

@@ -1,8 +1,8 @@
 // Program: decode a PTX function: registers, constants, special registers,
 // branch targets and where their paths meet again.
-#include "sim/program/InstructionSet.h"
 #include "sim/program/ControlFlow.h"
 #include "sim/program/Effect.h"
+#include "sim/program/InstructionSet.h"
 #include "sim/program/SpinLoop.h"
 #include "sim/program/SymbolLayout.h"
 #include "support/Error.h"
@@ -287,7 +287,7 @@ void Decoder::decodeBody() {
   std::vector<const Instruction *> rows = checkSyntax();
   // Where paths go is known when every branch has its label.
   std::vector<int> meets = refusals_.empty()
-                               ? immediatePostDominators(function)
+                               ? immediatePostDominators(function, rows)
                                : std::vector<int>(function.body.size(), -1);
   for (std::size_t i = 0; i < function.body.size(); ++i) {
     const ptx::Instruction &instruction = function.body[i];
@@ -297,18 +297,19 @@ void Decoder::decodeBody() {
     Op op;
     op.row = row;
     op.origin = &instruction;
-    op.order = memoryOrder(instruction);
+    if (row->traits.semantics)
+      op.semantics = row->traits.semantics(instruction);
     op.reconverge = meets[i] < 0 ? -1 : firstInstruction() + meets[i];
     op.guard = predOfRegister(instruction.predicate);
     op.guard.isNegated = instruction.isPredicateNegated;
     try {
       if (row->isArithmetic())
-        op.poisonRule = poisonRuleOf(instruction);
+        op.poison = row->traits.poison ? row->traits.poison(instruction)
+                                       : PoisonRule{PoisonRule::Kind::all};
       row->decode(*this, instruction, op);
-      op.event =
-          std::make_shared<Event>(eventOf(*this, instruction, row->unit));
-      op.isQuiet = op.event->isQuiet();
-      op.isAligned = op.event->isAligned;
+      op.effect = std::make_shared<Effect>(effectOf(*this, instruction, *row));
+      op.isQuiet = op.effect->isQuiet();
+      op.isAligned = op.effect->isAligned;
     } catch (const UserError &error) {
       // All of them are told at once, before anything runs.
       noteRefusal(instruction, error);
@@ -340,7 +341,7 @@ bool Decoder::touchesAccumulator(const Op &op) const {
   auto isOne = [&](const Reg &reg) {
     return reg.isValid() && accumulators_.contains(reg.index);
   };
-  return op.origin->opcode != "wgmma" &&
+  return op.row->unit != Unit::wgmma &&
          (isOne(op.dst) || isOne(op.dst2) ||
           std::any_of(std::begin(op.src), std::end(op.src), isOne) ||
           std::any_of(op.list.begin(), op.list.end(), isOne));
@@ -361,7 +362,7 @@ Code Decoder::decode() {
     Op end;
     end.row = instructions_.find(kReturn.opcode);
     end.origin = &kReturn;
-    end.event = std::make_shared<Event>(eventOf(*this, kReturn, end.row->unit));
+    end.effect = std::make_shared<Effect>(effectOf(*this, kReturn, *end.row));
     end.isQuiet = false;
     end.row->decode(*this, kReturn, end);
     code_.ops.push_back(std::move(end));

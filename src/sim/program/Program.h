@@ -35,7 +35,7 @@ namespace kiln::sim {
 
 class Warp;
 class InstructionSet;
-struct Event;
+struct Effect;
 struct Instruction;
 struct Op;
 struct SpinLoop;
@@ -86,15 +86,15 @@ struct Op {
   std::uint32_t flags = 0;         ///< meaning is the handler's own
   int target = -1;                 ///< of a branch
   int reconverge = -1;             ///< its immediate post-dominator; -1: none
-  MemoryOrder order;               ///< of an access, a fence or a barrier
+  MemorySemantics semantics;       ///< of an access, a fence or a barrier
   bool touchesAccumulator = false; ///< a register of some wgmma, not as one
-  PoisonRule poisonRule{}; ///< how unwritten bytes of sources reach results
+  PoisonRule poison; ///< how unwritten bytes of sources reach results
   std::shared_ptr<const void> extra; ///< decoded state of a rich instruction
-  bool isQuiet = true;               ///< Event::isQuiet
+  bool isQuiet = true;               ///< Effect::isQuiet
   bool isAligned = false;            ///< for whole warps
-  std::shared_ptr<const Event> event;
+  std::shared_ptr<const Effect> effect;
   std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
-  const Instruction *row = nullptr; ///< of the registry
+  const Instruction *row = nullptr;     ///< of the registry
   const ptx::Instruction *origin = nullptr;
 };
 
@@ -233,7 +233,7 @@ private:
   Code code_;
   std::size_t current_ = 0;
   std::vector<std::pair<int, std::string>> refusals_; ///< by line
-  std::vector<Reg> registers_;  ///< per ptx register
+  std::vector<Reg> registers_;                        ///< per ptx register
   std::vector<int> predicates_; ///< per ptx register; -1: not a predicate
   std::map<std::pair<std::uint64_t, int>, Reg> constants_;
   std::map<std::string, Reg> specials_;

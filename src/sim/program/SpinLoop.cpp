@@ -32,7 +32,7 @@ public:
     followedIn_.assign(ops.size() - first, -1);
     pollsBefore_.push_back(0);
     for (std::size_t i = first; i < ops.size(); ++i)
-      pollsBefore_.push_back(pollsBefore_.back() + ops[i].event->isPoll());
+      pollsBefore_.push_back(pollsBefore_.back() + ops[i].effect->isPoll());
   }
 
   void add() {
@@ -101,7 +101,7 @@ private:
       const Uses &uses = usesOf(i);
       if (op.origin->predicate >= 0)
         decide(op.origin->predicate);
-      if (op.event->isPoll() || op.origin->opcode == "brx")
+      if (op.effect->isPoll() || op.row->traits.flow == Flow::branchTable)
         for (int reg : uses.read)
           decide(reg);
       for (int reg : uses.written) {

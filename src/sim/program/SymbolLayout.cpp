@@ -85,10 +85,10 @@ SymbolLayout::SymbolLayout(const ModuleSymbols &symbols,
 }
 
 Symbol SymbolLayout::placeShared(const ptx::Variable &variable) {
-  Symbol symbol =
-      placeVariable(shared_, variable,
-            {StateSpace::shared, "shared memory", "a CTA", kFirstSharedAddress,
-             static_cast<std::uint64_t>(device_.max_smem_per_cta_bytes)});
+  Symbol symbol = placeVariable(
+      shared_, variable,
+      {StateSpace::shared, "shared memory", "a CTA", kFirstSharedAddress,
+       static_cast<std::uint64_t>(device_.max_smem_per_cta_bytes)});
   sharedVariables_.emplace_back(variable.name, symbol);
   return symbol;
 }
@@ -103,10 +103,10 @@ Symbol SymbolLayout::placeLocal(Frame &frame, const ptx::Variable &variable) {
 void SymbolLayout::placeLocals(const ptx::Function &function) {
   Frame &frame = frames_[&function];
   for (const ptx::Variable &variable : function.locals)
-    frame.symbols[variable.name] =
-        isOfModule(variable)                   ? symbols_.of(variable)
-        : variable.space == StateSpace::shared ? placeShared(variable)
-                                               : placeLocal(frame, variable);
+    frame.symbols[variable.name] = isOfModule(variable) ? symbols_.of(variable)
+                                   : variable.space == StateSpace::shared
+                                       ? placeShared(variable)
+                                       : placeLocal(frame, variable);
 }
 
 std::vector<std::uint64_t> parameterOffsets(const ptx::Function &entry,
@@ -114,7 +114,7 @@ std::vector<std::uint64_t> parameterOffsets(const ptx::Function &entry,
   std::vector<std::uint64_t> offsets;
   std::uint64_t end = 0;
   VariableMemory memory{StateSpace::param, "the parameters", "a kernel", 0,
-                static_cast<std::uint64_t>(device.max_parameter_bytes)};
+                        static_cast<std::uint64_t>(device.max_parameter_bytes)};
   for (const ptx::Variable &variable : entry.parameters)
     offsets.push_back(placeVariable(end, variable, memory).address);
   offsets.push_back(end);

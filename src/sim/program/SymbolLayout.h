@@ -18,7 +18,7 @@ namespace kiln::sim {
 
 /// The symbols of a module: global and constant variables, and functions.
 struct ModuleSymbols {
-  std::map<std::string, Symbol> byName; ///< of the module alone
+  std::map<std::string, Symbol> byName;              ///< of the module alone
   std::map<const ptx::Variable *, Symbol> variables; ///< of functions too
 
   /// Null: there is none of that name.

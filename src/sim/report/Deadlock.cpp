@@ -3,11 +3,11 @@
 // The ledger is read from the state in which everything stands still. A group
 // of lanes is blocked in an instruction, or it spins: then the instructions of
 // its loop that read say what it waits for.
-#include "sim/units/memory/Access.h"
 #include "sim/program/Effect.h"
+#include "sim/program/SpinLoop.h"
 #include "sim/report/Endings.h"
 #include "sim/report/Ledger.h"
-#include "sim/program/SpinLoop.h"
+#include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -40,10 +40,10 @@ static std::vector<const Op *> instructions(const Machine &machine,
 
 /// A warp that comes two phases late waits for the next one of that parity.
 static std::string lapOf(const Warp &warp, std::uint32_t address) {
-  auto found = warp.cta().mbarrierOrder.find(address);
-  if (found == warp.cta().mbarrierOrder.end())
+  auto found = warp.cta().mbarrierHistory.find(address);
+  if (found == warp.cta().mbarrierHistory.end())
     return "";
-  const MbarrierOrder &barrier = found->second;
+  const MbarrierHistory &barrier = found->second;
   auto seen = barrier.seen.find(warp.clock.lanes);
   std::uint32_t before = seen == barrier.seen.end() ? 0 : seen->second;
   if (barrier.phases < before + 2)
@@ -74,9 +74,9 @@ static Wait waitForMbarrier(const Machine &machine, const Warp &warp,
            barrier.senders.end();
   };
   auto others = instructions(machine, [&](const Op &op) {
-    const Event &event = *op.event;
-    bool isArrival = event.kind == EventKind::barrierArrive;
-    bool isCopy = event.kind == EventKind::copyIn && event.barrier.isValid();
+    const Effect &effect = *op.effect;
+    bool isArrival = effect.kind == EffectKind::barrierArrive;
+    bool isCopy = effect.kind == EffectKind::copyIn && effect.barrier.isValid();
     return !isSender(&op) &&
            ((isArrival && barrier.pending) || (isCopy && barrier.txCount));
   });
@@ -90,15 +90,15 @@ static Wait waitForMbarrier(const Machine &machine, const Warp &warp,
 
 /// What lies at an address that a loop reads, and who wrote it last.
 static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
-  const Event &event = *op.event;
-  std::uint64_t address =
-      warp.read(event.address, lane) + static_cast<std::uint64_t>(event.offset);
-  bool isShared = event.space == Space::shared ||
-                  (event.space == Space::generic &&
+  const Effect &effect = *op.effect;
+  std::uint64_t address = warp.read(effect.address, lane) +
+                          static_cast<std::uint64_t>(effect.offset);
+  bool isShared = effect.space == Space::shared ||
+                  (effect.space == Space::generic &&
                    address >> kWindowShift == kSharedWindow >> kWindowShift);
-  std::size_t bytes = static_cast<std::size_t>(std::clamp(event.bytes, 1, 8));
-  Place place = Accessor(warp, op, "a poll")
-                    .locate(event.space, address, bytes, 1, lane, false);
+  std::size_t bytes = static_cast<std::size_t>(std::clamp(effect.bytes, 1, 8));
+  ByteRange place = Accessor(warp, op, "a poll")
+                        .locate(effect.space, address, bytes, 1, lane, false);
   std::uint64_t value = 0;
   std::memcpy(&value, place.data, bytes);
   Wait wait;
@@ -115,14 +115,16 @@ static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
   }
   wait.what += fmt::format(", which are {:#x}", value);
   if (const LastWriter *last = machine.lastWriters().find(place.data))
-    wait.what += fmt::format(
-        ", last written by thread {} of CTA ({}, {}, {}) at {}", last->thread,
-        last->cta[0], last->cta[1], last->cta[2], machine.findings().placeOf(*last->op));
+    wait.what +=
+        fmt::format(", last written by thread {} of CTA ({}, {}, {}) at {}",
+                    last->thread, last->cta[0], last->cta[1], last->cta[2],
+                    machine.findings().placeOf(*last->op));
   else if (!place.isWritten(bytes))
     wait.what += ", and nobody has written them";
   auto writers = instructions(machine, [&](const Op &other) {
-    const Event &by = *other.event;
-    bool isWrite = by.kind == EventKind::store || by.kind == EventKind::atomic;
+    const Effect &by = *other.effect;
+    bool isWrite =
+        by.kind == EffectKind::store || by.kind == EffectKind::atomic;
     Space other_space = isShared ? Space::shared : Space::global;
     return isWrite && &other != &op &&
            (by.space == other_space || by.space == Space::generic);
@@ -138,7 +140,7 @@ static std::vector<const Op *> pollsOf(const Warp &warp, const Group &group) {
   std::vector<const Op *> polls;
   int length = warp.code().ops[group.roundPc].spin->length;
   for (int i = group.roundPc - length; i <= group.roundPc; ++i)
-    if (const Op &op = warp.code().ops[i]; op.event->isPoll())
+    if (const Op &op = warp.code().ops[i]; op.effect->isPoll())
       polls.push_back(&op);
   return polls;
 }
@@ -147,16 +149,16 @@ static Wait waitInLoop(Machine &machine, Warp &warp, const Group &group) {
   std::vector<const Op *> polls = pollsOf(warp, group);
   // What is read last decides.
   const Op &op = *polls.back();
-  const Event &event = *op.event;
+  const Effect &effect = *op.effect;
   int lane = firstLane(group.lanes);
   Wait wait;
-  if (event.kind == EventKind::barrierWait) {
-    std::uint64_t address = warp.read(event.address, lane) +
-                            static_cast<std::uint64_t>(event.offset);
+  if (effect.kind == EffectKind::barrierWait) {
+    std::uint64_t address = warp.read(effect.address, lane) +
+                            static_cast<std::uint64_t>(effect.offset);
     wait = waitForMbarrier(
         machine, warp,
         static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1)),
-        static_cast<std::uint32_t>(warp.read(event.operand, lane) & 1));
+        static_cast<std::uint32_t>(warp.read(effect.operand, lane) & 1));
   } else {
     wait = waitForFlag(machine, warp, op, lane);
   }
@@ -175,9 +177,9 @@ static std::string missingAt(Machine &machine, Cta &cta,
           group.wait.object != barrier)
         elsewhere = &group;
     if (elsewhere && missing.size() < kPlaces)
-      missing.push_back(
-          fmt::format("warp {} is at {}", warp->index(),
-                      machine.findings().placeOf(warp->code().ops[elsewhere->pc])));
+      missing.push_back(fmt::format(
+          "warp {} is at {}", warp->index(),
+          machine.findings().placeOf(warp->code().ops[elsewhere->pc])));
     if (warp->isDone() && missing.size() < kPlaces)
       missing.push_back(fmt::format("warp {} has left", warp->index()));
   }
@@ -235,8 +237,8 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
                                 kLanes);
     wait.source = "registers are given back by " +
                   places(machine, instructions(machine, [](const Op &op) {
-                           return op.event->kind == EventKind::registers &&
-                                  op.origin->has("dec");
+                           return op.effect->kind == EffectKind::registers &&
+                                  op.effect->isGivingUp;
                          }));
     break;
   case WaitReason::Kind::lanes:
@@ -326,13 +328,13 @@ bool Cluster::waitsForOthers() const {
         if (!group.isSpinning || group.isStuck)
           continue;
         for (const Op *op : pollsOf(*warp, group)) {
-          const Event &event = *op->event;
-          if (event.kind == EventKind::barrierWait ||
-              event.space == Space::shared)
+          const Effect &effect = *op->effect;
+          if (effect.kind == EffectKind::barrierWait ||
+              effect.space == Space::shared)
             continue;
           std::uint64_t address =
-              warp->read(event.address, firstLane(group.lanes)) +
-              static_cast<std::uint64_t>(event.offset);
+              warp->read(effect.address, firstLane(group.lanes)) +
+              static_cast<std::uint64_t>(effect.offset);
           if (address >= kGlobalBase)
             return true;
         }
@@ -369,7 +371,8 @@ Finding describeDeadlock(Machine &machine,
   }
   Finding finding{.id = id,
                   .message = what + showAll(machine, lines),
-                  .where = machine.findings().sourceLine(*first.wait.op->origin),
+                  .where =
+                      machine.findings().sourceLine(*first.wait.op->origin),
                   .ptx_line = first.wait.op->origin->line,
                   .cta = first.cta,
                   .thread = first.first,
@@ -393,7 +396,8 @@ Finding describeLimit(Cluster &cluster) {
     return wait;
   });
   const Dim3 &cta = cluster.cta(0).index();
-  return machine.findings().ending({.id = "instruction-limit",
+  return machine.findings().ending(
+      {.id = "instruction-limit",
        .message = fmt::format(
            "CTA ({}, {}, {}) has executed {} warp instructions and is not "
            "done; the limit is {} (--max-instructions). It needs more, or it "

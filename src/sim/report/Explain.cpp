@@ -294,8 +294,7 @@ static constexpr Explanation kExplanations[] = {
      "than the instruction.",
      "cp.async.bulk.tensor.2d ... [%rd1, {...}]  // %rd1 is the tensor",
      "Pass the map, made for this rank, as a __grid_constant__ parameter."},
-    {"time-limit",
-     "The launch ran for as many seconds as --time-limit allows.",
+    {"time-limit", "The launch ran for as many seconds as --time-limit allows.",
      "kiln sim KERNEL.ptx --launch LAUNCH.json --time-limit 0.001",
      "Raise the limit, or see by the ledger who makes no progress. A smaller "
      "problem and --checks off are faster."},

@@ -1,4 +1,5 @@
-// LaunchObserver: count instructions and ticks, and pass events on to the timeline.
+// LaunchObserver: count instructions and ticks, and pass events on to the
+// timeline.
 #include "sim/report/LaunchObserver.h"
 
 #include <algorithm>
@@ -64,9 +65,10 @@ void LaunchObserver::endCheck() {
   inside_ += ticks;
 }
 
-void LaunchObserver::after(Warp &warp, const Op &op, LaneMask active, Step step) {
+void LaunchObserver::after(Warp &warp, const Op &op, LaneMask active,
+                           Step step) {
   if (isTiming_) {
-    auto kind = static_cast<std::size_t>(op.event->cost);
+    auto kind = static_cast<std::size_t>(op.effect->cost);
     cost.ticks[kind] += ticksNow() - checked_ - inside_;
     cost.checkTicks += checked_ - began_;
     cost.instructions[kind] += step != Step::blocked;

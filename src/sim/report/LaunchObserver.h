@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kiln/device.h"
-#include "sim/program/Effect.h"
 #include "sim/machine/Observer.h"
+#include "sim/program/Effect.h"
 #include "sim/report/Recorder.h"
 
 #include <array>

@@ -1,8 +1,8 @@
 // Recorder: clocks, and when each thing happens that a warp can wait for.
 #include "sim/report/Recorder.h"
-#include "sim/units/memory/Access.h"
-#include "sim/program/Effect.h"
 #include "sim/machine/TensorMapImage.h"
+#include "sim/program/Effect.h"
+#include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -33,12 +33,12 @@ static std::pair<Cta *, std::uint32_t> sharedAt(Warp &warp, Reg reg,
 
 /// Bytes of a bulk copy.
 static std::uint64_t bytesOf(Warp &warp, const Op &op, int lane) {
-  const Event &event = *op.event;
-  if (!event.isTensor)
-    return event.size.isValid() ? warp.read(event.size, lane) : 16;
-  std::uint64_t address = warp.read(event.operand, lane) +
-                          static_cast<std::uint64_t>(event.operandOffset);
-  Place place =
+  const Effect &effect = *op.effect;
+  if (!effect.isTensor)
+    return effect.size.isValid() ? warp.read(effect.size, lane) : 16;
+  std::uint64_t address = warp.read(effect.operand, lane) +
+                          static_cast<std::uint64_t>(effect.operandOffset);
+  ByteRange place =
       Accessor(warp, op, "reading a tensor map")
           .locate(Space::generic, address, kTensorMapBytes, 64, lane, false);
   std::optional<TensorMap> map = decode(place.data);
@@ -83,12 +83,12 @@ void Recorder::waitUntil(Warp &warp, const Op &op, const char *name, Time time,
 }
 
 void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
-  const Event &event = *op.event;
+  const Effect &effect = *op.effect;
   std::uint64_t bytes = bytesOf(warp, op, lane);
   Time &free = copyEngine_[&warp.cta()];
   Time start = std::max(now(warp), free);
   free = start + std::max<Time>(1, bytes / kBytesPerUnit);
-  bool isLoad = event.kind == EventKind::copyIn;
+  bool isLoad = effect.kind == EffectKind::copyIn;
   Drawn &drawn = draw(warp, op, "tma",
                       isLoad ? Timeline::Kind::load : Timeline::Kind::store,
                       isLoad ? "tma load" : "tma store", start, free);
@@ -99,9 +99,9 @@ void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
     return;
   }
   auto [owner, address] =
-      sharedAt(warp, event.barrier, event.barrierOffset, lane);
+      sharedAt(warp, effect.barrier, effect.barrierOffset, lane);
   auto [target, destination] =
-      sharedAt(warp, event.address, event.offset, lane);
+      sharedAt(warp, effect.address, effect.offset, lane);
   drawn.barrier = address;
   drawn.cta = owner;
   tiles_[{target, destination}] = {
@@ -110,7 +110,7 @@ void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
   for (std::size_t rank = 0; rank < warp.cta().cluster().size(); ++rank) {
     Cta &cta = warp.cta().cluster().cta(static_cast<int>(rank));
     auto found = cta.mbarriers.find(address);
-    bool isReached = &cta == owner || op.origin->has("multicast::cluster");
+    bool isReached = &cta == owner || effect.isMulticast;
     if (!isReached || found == cta.mbarriers.end())
       continue;
     Barrier &barrier = barriers_[{&cta, address}];
@@ -130,10 +130,10 @@ void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
   Time &free = tensorCore_[{cta, group}];
   Time start = std::max(product.issued, free);
   free = product.done =
-      start + static_cast<Time>(op.event->count) / kColumnsPerUnit;
+      start + static_cast<Time>(op.effect->count) / kColumnsPerUnit;
   Drawn &drawn = draw(warp, op, fmt::format("wgmma {}", group),
                       Timeline::Kind::product, "wgmma", start, free);
-  for (Reg descriptor : {op.event->address, op.event->operand}) {
+  for (Reg descriptor : {op.effect->address, op.effect->operand}) {
     if (!descriptor.isValid())
       continue;
     auto address = static_cast<std::uint32_t>(
@@ -148,16 +148,17 @@ void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
 }
 
 void Recorder::before(Warp &warp, const Op &op, LaneMask active) {
-  const Event &event = *op.event;
+  const Effect &effect = *op.effect;
   const Cta *cta = &warp.cta();
   auto reach = [&](int barrier, std::uint32_t round) {
     Time &time = rounds_[{barrier < 0 ? nullptr : cta, barrier, round}];
     time = std::max(time, now(warp));
   };
-  switch (event.kind) {
-  case EventKind::barrierArrive:
+  switch (effect.kind) {
+  case EffectKind::barrierArrive:
     forEachLane(active, [&](int lane) {
-      auto [owner, address] = sharedAt(warp, event.address, event.offset, lane);
+      auto [owner, address] =
+          sharedAt(warp, effect.address, effect.offset, lane);
       auto found = owner->mbarriers.find(address);
       if (found == owner->mbarriers.end())
         return;
@@ -165,37 +166,37 @@ void Recorder::before(Warp &warp, const Op &op, LaneMask active) {
       done = std::max(done, now(warp));
     });
     return;
-  case EventKind::copyIn:
-    if (event.barrier.isValid())
+  case EffectKind::copyIn:
+    if (effect.barrier.isValid())
       forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
     return;
-  case EventKind::copyOut:
+  case EffectKind::copyOut:
     forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
     return;
-  case EventKind::copyCommit:
+  case EffectKind::copyCommit:
     forEachLane(active, [&](int lane) {
       Groups &groups = groups_[{&warp, lane}];
       groups.committed.push_back(std::exchange(groups.open, 0));
     });
     return;
-  case EventKind::product:
+  case EffectKind::product:
     return beginProduct(warp, op, active);
-  case EventKind::productWait: {
+  case EffectKind::productWait: {
     const auto &groups = warp.wgmma.groups;
-    auto keep = static_cast<std::size_t>(event.count);
+    auto keep = static_cast<std::size_t>(effect.count);
     awaited_ = groups.size() > keep ? groups[groups.size() - keep - 1] : 0;
     return;
   }
-  case EventKind::ctaBarrier:
+  case EffectKind::ctaBarrier:
     if (warp.group().wait.kind != WaitReason::Kind::ctaBarrier) {
-      auto id = warp.read(event.operand, firstLane(active)) % 16;
+      auto id = warp.read(effect.operand, firstLane(active)) % 16;
       reach(static_cast<int>(id), cta->barriers[id].generation);
       awaited_ = cta->barriers[id].generation;
     } else {
       awaited_ = warp.group().wait.detail;
     }
     return;
-  case EventKind::clusterArrive:
+  case EffectKind::clusterArrive:
     return reach(-1, cta->cluster().barrierGeneration);
   default:
     return;
@@ -207,7 +208,7 @@ void Recorder::endBarrierWait(Warp &warp, const Op &op, LaneMask active) {
   if (!passed)
     return;
   auto [owner, address] =
-      sharedAt(warp, op.event->address, op.event->offset, firstLane(passed));
+      sharedAt(warp, op.effect->address, op.effect->offset, firstLane(passed));
   auto found = owner->mbarriers.find(address);
   if (found == owner->mbarriers.end() || found->second.phase == 0)
     return;
@@ -219,7 +220,7 @@ void Recorder::endBarrierWait(Warp &warp, const Op &op, LaneMask active) {
 
 void Recorder::endCopyWait(Warp &warp, const Op &op, LaneMask active) {
   Time time = 0;
-  auto keep = static_cast<std::size_t>(op.event->count);
+  auto keep = static_cast<std::size_t>(op.effect->count);
   forEachLane(active, [&](int lane) {
     std::deque<Time> &committed = groups_[{&warp, lane}].committed;
     for (; committed.size() > keep; committed.pop_front())
@@ -230,10 +231,10 @@ void Recorder::endCopyWait(Warp &warp, const Op &op, LaneMask active) {
 
 /// Loads and stores of global memory by the threads themselves.
 void Recorder::noteAccess(Warp &warp, const Op &op) {
-  const Event &event = *op.event;
-  if (event.space != Space::global)
+  const Effect &effect = *op.effect;
+  if (effect.space != Space::global)
     return;
-  bool isLoad = event.kind == EventKind::load;
+  bool isLoad = effect.kind == EffectKind::load;
   Timeline::Kind kind = isLoad ? Timeline::Kind::load : Timeline::Kind::store;
   Time start = now(warp);
   std::size_t &last = clocks_[&warp].lastAccess;
@@ -252,33 +253,33 @@ void Recorder::after(Warp &warp, const Op &op, LaneMask active, Step step) {
     --clocks_[&warp].skew; // it will be executed again
     return;
   }
-  const Event &event = *op.event;
+  const Effect &effect = *op.effect;
   const Cta *cta = &warp.cta();
-  switch (event.kind) {
-  case EventKind::barrierWait:
+  switch (effect.kind) {
+  case EffectKind::barrierWait:
     return endBarrierWait(warp, op, active);
-  case EventKind::copyWait:
+  case EffectKind::copyWait:
     return endCopyWait(warp, op, active);
-  case EventKind::productWait:
+  case EffectKind::productWait:
     if (awaited_)
       waitUntil(
           warp, op, "wait wgmma",
           products_[{cta, warp.index() / kWarpsPerGroup, awaited_ - 1}].done);
     return;
-  case EventKind::ctaBarrier:
-    if (!op.origin->has("arrive"))
+  case EffectKind::ctaBarrier:
+    if (!effect.isArrival)
       waitUntil(warp, op, "wait barrier",
                 rounds_[{cta,
                          static_cast<int>(
-                             warp.read(event.operand, firstLane(active)) % 16),
+                             warp.read(effect.operand, firstLane(active)) % 16),
                          static_cast<std::uint32_t>(awaited_)}]);
     return;
-  case EventKind::clusterWait:
+  case EffectKind::clusterWait:
     return waitUntil(warp, op, "wait cluster",
                      rounds_[{nullptr, -1, warp.clusterGeneration}]);
-  case EventKind::load:
-  case EventKind::store:
-  case EventKind::atomic:
+  case EffectKind::load:
+  case EffectKind::store:
+  case EffectKind::atomic:
     return noteAccess(warp, op);
   default:
     return;

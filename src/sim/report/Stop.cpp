@@ -1,8 +1,8 @@
 // Stop: ends of a launch that does not end by itself: its time is up, the
 // caller wants it, or a loop of it repeats itself.
+#include "sim/machine/LoopWatch.h"
 #include "sim/report/Endings.h"
 #include "sim/report/Ledger.h"
-#include "sim/machine/LoopWatch.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -17,8 +17,8 @@ Finding describeStop(Machine &machine, const std::vector<Cluster *> &clusters,
   std::uint64_t ctas =
       std::uint64_t(config.grid[0]) * config.grid[1] * config.grid[2];
   std::string id = "interrupted";
-  std::string message =
-      fmt::format("the launch was interrupted after {:.1f} s", machine.elapsedS());
+  std::string message = fmt::format("the launch was interrupted after {:.1f} s",
+                                    machine.elapsedS());
   if (!isCancelled) {
     id = "time-limit";
     message = fmt::format("the launch has run for {:.1f} s and is not done; "

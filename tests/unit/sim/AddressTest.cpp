@@ -2,8 +2,8 @@
 //
 // Each case would read or write memory of the host if its address arithmetic
 // wrapped around or were cut to 32 bits.
-#include "sim/units/matrix/MatrixProduct.h"
 #include "sim/machine/TensorMapImage.h"
+#include "sim/units/matrix/MatrixProduct.h"
 #include "unit/sim/RunKernel.h"
 
 namespace kiln::sim {

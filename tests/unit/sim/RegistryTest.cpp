@@ -11,8 +11,9 @@ namespace kiln::sim {
 
 static std::string row(const Instruction &instruction) {
   std::string forms = instruction.forms;
-  return std::string("| `") + instruction.opcode + "` | " + nameOf(instruction.unit) +
-         " | " + (forms.empty() ? "" : forms + " ") + "|";
+  return std::string("| `") + instruction.opcode + "` | " +
+         nameOf(instruction.unit) + " | " + (forms.empty() ? "" : forms + " ") +
+         "|";
 }
 
 TEST(Registry, IsWhatTheDocumentationSays) {

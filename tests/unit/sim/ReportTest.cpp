@@ -24,7 +24,7 @@ static const char *const kCopy = R"(
 
 TEST(Report, AWaitEndsWhenTheCopyDoes) {
   std::vector<std::uint64_t> ends;
-  for (Order order : kOrders) {
+  for (EffectOrder order : kOrders) {
     RunKernel run(kCopy);
     run.input(counting<std::uint32_t>(256));
     run.config.order = order;

@@ -68,7 +68,7 @@ ret;
     return launch.run();
   }
   /// Run under one order; a finding is a failure.
-  RunKernel &runCleanly(Order order) {
+  RunKernel &runCleanly(EffectOrder order) {
     config.order = order;
     for (const Finding &finding : run().findings)
       ADD_FAILURE() << finding.id << ": " << finding.message;
@@ -103,7 +103,8 @@ private:
 };
 
 /// Every order in which asynchronous work may be done.
-inline constexpr Order kOrders[] = {Order::eager, Order::lazy, Order::random};
+inline constexpr EffectOrder kOrders[] = {EffectOrder::eager, EffectOrder::lazy,
+                                          EffectOrder::random};
 
 /// 0, 1, 2, ... as T.
 template <typename T> std::vector<T> counting(std::size_t count) {

@@ -8,7 +8,7 @@ namespace kiln::sim {
 /// 0 of the output is `want`.
 static void expectResult(const std::string &body, std::uint32_t want,
                          Dim3 grid = {1, 1, 1}, Dim3 block = {32, 1, 1}) {
-  for (Order order : kOrders) {
+  for (EffectOrder order : kOrders) {
     RunKernel run(body);
     run.config.grid = grid;
     run.config.block = block;

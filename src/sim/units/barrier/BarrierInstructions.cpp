@@ -1,6 +1,7 @@
 // BarrierInstructions: barriers of a CTA and of a cluster, and fences.
-#include "sim/units/memory/Access.h"
+#include "sim/program/Effect.h"
 #include "sim/units/Units.h"
+#include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
 namespace kiln::sim {
@@ -81,7 +82,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
       CheckTime time(warp.observer());
       if (!barrier.round)
         barrier.round = std::make_shared<SyncPoint>();
-      group.strand.release(*barrier.round, warp.clock, active);
+      group.clocks.release(*barrier.round, warp.clock, active);
       group.round = barrier.round;
     }
     settle(barrier, cta);
@@ -98,7 +99,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
   group.wait = {};
   if (group.round) {
     CheckTime time(warp.observer());
-    group.strand.acquire(*group.round, warp.clock, active);
+    group.clocks.acquire(*group.round, warp.clock, active);
     group.round = nullptr;
   }
   return Step::next;
@@ -126,17 +127,17 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
     checkAligned(warp, op, active);
   Cluster &cluster = warp.cta().cluster();
   if (warp.clusterArrived & active)
-    warp.machine().findings().fault("cluster-barrier", warp, op,
-                         warp.clusterArrived & active,
-                         "this arrives at the cluster barrier again, and no "
-                         "barrier.cluster.wait stands between");
+    warp.machine().findings().fault(
+        "cluster-barrier", warp, op, warp.clusterArrived & active,
+        "this arrives at the cluster barrier again, and no "
+        "barrier.cluster.wait stands between");
   warp.clusterArrived |= active;
   warp.clusterGeneration = cluster.barrierGeneration;
   cluster.barrierArrived += countLanes(active);
   if (RaceDetector *races = warp.races()) {
     if (!cluster.barrierRound)
       cluster.barrierRound = std::make_shared<SyncPoint>();
-    races->publish(warp, active, op.order, *cluster.barrierRound);
+    races->publish(warp, active, op.semantics, *cluster.barrierRound);
     warp.clusterRound = cluster.barrierRound;
   }
   settle(cluster);
@@ -149,16 +150,16 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.cta().cluster();
   if (active & ~warp.clusterArrived)
     warp.machine().findings().fault("cluster-barrier", warp, op,
-                         active & ~warp.clusterArrived,
-                         "this waits at the cluster barrier, and no "
-                         "barrier.cluster.arrive stands before it");
+                                    active & ~warp.clusterArrived,
+                                    "this waits at the cluster barrier, and no "
+                                    "barrier.cluster.arrive stands before it");
   settle(cluster);
   if (cluster.barrierGeneration != warp.clusterGeneration) {
     warp.group().wait = {};
     warp.clusterArrived &= ~active;
     if (warp.clusterRound) {
       CheckTime time(warp.observer());
-      warp.group().strand.acquire(*warp.clusterRound, warp.clock, active);
+      warp.group().clocks.acquire(*warp.clusterRound, warp.clock, active);
       warp.clock.clusterBarriers = warp.clusterGeneration + 1;
     }
     return Step::next;
@@ -204,7 +205,7 @@ static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
 static Step fence(Warp &warp, const Op &op, LaneMask active) {
   if (warp.races()) {
     CheckTime time(warp.observer());
-    warp.group().strand.fence(op.order.scope, warp.clock, active);
+    warp.group().clocks.fence(op.semantics.scope, warp.clock, active);
   }
   return Step::next;
 }
@@ -216,11 +217,11 @@ static Step fenceProxy(Warp &warp, const Op &op, LaneMask active) {
   if (!warp.races())
     return Step::next;
   CheckTime time(warp.observer());
-  Strand &strand = warp.group().strand;
+  LaneClocks &clocks = warp.group().clocks;
   if (op.flags & isForShared)
-    strand.fenceProxy(View::asyncShared, warp.clock, active);
+    clocks.fenceProxy(View::asyncShared, warp.clock, active);
   if (op.flags & isForGlobal)
-    strand.fenceProxy(View::asyncGlobal, warp.clock, active);
+    clocks.fenceProxy(View::asyncGlobal, warp.clock, active);
   return Step::next;
 }
 
@@ -265,32 +266,87 @@ static void decodeFence(Decoder &decoder, const ptx::Instruction &instruction,
     op.flags = (is("global") ? 0 : isForShared) | (isShared ? 0 : isForGlobal);
 }
 
+static void barrierEffect(Decoder &decoder, const ptx::Instruction &instruction,
+                          Effect &effect) {
+  effect.isArrival = instruction.has("arrive");
+  if (instruction.has("cluster")) {
+    effect.kind =
+        effect.isArrival ? EffectKind::clusterArrive : EffectKind::clusterWait;
+    return;
+  }
+  if (instruction.has("warp")) {
+    effect.kind = EffectKind::warpBarrier;
+    return;
+  }
+  effect.isAligned |= instruction.opcode == "bar";
+  effect.kind = EffectKind::ctaBarrier;
+  effect.isReduction = instruction.has("red");
+  // A reduction has its result before the barrier.
+  std::size_t at = effect.isReduction ? 1 : 0;
+  effect.operand = decoder.reg(instruction.operands[at], 4);
+}
+
+static MemorySemantics clusterSemantics(const ptx::Instruction &instruction) {
+  MemorySemantics semantics = writtenSemantics(instruction);
+  semantics.isRelease |= instruction.has("arrive") && !semantics.isRelaxed;
+  semantics.isAcquire |= instruction.has("wait");
+  semantics.scope = Scope::cluster;
+  return semantics;
+}
+
+static MemorySemantics fenceSemantics(const ptx::Instruction &instruction) {
+  MemorySemantics semantics = writtenSemantics(instruction);
+  semantics.scope = scopeOf(instruction, Scope::gpu);
+  return semantics;
+}
+
+static MemorySemantics membarSemantics(const ptx::Instruction &instruction) {
+  MemorySemantics semantics = fenceSemantics(instruction);
+  semantics.isAcquire = semantics.isRelease = true;
+  return semantics;
+}
+
 std::vector<Instruction> barrierInstructions() {
   return {
-      {"bar", decodeBarrier, Unit::barrier, "sync, arrive, red, warp.sync",
+      {"bar",
+       decodeBarrier,
+       Unit::barrier,
+       "sync, arrive, red, warp.sync",
        "warp sync -> u32; "
        "red popc, cta aligned u32 -> =u32 u32 u32? p; "
        "red and|or, cta aligned pred -> =p u32 u32? p; "
        "arrive, cta aligned -> u32 u32; "
-       "sync, cta aligned -> u32 u32?"},
-      {"barrier", decodeBarrier, Unit::barrier,
+       "sync, cta aligned -> u32 u32?",
+       {.effect = barrierEffect}},
+      {"barrier",
+       decodeBarrier,
+       Unit::barrier,
        "cta sync, arrive and red, cluster arrive and wait",
        "cluster arrive, release relaxed aligned; "
        "cluster wait, acquire aligned; "
        "red popc, cta aligned u32 -> =u32 u32 u32? p; "
        "red and|or, cta aligned pred -> =p u32 u32? p; "
        "arrive, cta aligned -> u32 u32; "
-       "sync, cta aligned -> u32 u32?"},
-      {"fence", decodeFence, Unit::barrier, "every form",
+       "sync, cta aligned -> u32 u32?",
+       {.effect = barrierEffect, .semantics = clusterSemantics}},
+      {"fence",
+       decodeFence,
+       Unit::barrier,
+       "every form",
        "proxy tensormap::generic acquire, SCOPE -> [a] imm; "
        "proxy tensormap::generic release, SCOPE; "
        "proxy alias|async|async::generic, global shared::cta shared::cluster "
        "acquire release RESTRICT cluster; "
        "mbarrier_init, release cluster; "
-       "sc|acq_rel|acquire|release, SCOPE RESTRICT"},
-      {"membar", decodeFence, Unit::barrier, "every form",
+       "sc|acq_rel|acquire|release, SCOPE RESTRICT",
+       {.semantics = fenceSemantics}},
+      {"membar",
+       decodeFence,
+       Unit::barrier,
+       "every form",
        "proxy alias|async, global shared::cta shared::cluster; "
-       "cta|gl|sys"},
+       "cta|gl|sys",
+       {.semantics = membarSemantics}},
   };
 }
 

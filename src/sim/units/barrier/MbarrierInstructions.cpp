@@ -1,7 +1,8 @@
 // MbarrierInstructions: every operation on mbarriers, with its rules.
-#include "sim/units/memory/Access.h"
 #include "sim/machine/Mbarrier.h"
+#include "sim/program/Effect.h"
 #include "sim/units/Units.h"
+#include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -20,10 +21,10 @@ void settlePhase(MbarrierState &barrier, Cluster &cluster) {
     return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
-  if (barrier.order) {
-    barrier.order->completed = std::move(barrier.order->arriving);
-    barrier.order->arriving = {};
-    ++barrier.order->phases;
+  if (barrier.history) {
+    barrier.history->completed = std::move(barrier.history->arriving);
+    barrier.history->arriving = {};
+    ++barrier.history->phases;
   }
   cluster.notify();
 }
@@ -73,13 +74,14 @@ static void reportLive(Warp &warp, const Op &op, int lane, std::uint32_t plain,
   LaneMask bit = LaneMask(1) << lane;
   FindingObject object = {"shared", plain};
   if (count == barrier.expected && barrier.isAtRest())
-    return warp.machine().findings().warn("mbarrier-reinitialized", warp, op, bit, text,
-                               object);
+    return warp.machine().findings().warn("mbarrier-reinitialized", warp, op,
+                                          bit, text, object);
   text += fmt::format(". It waits for {} of {} arrivals and {} bytes in phase "
                       "{}, and is made one of {}",
                       barrier.pending, barrier.expected, barrier.txCount,
                       barrier.phase, count);
-  warp.machine().findings().error("mbarrier-reinitialized", warp, op, bit, text, object);
+  warp.machine().findings().error("mbarrier-reinitialized", warp, op, bit, text,
+                                  object);
 }
 
 /// End the launch where an operation that is for a CTA's own barriers names one
@@ -112,7 +114,7 @@ static Step init(Warp &warp, const Op &op, LaneMask active) {
       reportLive(warp, op, lane, plain, found->second, count);
     found->second = {.expected = count, .pending = count};
     if (RaceDetector *races = warp.races())
-      found->second.order = &races->initialise(warp, op, lane, cta, plain);
+      found->second.history = &races->initialise(warp, op, lane, cta, plain);
   });
   warp.cta().cluster().notify();
   return Step::next;
@@ -199,10 +201,11 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
     if (op.flags & isDrop)
       barrier.expected -= count;
     if ((op.flags & isNoComplete) && barrier.pending == 0)
-      warp.machine().findings().fault("mbarrier-no-complete", warp, op, bit,
-                           fmt::format("a noComplete arrival completes the "
-                                       "phase of the mbarrier at {}",
-                                       plain));
+      warp.machine().findings().fault(
+          "mbarrier-no-complete", warp, op, bit,
+          fmt::format("a noComplete arrival completes the "
+                      "phase of the mbarrier at {}",
+                      plain));
     settlePhase(barrier, warp.cta().cluster());
   });
   return Step::next;
@@ -324,9 +327,38 @@ static void decodeMbarrier(Decoder &decoder,
   op.handler = pendingCount;
 }
 
+static bool isWait(const ptx::Instruction &instruction) {
+  return instruction.has("test_wait") || instruction.has("try_wait");
+}
+
+static MemorySemantics mbarrierSemantics(const ptx::Instruction &instruction) {
+  MemorySemantics semantics = writtenSemantics(instruction);
+  bool isWaiting = isWait(instruction);
+  semantics.isAcquire |= isWaiting && !semantics.isRelaxed;
+  semantics.isRelease |= !isWaiting && !semantics.isRelaxed;
+  semantics.scope = scopeOf(instruction, Scope::cta);
+  return semantics;
+}
+
+static void mbarrierEffect(Decoder &decoder,
+                           const ptx::Instruction &instruction,
+                           Effect &effect) {
+  takeAddress(decoder, instruction, 0, effect.address, effect.offset);
+  if (isWait(instruction)) {
+    effect.kind = EffectKind::barrierWait;
+    effect.operand = decoder.reg(instruction.operands[2]);
+  } else if (instruction.has("init") || instruction.has("inval")) {
+    effect.kind = EffectKind::barrierInit;
+  } else {
+    effect.kind = EffectKind::barrierArrive;
+  }
+}
+
 std::vector<Instruction> mbarrierInstructions() {
   return {
-      {"mbarrier", decodeMbarrier, Unit::mbarrier,
+      {"mbarrier",
+       decodeMbarrier,
+       Unit::mbarrier,
        "init inval arrive arrive_drop expect_tx complete_tx test_wait "
        "try_wait pending_count, local and remote",
        "init, SHARED b64 -> [a] u32; "
@@ -346,7 +378,8 @@ std::vector<Instruction> mbarrierInstructions() {
        "test_wait, acquire relaxed SCOPE SHARED b64 -> =p [a] u64; "
        "try_wait parity, acquire relaxed SCOPE SHARED b64 -> =p [a] u32 u32?; "
        "try_wait, acquire relaxed SCOPE SHARED b64 -> =p [a] u64 u32?; "
-       "pending_count, b64 -> =u32 u64"}};
+       "pending_count, b64 -> =u32 u64",
+       {.effect = mbarrierEffect, .semantics = mbarrierSemantics}}};
 }
 
 } // namespace kiln::sim

@@ -4,8 +4,8 @@
 // the place where the lanes go on. A lane that enters a function it has not
 // left yet finds the registers taken: the frame keeps what they held. Local
 // memory is a stack: the frame says where the function's part of it begins.
-#include "sim/units/copies/Bulk.h"
 #include "sim/units/Execute.h"
+#include "sim/units/copies/Bulk.h"
 #include "support/Error.h"
 
 namespace kiln::sim {
@@ -41,8 +41,8 @@ static bool matches(const std::vector<Slot> &given,
 
 /// Where a slot lies in a lane's local memory: in the frame at `base`, for
 /// which growLocal has made room.
-static Place placeOf(Warp &warp, const Slot &slot, std::uint32_t base,
-                     int lane) {
+static ByteRange placeOf(Warp &warp, const Slot &slot, std::uint32_t base,
+                         int lane) {
   std::size_t offset = std::size_t(warp.localBytes) * lane + base + slot.offset;
   return {warp.local.data() + offset, &warp.localValid, offset, nullptr,
           /*isLocal=*/true};
@@ -64,7 +64,7 @@ static std::vector<Moved> moveSlots(Warp &warp, const std::vector<Slot> &from,
           value.poison[lane] = warp.poisonBits(from[i].reg, lane);
           return;
         }
-        Place place = placeOf(warp, from[i], fromBase, lane);
+        ByteRange place = placeOf(warp, from[i], fromBase, lane);
         std::size_t bytes = std::min<std::uint32_t>(from[i].bytes, 8);
         std::memcpy(&value.bits[lane], place.data, bytes);
         value.poison[lane] = place.unwritten(bytes);
@@ -73,7 +73,7 @@ static std::vector<Moved> moveSlots(Warp &warp, const std::vector<Slot> &from,
       continue;
     }
     forEachLane(lanes, [&](int lane) {
-      Place place = placeOf(warp, to[i], toBase, lane);
+      ByteRange place = placeOf(warp, to[i], toBase, lane);
       if (from[i].reg.isValid()) {
         std::uint64_t bits = warp.read(from[i].reg, lane);
         std::size_t bytes = std::min<std::uint32_t>(to[i].bytes, 8);
@@ -180,8 +180,8 @@ void Warp::enter(int function, const Op &op) {
   }
   fillLocalAddresses(callee, frame->localBase, lanes);
   writeMoved(*this, moved, lanes);
-  group.meeting = std::make_shared<Meeting>(
-      Meeting{frame->returnTo, lanes, 0, group.meeting, group.frame});
+  group.reconvergence = std::make_shared<ReconvergencePoint>(ReconvergencePoint{
+      frame->returnTo, lanes, 0, group.reconvergence, group.frame});
   group.frame = std::move(frame);
   group.pc = callee.first;
 }

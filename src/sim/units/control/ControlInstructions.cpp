@@ -1,6 +1,7 @@
 // ControlInstructions: branches, tables of branches, and the end of a kernel.
-#include "sim/units/memory/Access.h"
+#include "sim/program/Effect.h"
 #include "sim/units/Units.h"
+#include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
 namespace kiln::sim {
@@ -22,10 +23,11 @@ static Step branchIndexed(Warp &warp, const Op &op, LaneMask active) {
   int lane = firstLane(active);
   std::uint64_t index = warp.read(op.src[0], lane);
   if (index >= targets.size())
-    warp.machine().findings().fault("branch-table", warp, op, LaneMask(1) << lane,
-                         fmt::format("the index {} is outside a table of {} "
-                                     "targets",
-                                     index, targets.size()));
+    warp.machine().findings().fault(
+        "branch-table", warp, op, LaneMask(1) << lane,
+        fmt::format("the index {} is outside a table of {} "
+                    "targets",
+                    index, targets.size()));
   LaneMask same = 0;
   forEachLane(active, [&](int other) {
     if (warp.read(op.src[0], other) == index)
@@ -84,7 +86,8 @@ void decodeReturn(Decoder &decoder, const ptx::Instruction &, Op &op) {
 }
 
 static Step trap(Warp &warp, const Op &op, LaneMask active) {
-  warp.machine().findings().fault("trap", warp, op, active, "the kernel executed a trap");
+  warp.machine().findings().fault("trap", warp, op, active,
+                                  "the kernel executed a trap");
 }
 
 static void decodeTrap(Decoder &, const ptx::Instruction &, Op &op) {
@@ -98,22 +101,54 @@ static void decodeNothing(Decoder &, const ptx::Instruction &, Op &op) {
   op.handler = nothing;
 }
 
+static void otherEffect(Decoder &, const ptx::Instruction &, Effect &effect) {
+  effect.kind = EffectKind::other;
+}
+
 std::vector<Instruction> controlInstructions() {
   return {
-      {"bra", decodeBranch, Unit::control, ".uni accepted", ", uni -> label"},
-      {"brx", decodeBranchIndexed, Unit::control, ".idx", "idx, uni -> u32 name"},
-      {"ret", decodeReturn, Unit::control, ".uni accepted", ", uni"},
-      {"exit", decodeExit, Unit::control, "", ""},
-      {"trap", decodeTrap, Unit::control, "", ""},
+      {"bra",
+       decodeBranch,
+       Unit::control,
+       ".uni accepted",
+       ", uni -> label",
+       {.flow = Flow::branch}},
+      {"brx",
+       decodeBranchIndexed,
+       Unit::control,
+       ".idx",
+       "idx, uni -> u32 name",
+       {.flow = Flow::branchTable}},
+      {"ret",
+       decodeReturn,
+       Unit::control,
+       ".uni accepted",
+       ", uni",
+       {.effect = otherEffect, .flow = Flow::leave}},
+      {"exit",
+       decodeExit,
+       Unit::control,
+       "",
+       "",
+       {.effect = otherEffect, .flow = Flow::leave}},
+      {"trap",
+       decodeTrap,
+       Unit::control,
+       "",
+       "",
+       {.effect = otherEffect, .flow = Flow::leave}},
       {"brkpt", decodeNothing, Unit::control, "ignored", ""},
-      {"call", decodeCall, Unit::control,
+      {"call",
+       decodeCall,
+       Unit::control,
        "device functions, by name or by address; vprintf and __assertfail",
        ", uni -> f ()? name?; "
        ", uni -> f name; "
        ", uni -> =() f ()? name?; "
        ", uni -> =() f name; "
        ", uni -> r64 ()? name; "
-       ", uni -> =() r64 ()? name"},
+       ", uni -> =() r64 ()? name",
+       {.effect = otherEffect}},
       {"griddepcontrol", decodeNothing, Unit::control,
        "launches follow one another", "wait|launch_dependents"},
   };

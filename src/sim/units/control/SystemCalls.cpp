@@ -1,6 +1,6 @@
 // SystemCalls: printf and assert, which the driver implements on hardware.
-#include "sim/units/memory/Access.h"
 #include "sim/units/Units.h"
+#include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -62,8 +62,8 @@ private:
   std::uint64_t take(std::size_t bytes) {
     offset_ = (offset_ + bytes - 1) / bytes * bytes;
     std::uint64_t bits = 0;
-    Place place = accessor_.locate(Space::generic, arguments_ + offset_, bytes,
-                                   bytes, lane_, false);
+    ByteRange place = accessor_.locate(Space::generic, arguments_ + offset_,
+                                       bytes, bytes, lane_, false);
     std::memcpy(&bits, place.data, bytes);
     offset_ += bytes;
     return bits;
@@ -145,8 +145,8 @@ static std::uint64_t callParameter(Warp &warp, Accessor &accessor,
   if (slot.reg.isValid())
     return warp.read(slot.reg, lane);
   std::uint64_t bits = 0;
-  Place place = accessor.locate(Space::local, warp.localBase() + slot.offset,
-                                slot.bytes, 1, lane, false);
+  ByteRange place = accessor.locate(
+      Space::local, warp.localBase() + slot.offset, slot.bytes, 1, lane, false);
   std::memcpy(&bits, place.data, std::min<std::uint32_t>(8, slot.bytes));
   return bits;
 }
@@ -167,7 +167,7 @@ static Step callPrintf(Warp &warp, const Op &op, LaneMask active) {
         warp.setPoison(result.reg, LaneMask(1) << lane, 0);
         continue;
       }
-      Place place =
+      ByteRange place =
           accessor.locate(Space::local, warp.localBase() + result.offset,
                           result.bytes, 1, lane, true);
       std::memset(place.data, 0, result.bytes);
@@ -189,9 +189,10 @@ static Step callAssert(Warp &warp, const Op &op, LaneMask active) {
   auto text = [&](std::size_t i) {
     return stringAt(accessor, parameter(i), lane);
   };
-  warp.machine().findings().fault("assert", warp, op, active,
-                       fmt::format("the assertion `{}` failed ({}:{}, {})",
-                                   text(0), text(1), parameter(2), text(3)));
+  warp.machine().findings().fault(
+      "assert", warp, op, active,
+      fmt::format("the assertion `{}` failed ({}:{}, {})", text(0), text(1),
+                  parameter(2), text(3)));
 }
 
 bool isSystemFunction(const std::string &name) {

@@ -2,8 +2,8 @@
 //
 // They land when the order of the run says, at the latest where their thread
 // waits for its group. Groups are the thread's own.
-#include "sim/units/copies/Bulk.h"
 #include "sim/units/Units.h"
+#include "sim/units/copies/Bulk.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
       races->touchShared(write, *range.owner,
                          range.address - kFirstSharedAddress, copy.bytes);
     }
-    Place to = range.in(*range.owner), from;
+    ByteRange to = range.in(*range.owner), from;
     // An address that is not read may be anything.
     if (taken)
       from = accessor.locateGlobal(copy.source.read(warp, op, lane), taken,
@@ -147,10 +147,10 @@ static MbarrierState &barrierAt(Warp &warp, const Op &op, int lane,
 static void arriveOnce(Warp &warp, const Op &op, int lane,
                        const SharedRange &range, std::uint32_t issuedUpTo) {
   MbarrierState &barrier = barrierAt(warp, op, lane, range);
-  if (barrier.order) {
-    Known known{.some = issuedUpTo, .mask = LaneMask(1) << lane};
-    for (Clock *clock : {&barrier.order->arriving.near.strict.clock,
-                         &barrier.order->arriving.near.practice.clock}) {
+  if (barrier.history) {
+    Epoch known{.some = issuedUpTo, .mask = LaneMask(1) << lane};
+    for (Clock *clock : {&barrier.history->arriving.near.strict.clock,
+                         &barrier.history->arriving.near.deFacto.clock}) {
       clock->learn(View::generic, warp.clock.copies, known);
       clock->learn(View::completed, warp.clock.copies, known);
     }

@@ -16,12 +16,13 @@ AddressOperand AddressOperand::decode(Decoder &decoder,
 std::uint64_t AddressOperand::read(Warp &warp, const Op &op, int lane) const {
   LaneMask bit = LaneMask(1) << lane;
   if (warp.machine().config().hasChecks && (warp.poison(base) & bit))
-    warp.machine().findings().error("uninitialized-address", warp, op, bit,
-                         "the address depends on bytes that nobody wrote");
+    warp.machine().findings().error(
+        "uninitialized-address", warp, op, bit,
+        "the address depends on bytes that nobody wrote");
   return warp.read(base, lane) + static_cast<std::uint64_t>(offset);
 }
 
-Place SharedRange::in(Cta &cta) const {
+ByteRange SharedRange::in(Cta &cta) const {
   std::size_t at = address - kFirstSharedAddress;
   return {cta.shared.data() + at, &cta.sharedValid, at, &cta};
 }
@@ -42,7 +43,7 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
 
 Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
                      std::uint32_t barrier, bool isWrite, bool isAsync) {
-  MbarrierOrder &order = cta.mbarrierOrder[barrier];
+  MbarrierHistory &order = cta.mbarrierHistory[barrier];
   if (isWrite)
     RaceDetector::expectCopy(warp, op, lane, cta, barrier);
   auto [component, time] = RaceDetector::phaseOf(order);
@@ -64,15 +65,15 @@ void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
   if (commits.size() <= keep)
     return;
   std::size_t waited = commits.size() - keep;
-  Known known{.some = commits[waited - 1], .mask = lane};
+  Epoch known{.some = commits[waited - 1], .mask = lane};
   for (Component component : components)
-    warp.group().strand.complete(component, known, lane);
+    warp.group().clocks.complete(component, known, lane);
   if (isLast)
     commits.erase(commits.begin(),
                   commits.begin() + static_cast<std::ptrdiff_t>(waited));
 }
 
-void copyBytes(const Place &to, const Place &from, std::size_t bytes) {
+void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes) {
   // From shared to shared memory they may overlap.
   std::memmove(to.data, from.data, bytes);
   if (from.isWritten(bytes))
@@ -108,10 +109,11 @@ std::uint32_t multicastMask(Warp &warp, const Op &op, Reg mask,
   auto named = static_cast<std::uint32_t>(warp.read(mask, lane)) & 0xffff;
   std::size_t size = warp.cta().cluster().size();
   if (named >> size)
-    warp.machine().findings().fault("tma-multicast", warp, op, LaneMask(1) << lane,
-                         fmt::format("the mask {:#x} names CTAs outside a "
-                                     "cluster of {}",
-                                     named, size));
+    warp.machine().findings().fault(
+        "tma-multicast", warp, op, LaneMask(1) << lane,
+        fmt::format("the mask {:#x} names CTAs outside a "
+                    "cluster of {}",
+                    named, size));
   forEachCta(warp.cta().cluster(), named, [&](Cta &target) {
     if (target.isDone())
       warp.machine().findings().fault(
@@ -178,7 +180,7 @@ void waitReads(Cluster &cluster, BulkGroups &groups, std::size_t keep) {
     committed.pop_front();
 }
 
-void reduceGlobal(const Reduction &reduction, const Place &to,
+void reduceGlobal(const Reduction &reduction, const ByteRange &to,
                   const std::uint8_t *from, std::size_t bytes) {
   static std::mutex oneAtATime;
   std::lock_guard lock(oneAtATime);

@@ -5,8 +5,8 @@
 // destination, because cp.async.bulk.wait_group.read waits for the first alone.
 #pragma once
 
-#include "sim/units/memory/Access.h"
 #include "sim/units/Execute.h"
+#include "sim/units/memory/Access.h"
 #include "sim/units/memory/Reduction.h"
 
 namespace kiln::sim {
@@ -29,7 +29,7 @@ struct SharedRange {
   std::uint32_t bytes = 0;
 
   /// The same addresses of `cta`.
-  Place in(Cta &cta) const;
+  ByteRange in(Cta &cta) const;
 };
 
 /// The `bytes` of shared memory that an operand means, generic or not.
@@ -37,7 +37,7 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
                         std::uint64_t bytes, std::size_t alignment, int lane);
 
 /// Copy, with the knowledge of which bytes were ever written.
-void copyBytes(const Place &to, const Place &from, std::size_t bytes);
+void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes);
 
 /// A copy has taken unwritten bytes to global memory.
 void reportUnwritten(Warp &warp, const Op &op, int lane);
@@ -91,7 +91,7 @@ void waitReads(Cluster &cluster, BulkGroups &groups, std::size_t keep);
 
 /// Reduce into global memory, one cluster at a time: the hardware's element is
 /// atomic, and clusters run on host threads of their own.
-void reduceGlobal(const Reduction &reduction, const Place &to,
+void reduceGlobal(const Reduction &reduction, const ByteRange &to,
                   const std::uint8_t *from, std::size_t bytes);
 
 /// st.async

@@ -3,8 +3,8 @@
 //
 // What goes to shared memory tells an mbarrier how many bytes have arrived;
 // what goes to global memory belongs to a group of its thread.
-#include "sim/units/copies/Bulk.h"
 #include "sim/units/Units.h"
+#include "sim/units/copies/Bulk.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -38,14 +38,16 @@ static std::uint32_t bytesOf(Warp &warp, const Op &op, const BulkCopy &copy,
   auto bytes = static_cast<std::uint32_t>(warp.read(copy.bytes, lane));
   LaneMask bit = LaneMask(1) << lane;
   if (warp.machine().config().hasChecks && (warp.poison(copy.bytes) & bit))
-    warp.machine().findings().fault("uninitialized-size", warp, op, bit,
-                         "the size depends on bytes that nobody wrote");
+    warp.machine().findings().fault(
+        "uninitialized-size", warp, op, bit,
+        "the size depends on bytes that nobody wrote");
   std::uint32_t unit = kBulkUnit;
   if (bytes % unit)
-    warp.machine().findings().fault("bulk-size", warp, op, bit,
-                         fmt::format("a bulk copy of {} bytes; its size is a "
-                                     "multiple of {}",
-                                     bytes, unit));
+    warp.machine().findings().fault(
+        "bulk-size", warp, op, bit,
+        fmt::format("a bulk copy of {} bytes; its size is a "
+                    "multiple of {}",
+                    bytes, unit));
   return bytes;
 }
 
@@ -100,7 +102,7 @@ static Step copyToShared(Warp &warp, const Op &op, LaneMask active) {
     SharedRange destination =
         sharedRange(warp, op, copy.destination, bytes, kBulkUnit, lane);
     SharedRange barrier = barrierOf(warp, op, copy.barrier, destination, lane);
-    Place from;
+    ByteRange from;
     if (copy.isFromGlobal) {
       from = accessor.locateGlobal(copy.source.read(warp, op, lane), bytes,
                                    kBulkUnit, lane, false);
@@ -115,7 +117,7 @@ static Step copyToShared(Warp &warp, const Op &op, LaneMask active) {
     forEachCta(cluster, mask, [&](Cta &target) {
       cluster.enqueue([&warp, &op, &copy, lane, &target, destination, from,
                        barrier = barrier.address, bytes] {
-        Place to = destination.in(target);
+        ByteRange to = destination.in(target);
         if (copy.reduction)
           copy.reduction->apply(to.data, from.data, bytes);
         else
@@ -137,9 +139,9 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     std::uint32_t bytes = bytesOf(warp, op, copy, lane);
     SharedRange source =
         sharedRange(warp, op, copy.source, bytes, kBulkUnit, lane);
-    Place from = source.in(*source.owner);
-    Place to = accessor.locateGlobal(copy.destination.read(warp, op, lane),
-                                     bytes, kBulkUnit, lane, true);
+    ByteRange from = source.in(*source.owner);
+    ByteRange to = accessor.locateGlobal(copy.destination.read(warp, op, lane),
+                                         bytes, kBulkUnit, lane, true);
     if (RaceDetector *races = warp.races()) {
       Access read =
           races->issued(warp, op, lane, false, warp.clock.bulkReads, time);
@@ -228,7 +230,7 @@ static Step storeAsync(Warp &warp, const Op &op, LaneMask active) {
     }
     cluster.enqueue([&warp, &op, &store, lane, destination, barrier, data,
                      unwritten, bytes] {
-      Place to = destination.in(*destination.owner);
+      ByteRange to = destination.in(*destination.owner);
       if (store.reduction) {
         store.reduction->apply(to.data, data.data(), bytes);
       } else {

@@ -62,7 +62,7 @@ static Region &regionOf(Machine &machine, const Box &box) {
   return *machine.memory().find(box.map.address);
 }
 
-static Place placeIn(Region &region, std::uint64_t address) {
+static ByteRange placeIn(Region &region, std::uint64_t address) {
   return {region.at(address), &region.valid,
           static_cast<std::size_t>(address - region.base)};
 }
@@ -70,10 +70,10 @@ static Place placeIn(Region &region, std::uint64_t address) {
 /// Copy a row between a place of its own and shared memory at `address`. The
 /// chunks of a row as wide as its swizzle change places among themselves.
 static void copyRow(const Box &box, Cta &cta, std::uint32_t address,
-                    const Place &plain, bool isToShared) {
+                    const ByteRange &plain, bool isToShared) {
   std::size_t bytes = box.rowBytes();
   auto swizzle = static_cast<std::uint32_t>(box.map.swizzle);
-  Place row{nullptr, &cta.sharedValid, address - kFirstSharedAddress};
+  ByteRange row{nullptr, &cta.sharedValid, address - kFirstSharedAddress};
   bool isSimple = bytes == box.pitch && bytes % kChunk == 0 &&
                   (isToShared ? plain : row).isWritten(bytes);
   for (std::size_t i = 0; i < bytes; i += kChunk) {
@@ -86,7 +86,7 @@ static void copyRow(const Box &box, Cta &cta, std::uint32_t address,
                   isToShared ? plain.data + i : shared, kChunk);
       continue;
     }
-    Place there{shared, &cta.sharedValid, offset}, here = plain.behind(i);
+    ByteRange there{shared, &cta.sharedValid, offset}, here = plain.behind(i);
     copyBytes(isToShared ? there : here, isToShared ? here : there,
               std::min(kChunk, bytes - i));
   }
@@ -128,8 +128,8 @@ bool storeBox(Machine &machine, const Box &box, Tile &tile) {
     Span inside = insideOf(box, at);
     if (!inside.bytes)
       return;
-    Place from = tile.at(offset + inside.offset);
-    Place to = placeIn(region, inside.address);
+    ByteRange from = tile.at(offset + inside.offset);
+    ByteRange to = placeIn(region, inside.address);
     isWritten &= from.isWritten(inside.bytes);
     if (!box.reduction)
       return copyBytes(to, from, inside.bytes);

@@ -63,7 +63,7 @@ struct Tile {
   ValidBits written;
 
   explicit Tile(std::size_t bytes) : data(bytes), written(bytes) {}
-  Place at(std::size_t offset) {
+  ByteRange at(std::size_t offset) {
     return {data.data() + offset, &written, offset};
   }
 };

@@ -1,8 +1,8 @@
 // TensorMapInstructions: tensor maps that a kernel changes: tensormap.replace
 // in shared or global memory, and the copy that publishes them.
-#include "sim/units/copies/Bulk.h"
 #include "sim/machine/TensorMapImage.h"
 #include "sim/units/Units.h"
+#include "sim/units/copies/Bulk.h"
 #include "support/Error.h"
 
 namespace kiln::sim {
@@ -33,8 +33,9 @@ static Step replaceField(Warp &warp, const Op &op, LaneMask active) {
   auto space = static_cast<Space>(op.flags >> 8);
   Accessor accessor(warp, op, "a change of a tensor map");
   forEachLane(active, [&](int lane) {
-    Place place = accessor.locate(space, warp.read(op.src[0], lane) + op.imm,
-                                  kTensorMapBytes, 64, lane, true);
+    ByteRange place =
+        accessor.locate(space, warp.read(op.src[0], lane) + op.imm,
+                        kTensorMapBytes, 64, lane, true);
     std::uint64_t value = warp.read(op.src[1], lane);
     std::uint64_t ordinal =
         op.src[2].isValid() ? warp.read(op.src[2], lane) : 0;
@@ -55,11 +56,12 @@ static Step copyMap(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
   int lane = firstLane(active);
   Accessor accessor(warp, op, "the copy of a tensor map");
-  Place to = accessor.locate(Space::global, warp.read(op.src[0], lane) + op.imm,
-                             kTensorMapBytes, 128, lane, true);
+  ByteRange to =
+      accessor.locate(Space::global, warp.read(op.src[0], lane) + op.imm,
+                      kTensorMapBytes, 128, lane, true);
   const auto &source = *static_cast<const AddressOperand *>(op.extra.get());
-  Place from = accessor.locate(Space::shared, source.read(warp, op, lane),
-                               kTensorMapBytes, 128, lane, false);
+  ByteRange from = accessor.locate(Space::shared, source.read(warp, op, lane),
+                                   kTensorMapBytes, 128, lane, false);
   std::memcpy(to.data, from.data, kTensorMapBytes);
   to.markWritten(kTensorMapBytes);
   return Step::next;

@@ -2,10 +2,11 @@
 //
 // A copy is work of its own (Cluster::enqueue): it reads and writes when the
 // order says, and then signals its mbarrier or its group.
-#include "sim/units/copies/Bulk.h"
-#include "sim/units/copies/TensorBox.h"
 #include "sim/machine/TensorMapImage.h"
 #include "sim/units/Units.h"
+#include "sim/units/copies/Bulk.h"
+#include "sim/units/copies/TensorBox.h"
+#include "sim/units/memory/AccessTraits.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -31,10 +32,11 @@ static Reduction reductionOf(Warp &warp, const Op &op, ReductionKind kind,
   std::optional<ptx::ScalarType> type = reducedType(map.type);
   Reduction reduction{kind, type.value_or(ptx::ScalarType::b8)};
   if (!reduction.isKnown())
-    warp.machine().findings().fault("tensor-map", warp, op, LaneMask(1) << lane,
-                         fmt::format("the operation {} is not one of tensors "
-                                     "of {}",
-                                     name(kind), kiln::name(map.type)));
+    warp.machine().findings().fault(
+        "tensor-map", warp, op, LaneMask(1) << lane,
+        fmt::format("the operation {} is not one of tensors "
+                    "of {}",
+                    name(kind), kiln::name(map.type)));
   return reduction;
 }
 
@@ -50,7 +52,8 @@ static void checkMap(Warp &warp, const Op &op, const TensorMap &map, int lane) {
   if (map.interleave != Interleave::none)
     why = "the simulator does not know interleaved tensor maps";
   if (!why.empty())
-    warp.machine().findings().fault("tensor-map", warp, op, LaneMask(1) << lane, why);
+    warp.machine().findings().fault("tensor-map", warp, op, LaneMask(1) << lane,
+                                    why);
 }
 
 /// Bytes from the first of a tensor to its last; 2^64 - 1 where there are more.
@@ -72,14 +75,15 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   Machine &machine = warp.machine();
   Accessor accessor(warp, op, "reading a tensor map");
   std::uint64_t address = copy.map.read(warp, op, lane);
-  Place place = accessor.locate(Space::generic, address, kTensorMapBytes, 64,
-                                lane, false);
+  ByteRange place = accessor.locate(Space::generic, address, kTensorMapBytes,
+                                    64, lane, false);
   if (RaceDetector *races = warp.races())
     races->useTensorMap(warp, op, lane, address);
   std::optional<TensorMap> map = decode(place.data);
   if (!map)
-    machine.findings().fault("tensor-map", warp, op, bit,
-                  "the bytes at the tensor map's address are not a tensor map");
+    machine.findings().fault(
+        "tensor-map", warp, op, bit,
+        "the bytes at the tensor map's address are not a tensor map");
   checkMap(warp, op, *map, lane);
   // A box spans what it takes every n-th element of; the innermost dimension
   // has no stride, whatever the map says.
@@ -89,10 +93,11 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   Box box;
   box.map = *map;
   if (static_cast<int>(map->dims.size()) != copy.rank)
-    machine.findings().fault("tensor-map", warp, op, bit,
-                  fmt::format("the tensor map has {} dimensions, the "
-                              "instruction {}",
-                              map->dims.size(), copy.rank));
+    machine.findings().fault(
+        "tensor-map", warp, op, bit,
+        fmt::format("the tensor map has {} dimensions, the "
+                    "instruction {}",
+                    map->dims.size(), copy.rank));
   if (copy.reduction)
     box.reduction = reductionOf(warp, op, *copy.reduction, *map, lane);
   box.elementBytes = size_bytes(map->type);
@@ -102,24 +107,27 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
         static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
     box.bytes *= map->box[i];
     if (warp.poison(copy.coordinates[i]) & bit)
-      machine.findings().fault("uninitialized-address", warp, op, bit,
-                    "a coordinate depends on bytes that nobody wrote");
+      machine.findings().fault(
+          "uninitialized-address", warp, op, bit,
+          "a coordinate depends on bytes that nobody wrote");
     if (copy.isStore && box.start[i] < 0)
-      machine.findings().fault("tma-coordinate", warp, op, bit,
-                    fmt::format("a store starts at coordinate {} in dimension "
-                                "{}; the hardware traps on negative ones",
-                                box.start[i], i));
+      machine.findings().fault(
+          "tma-coordinate", warp, op, bit,
+          fmt::format("a store starts at coordinate {} in dimension "
+                      "{}; the hardware traps on negative ones",
+                      box.start[i], i));
   }
   box.pitch = map->swizzle == Swizzle::none
                   ? box.rowBytes()
                   : static_cast<std::uint32_t>(map->swizzle);
   box.tileBytes = box.bytes / box.rowBytes() * box.pitch;
   if (box.start[0] * box.elementBytes % 16 != 0)
-    machine.findings().fault("tma-coordinate", warp, op, bit,
-                  fmt::format("the innermost coordinate {} is {} bytes into a "
-                              "row; the hardware traps unless it is a multiple "
-                              "of 16",
-                              box.start[0], box.start[0] * box.elementBytes));
+    machine.findings().fault(
+        "tma-coordinate", warp, op, bit,
+        fmt::format("the innermost coordinate {} is {} bytes into a "
+                    "row; the hardware traps unless it is a multiple "
+                    "of 16",
+                    box.start[0], box.start[0] * box.elementBytes));
   // The whole tensor must be there; then so is every box of it.
   Accessor(warp, op, "a tensor")
       .locateGlobal(map->address, extentOf(*map), 16, lane, copy.isStore);
@@ -301,6 +309,44 @@ static void decodePrefetch(Decoder &, const ptx::Instruction &, Op &op) {
   op.handler = nothing;
 }
 
+static void copyEffect(Decoder &decoder, const ptx::Instruction &instruction,
+                       Effect &effect) {
+  effect.count = firstImmediate(instruction);
+  effect.isTensor = instruction.has("tensor");
+  effect.isMulticast = instruction.has("multicast::cluster");
+  effect.isReduction = instruction.has("reduce");
+  bool isCopy = instruction.operands.size() > 2;
+  if (instruction.has("bulk") && !effect.isTensor && isCopy)
+    effect.size = decoder.reg(instruction.operands[2], 4);
+  if (instruction.has("commit_group")) {
+    effect.kind = EffectKind::copyCommit;
+  } else if (instruction.has("wait_group") || instruction.has("wait_all")) {
+    effect.kind = EffectKind::copyWait;
+  } else if (instruction.has("prefetch")) {
+    effect.kind = EffectKind::none;
+  } else if (instruction.has("mbarrier")) {
+    effect.kind = EffectKind::barrierArrive; // cp.async.mbarrier.arrive
+    takeAddress(decoder, instruction, 0, effect.address, effect.offset);
+  } else if (instruction.has("bulk_group")) {
+    effect.kind = EffectKind::copyOut;
+    takeAddress(decoder, instruction, 0, effect.operand, effect.operandOffset);
+    takeAddress(decoder, instruction, 1, effect.address, effect.offset);
+  } else {
+    effect.kind = EffectKind::copyIn;
+    takeAddress(decoder, instruction, 0, effect.address, effect.offset);
+    takeAddress(decoder, instruction, 1, effect.operand, effect.operandOffset);
+    if (instruction.has("bulk"))
+      takeAddress(decoder, instruction, 2, effect.barrier,
+                  effect.barrierOffset);
+  }
+}
+
+static void tensorMapEffect(Decoder &, const ptx::Instruction &instruction,
+                            Effect &effect) {
+  effect.kind = instruction.has("cp_fenceproxy") ? EffectKind::mapCopy
+                                                 : EffectKind::other;
+}
+
 std::vector<Instruction> tmaInstructions() {
   const char *copies =
       "async commit_group; "
@@ -327,10 +373,13 @@ std::vector<Instruction> tmaInstructions() {
       "async bulk mbarrier::complete_tx::bytes, SHARED global "
       "multicast::cluster L2::cache_hint -> [a] [a] u32 [a] mask policy";
   return {
-      {"cp", decodeCopy, Unit::copies,
+      {"cp",
+       decodeCopy,
+       Unit::copies,
        "async and its groups and mbarrier arrivals; async.bulk plain and "
        "tensor tiled, multicast too; reduce.async.bulk of both; groups",
-       copies},
+       copies,
+       {.effect = copyEffect, .semantics = accessSemantics}},
       {"prefetch", decodePrefetch, Unit::copies, "every form; no effect",
        "tensormap, param const -> [a]; "
        "L1|L2|L2::evict_last|L2::evict_normal, global local -> [a]"},
@@ -341,8 +390,11 @@ std::vector<Instruction> tmaInstructions() {
        "cvt, L2 b64 -> =b64 b64"},
       {"applypriority", decodePrefetch, Unit::copies, "no effect",
        "L2::evict_normal, global -> [a] imm"},
-      {"discard", decodePrefetch, Unit::copies, "no effect", "L2, global -> [a] imm"},
-      {"tensormap", decodeTensorMap, Unit::copies,
+      {"discard", decodePrefetch, Unit::copies, "no effect",
+       "L2, global -> [a] imm"},
+      {"tensormap",
+       decodeTensorMap,
+       Unit::copies,
        "replace of every field of tiled maps; cp_fenceproxy",
        "cp_fenceproxy, global SHARED tensormap::generic release SCOPE ALIGNED "
        "-> [a] [a] imm; "
@@ -351,7 +403,8 @@ std::vector<Instruction> tmaInstructions() {
        "replace elemtype|interleave_layout|swizzle_mode|fill_mode, tile SHARED "
        "global b1024 b32 -> [a] imm; "
        "replace global_address|rank, tile SHARED global b1024 b32 b64 -> [a] "
-       "t"},
+       "t",
+       {.effect = tensorMapEffect, .semantics = accessSemantics}},
   };
 }
 

@@ -1,9 +1,10 @@
 // MatrixInstructions: matrices in the registers of one warp: mma, and ldmatrix,
 // stmatrix and movmatrix, which bring 8 x 8 blocks there, away and around.
+#include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/matrix/MatrixNumber.h"
 #include "sim/units/matrix/MmaShapes.h"
-#include "sim/units/Units.h"
+#include "sim/units/memory/AccessTraits.h"
 #include "support/Error.h"
 
 #include <cstring>
@@ -63,13 +64,13 @@ static void putBlock(Warp &warp, Reg reg, const Block &block, bool isSwapped) {
 }
 
 /// The row of a block that a lane's address means.
-static Place rowAt(Warp &warp, const Op &op, Accessor &accessor, int lane,
-                   bool isWrite) {
+static ByteRange rowAt(Warp &warp, const Op &op, Accessor &accessor, int lane,
+                       bool isWrite) {
   std::uint64_t address =
       AddressOperand{op.src[0], op.imm}.read(warp, op, lane);
   Space space = op.flags & isGeneric ? Space::generic : Space::shared;
-  Place row = accessor.locate(space, address, kBlockRowBytes, kBlockRowBytes,
-                              lane, isWrite);
+  ByteRange row = accessor.locate(space, address, kBlockRowBytes,
+                                  kBlockRowBytes, lane, isWrite);
   if (!row.owner)
     warp.machine().findings().fault(
         "matrix-address", warp, op, LaneMask(1) << lane,
@@ -85,7 +86,7 @@ static Step loadBlocks(Warp &warp, const Op &op, LaneMask active) {
   for (std::size_t i = 0; i < blocks.size(); ++i)
     for (int r = 0; r < kBlock; ++r) {
       int lane = static_cast<int>(i) * kBlock + r;
-      Place row = rowAt(warp, op, accessor, lane, false);
+      ByteRange row = rowAt(warp, op, accessor, lane, false);
       std::memcpy(blocks[i].value[r], row.data, kBlockRowBytes);
       for (int column = 0; column < kBlock; ++column)
         blocks[i].unwritten[r][column] =
@@ -103,7 +104,7 @@ static Step storeBlocks(Warp &warp, const Op &op, LaneMask active) {
     Block block = blockOf(warp, op.list[i], op.flags & isTransposed);
     for (int r = 0; r < kBlock; ++r) {
       int lane = static_cast<int>(i) * kBlock + r;
-      Place row = rowAt(warp, op, accessor, lane, true);
+      ByteRange row = rowAt(warp, op, accessor, lane, true);
       std::memcpy(row.data, block.value[r], kBlockRowBytes);
       for (int column = 0; column < kBlock; ++column)
         row.behind(2 * column).mark(2, block.unwritten[r][column]);
@@ -281,25 +282,44 @@ static void decodeMma(Decoder &decoder, const ptx::Instruction &instruction,
   op.extra = std::make_shared<MmaShape>(shape);
 }
 
+static void wmmaEffect(Decoder &decoder, const ptx::Instruction &instruction,
+                       Effect &effect) {
+  if (instruction.has("load"))
+    loadEffect(decoder, instruction, effect);
+  else if (instruction.has("store"))
+    storeEffect(decoder, instruction, effect);
+}
+
 std::vector<Instruction> matrixInstructions() {
   return {
-      {"ldmatrix", decodeBlocks, Unit::matrix, "m8n8 x1 x2 x4 of b16, trans",
-       "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> ={b32}* [a]"},
-      {"stmatrix", decodeBlocks, Unit::matrix, "m8n8 x1 x2 x4 of b16, trans",
-       "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> [a] {b32}*"},
+      {"ldmatrix",
+       decodeBlocks,
+       Unit::matrix,
+       "m8n8 x1 x2 x4 of b16, trans",
+       "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> ={b32}* [a]",
+       {.effect = loadEffect, .semantics = accessSemantics}},
+      {"stmatrix",
+       decodeBlocks,
+       Unit::matrix,
+       "m8n8 x1 x2 x4 of b16, trans",
+       "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> [a] {b32}*",
+       {.effect = storeEffect, .semantics = accessSemantics}},
       {"movmatrix", decodeMovmatrix, Unit::matrix, "m8n8 trans of b16",
        "trans, ALIGNED m8n8 b16 -> =b32 b32"},
       {"mma", decodeMma, Unit::matrix,
        "m16n8 of f16, bf16, tf32, s8, u8, e4m3, e5m2 and f64, m8n8 of f64, s8 "
        "and u8; row.col",
        ", ALIGNED mNnNkN row col satfinite TYPE -> ={*} {*} {*} {*}"},
-      {"wmma", decodeWmma, Unit::matrix,
+      {"wmma",
+       decodeWmma,
+       Unit::matrix,
        "load, store and mma: m16n16k16, m32n8k16 and m8n32k16 of f16 with f16 "
        "and f32 accumulators, bf16, s8 and u8; m16n16k8 of tf32; m8n8k4 of "
        "f64",
        "load a|b|c, ALIGNED mNnNkN row col TYPE SPACE -> ={*} [a] u32?; "
        "store d, ALIGNED mNnNkN row col TYPE SPACE -> [a] {*} u32?; "
-       "mma, ALIGNED mNnNkN row col rn satfinite TYPE -> ={*} {*} {*} {*}"},
+       "mma, ALIGNED mNnNkN row col rn satfinite TYPE -> ={*} {*} {*} {*}",
+       {.effect = wmmaEffect, .semantics = accessSemantics}},
   };
 }
 

@@ -1,8 +1,8 @@
 // MatrixOperand: operands of wgmma from shared memory or registers, as floats
 // in the order in which the product wants them.
-#include "sim/units/scalar/Half.h"
 #include "sim/program/Lanes.h"
 #include "sim/units/matrix/MatrixProduct.h"
+#include "sim/units/scalar/Half.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // MatrixProduct: shapes and the product itself.
 #include "sim/units/matrix/MatrixProduct.h"
-#include "sim/units/scalar/Half.h"
 #include "sim/program/Lanes.h"
+#include "sim/units/scalar/Half.h"
 
 #include <algorithm>
 #include <array>
@@ -317,10 +317,10 @@ multiplyEightBitTile(const ProductShape &shape, const float *__restrict a,
             factor * b[inner * n + column] * largest[column]);
     }
     for (int column = 0; column < n; ++column) {
-      float kept = std::bit_cast<float>(
-          std::bit_cast<std::uint32_t>(
-              static_cast<float>(static_cast<std::int32_t>(sums[column]))) &
-          keptBits);
+      float kept =
+          std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(
+                                   static_cast<std::int32_t>(sums[column]))) &
+                               keptBits);
       sum[column] = std::fabs(plain[column]) <= 0x1p126f
                         ? kept / largest[column]
                         : plain[column];

@@ -4,9 +4,10 @@
 // it and is finished for all of them together. Operations of a warpgroup are
 // done in the order they were issued; when, the order of the run decides, and
 // at the latest the wait that covers them.
+#include "sim/program/Effect.h"
+#include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/matrix/WgmmaProduct.h"
-#include "sim/units/Units.h"
 #include "support/Error.h"
 
 namespace kiln::sim {
@@ -22,7 +23,7 @@ static std::array<Warp *, kWarpsPerGroup> groupOf(Warp &warp, const Op &op) {
   int base = groupBase(warp);
   if (base + kWarpsPerGroup > static_cast<int>(warps.size()))
     warp.machine().findings().fault("warpgroup", warp, op, warp.live(),
-                         "the CTA has no whole warpgroup here");
+                                    "the CTA has no whole warpgroup here");
   std::array<Warp *, kWarpsPerGroup> group;
   for (int i = 0; i < kWarpsPerGroup; ++i)
     group[i] = warps[base + i].get();
@@ -32,9 +33,9 @@ static std::array<Warp *, kWarpsPerGroup> groupOf(Warp &warp, const Op &op) {
 static std::uint64_t uniformValue(Warp &warp, const Op &op, const Reg &reg,
                                   LaneMask active) {
   if (warp.poison(reg) & active)
-    warp.machine().findings().error("uninitialized-descriptor", warp, op,
-                         warp.poison(reg) & active,
-                         "a matrix descriptor depends on bytes nobody wrote");
+    warp.machine().findings().error(
+        "uninitialized-descriptor", warp, op, warp.poison(reg) & active,
+        "a matrix descriptor depends on bytes nobody wrote");
   return warp.read(reg, firstLane(active));
 }
 
@@ -92,10 +93,11 @@ static void checkSwizzle(Warp &warp, const Op &op,
         return;
       warp.machine().findings().warn(
           "wgmma-swizzle", warp, op, warp.live(),
-          fmt::format("operand {} is read in swizzle {} and was written in "
-                      "swizzle {} at {}",
-                      view.isA ? "A" : "B", view.swizzleBytes, written->second,
-                      warp.machine().findings().placeOf(warp.code().ops[record.op])),
+          fmt::format(
+              "operand {} is read in swizzle {} and was written in "
+              "swizzle {} at {}",
+              view.isA ? "A" : "B", view.swizzleBytes, written->second,
+              warp.machine().findings().placeOf(warp.code().ops[record.op])),
           {"shared", view.start});
     };
     cta.shadow.cells.peek(offset / Shadow::kCellBytes, check);
@@ -202,9 +204,10 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
   auto &entry = queue.waiting[number - queue.formed];
   if (entry.op != &op || entry.descriptorA != descriptorA ||
       entry.descriptorB != descriptorB || entry.isAdded != isAdded)
-    warp.machine().findings().fault("wgmma-mismatch", warp, op, active,
-                         "the four warps of the warpgroup issue different "
-                         "multiplications");
+    warp.machine().findings().fault(
+        "wgmma-mismatch", warp, op, active,
+        "the four warps of the warpgroup issue different "
+        "multiplications");
   bool isLast = ++entry.warps == kWarpsPerGroup;
   if (warp.races()) {
     CheckTime time(warp.observer());
@@ -268,7 +271,7 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
   if (issued) {
     queue.finish(issued - 1);
     if (warp.races())
-      warp.group().strand.complete(
+      warp.group().clocks.complete(
           queue.component, {.all = static_cast<std::uint32_t>(issued)}, active);
     warp.wgmma.release(issued);
   }
@@ -355,10 +358,11 @@ static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
 static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
   if (warp.registers == 0) {
-    warp.machine().findings().warn("setmaxnreg-ignored", warp, op, active,
-                        "setmaxnreg has no effect: the entry says neither "
-                        ".maxnreg nor .reqntid or .maxntid, so ptxas ignores "
-                        "it");
+    warp.machine().findings().warn(
+        "setmaxnreg-ignored", warp, op, active,
+        "setmaxnreg has no effect: the entry says neither "
+        ".maxnreg nor .reqntid or .maxntid, so ptxas ignores "
+        "it");
     return Step::next;
   }
   int wanted = static_cast<int>(op.imm);
@@ -394,9 +398,38 @@ static void decodeSetmaxnreg(Decoder &decoder,
   op.handler = setRegisters;
 }
 
+static void wgmmaEffect(Decoder &decoder, const ptx::Instruction &instruction,
+                        Effect &effect) {
+  effect.isAligned = true;
+  effect.count = firstImmediate(instruction);
+  if (instruction.has("commit_group")) {
+    effect.kind = EffectKind::productCommit;
+  } else if (instruction.has("wait_group")) {
+    effect.kind = EffectKind::productWait;
+  } else if (instruction.has("mma_async")) {
+    effect.kind = EffectKind::product;
+    for (const std::string &modifier : instruction.modifiers)
+      if (int n; std::sscanf(modifier.c_str(), "m64n%dk", &n) == 1)
+        effect.count = n;
+    if (instruction.operands[1].kind == ptx::Operand::Kind::reg)
+      effect.address = decoder.reg(instruction.operands[1], 8);
+    if (instruction.operands[2].kind == ptx::Operand::Kind::reg)
+      effect.operand = decoder.reg(instruction.operands[2], 8);
+  }
+}
+
+static void registersEffect(Decoder &, const ptx::Instruction &instruction,
+                            Effect &effect) {
+  effect.kind = EffectKind::registers;
+  effect.isAligned = true;
+  effect.isGivingUp = instruction.has("dec");
+}
+
 std::vector<Instruction> wgmmaInstructions() {
   return {
-      {"wgmma", decodeWgmma, Unit::wgmma,
+      {"wgmma",
+       decodeWgmma,
+       Unit::wgmma,
        "fence, commit_group, wait_group, mma_async with A in shared memory or "
        "registers: f16, e4m3 and e5m2 into f32 and f16, bf16 and tf32 into "
        "f32, s8 and u8 into s32",
@@ -412,9 +445,14 @@ std::vector<Instruction> wgmmaInstructions() {
        "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 u64 p imm "
        "imm imm imm; "
        "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 p imm "
-       "imm imm"},
-      {"setmaxnreg", decodeSetmaxnreg, Unit::wgmma, "inc and dec",
-       "inc|dec, ALIGNED u32 -> imm"},
+       "imm imm",
+       {.effect = wgmmaEffect}},
+      {"setmaxnreg",
+       decodeSetmaxnreg,
+       Unit::wgmma,
+       "inc and dec",
+       "inc|dec, ALIGNED u32 -> imm",
+       {.effect = registersEffect}},
   };
 }
 

@@ -3,9 +3,9 @@
 // PTX leaves open which lane holds which element. Here lane l holds the
 // elements l * p to l * p + p - 1 of the matrix, row by row; where a fragment
 // has room for more than p, it holds them again.
-#include "sim/units/memory/Access.h"
 #include "sim/units/Execute.h"
 #include "sim/units/matrix/MatrixNumber.h"
+#include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
 #include <cstdio>
@@ -99,8 +99,9 @@ static void checkOperands(Warp &warp, const Op &op, LaneMask active) {
   checkWholeWarp(warp, op, active);
   if (op.src[0].isValid() && warp.machine().config().hasChecks &&
       (warp.poison(op.src[0]) & 1))
-    warp.machine().findings().fault("uninitialized-address", warp, op, 1,
-                         "the address depends on bytes that nobody wrote");
+    warp.machine().findings().fault(
+        "uninitialized-address", warp, op, 1,
+        "the address depends on bytes that nobody wrote");
 }
 
 static Step loadMatrix(Warp &warp, const Op &op, LaneMask active) {
@@ -113,7 +114,7 @@ static Step loadMatrix(Warp &warp, const Op &op, LaneMask active) {
   std::vector<std::uint64_t> values(matrix.rows * matrix.columns);
   LaneMask unknown = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    Place place = accessor.locate(
+    ByteRange place = accessor.locate(
         access.space, elementAddress(warp, op, access, static_cast<int>(i)),
         bytes, bytes, 0, false);
     std::memcpy(&values[i], place.data, bytes);
@@ -139,7 +140,7 @@ static Step storeMatrix(Warp &warp, const Op &op, LaneMask active) {
   for (int i = 0; i < matrix.rows * matrix.columns; ++i) {
     int lane = i / matrix.perLane(), element = i % matrix.perLane();
     std::uint64_t address = elementAddress(warp, op, access, i);
-    Place place =
+    ByteRange place =
         accessor.locate(access.space, address, bytes, bytes, lane, true);
     const Reg &reg = op.list[element / matrix.perRegister()];
     std::uint64_t bits =

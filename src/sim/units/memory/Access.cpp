@@ -18,7 +18,8 @@ Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain) {
 
 void Accessor::fault(const char *id, int lane, const std::string &message,
                      const FindingObject &object) {
-  warp_.machine().findings().fault(id, warp_, op_, LaneMask(1) << lane, message, object);
+  warp_.machine().findings().fault(id, warp_, op_, LaneMask(1) << lane, message,
+                                   object);
 }
 
 /// An operand without values has no size; then any address will do.
@@ -26,8 +27,8 @@ static bool isAligned(std::uint64_t address, std::size_t alignment) {
   return alignment == 0 || address % alignment == 0;
 }
 
-Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
-                             std::size_t alignment, int lane, Cta **owner) {
+ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
+                                 std::size_t alignment, int lane, Cta **owner) {
   std::uint32_t plain;
   Cta *cta = sharedOwner(warp_.cta(), address, plain);
   if (!cta)
@@ -42,7 +43,8 @@ Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
           fmt::format("{} of {} bytes at {} of CTA {} of the cluster, which "
                       "has left the kernel; missing: a cluster barrier before "
                       "it leaves",
-                      verb_, bytes, warp_.machine().findings().describeShared(plain),
+                      verb_, bytes,
+                      warp_.machine().findings().describeShared(plain),
                       cta->rankInCluster()),
           {"shared", plain});
   if (plain < kFirstSharedAddress ||
@@ -63,8 +65,9 @@ Place Accessor::locateShared(std::uint64_t address, std::size_t bytes,
   return {cta->shared.data() + offset, &cta->sharedValid, offset, cta};
 }
 
-Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
-                             std::size_t alignment, int lane, bool isWrite) {
+ByteRange Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
+                                 std::size_t alignment, int lane,
+                                 bool isWrite) {
   auto isInLast = [&] {
     return last_ && address >= last_->base &&
            isInside(address - last_->base, bytes, last_->bytes);
@@ -93,8 +96,8 @@ Place Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
           static_cast<std::size_t>(address - last_->base)};
 }
 
-Place Accessor::locateParameter(std::uint64_t address, std::size_t bytes,
-                                int lane, bool isWrite) {
+ByteRange Accessor::locateParameter(std::uint64_t address, std::size_t bytes,
+                                    int lane, bool isWrite) {
   const std::vector<std::uint8_t> &params = warp_.machine().config().params;
   if (!isInside(address, bytes, params.size()))
     fault("out-of-bounds", lane,
@@ -107,8 +110,8 @@ Place Accessor::locateParameter(std::uint64_t address, std::size_t bytes,
   return {const_cast<std::uint8_t *>(params.data()) + address, nullptr, 0};
 }
 
-Place Accessor::locateLocal(std::uint64_t address, std::size_t bytes,
-                            std::size_t alignment, int lane) {
+ByteRange Accessor::locateLocal(std::uint64_t address, std::size_t bytes,
+                                std::size_t alignment, int lane) {
   std::size_t perLane = warp_.localBytes;
   if (!isInside(address, bytes, perLane))
     fault("out-of-bounds", lane,
@@ -143,7 +146,7 @@ void Accessor::flush() {
   order_->touch(
       access, *run_.memory, run_.cell,
       static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first)));
-  if (op_.order.isStrong)
+  if (op_.semantics.isStrong)
     synchronise();
   run_.memory = nullptr;
 }
@@ -151,16 +154,16 @@ void Accessor::flush() {
 void Accessor::synchronise() {
   std::uint64_t address = run_.cell * Shadow::kCellBytes + run_.first;
   if (!run_.isSplit)
-    return order_->synchronise(warp_, op_.order, run_.lanes, *run_.memory,
+    return order_->synchronise(warp_, op_.semantics, run_.lanes, *run_.memory,
                                address, run_.isWrite);
   forEachLane(run_.lanes, [&](int lane) {
-    order_->synchronise(warp_, op_.order, LaneMask(1) << lane, *run_.memory,
+    order_->synchronise(warp_, op_.semantics, LaneMask(1) << lane, *run_.memory,
                         address, run_.isWrite);
     address += run_.bytes;
   });
 }
 
-void Accessor::note(const Place &place, std::uint64_t address,
+void Accessor::note(const ByteRange &place, std::uint64_t address,
                     std::size_t bytes, int lane, bool isWrite) {
   if (!order_)
     return;
@@ -197,16 +200,17 @@ void Accessor::note(const Place &place, std::uint64_t address,
             lane,    bit,  false, isWrite, false};
   }
   // A lane that hands something over hands it to the lanes behind it, too.
-  bool isAlone = op_.order.isStrong && isWrite &&
-                 (!op_.order.isAtomic ||
-                  RaceDetector::publishes(warp_, op_.order,
-                                           LaneMask(1) << lane, memory, at));
+  bool isAlone = op_.semantics.isStrong && isWrite &&
+                 (!op_.semantics.isAtomic ||
+                  RaceDetector::publishes(warp_, op_.semantics,
+                                          LaneMask(1) << lane, memory, at));
   if (isAlone)
     flush();
 }
 
-Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
-                       std::size_t alignment, int lane, bool isWrite) {
+ByteRange Accessor::locate(Space space, std::uint64_t address,
+                           std::size_t bytes, std::size_t alignment, int lane,
+                           bool isWrite) {
   if (space == Space::generic) {
     std::uint64_t window = address >> kWindowShift;
     std::uint64_t inside = address & ((std::uint64_t(1) << kWindowShift) - 1);
@@ -222,9 +226,10 @@ Place Accessor::locate(Space space, std::uint64_t address, std::size_t bytes,
     }
   }
   if (space == Space::global || space == Space::shared) {
-    Place place = space == Space::global
-                      ? locateGlobal(address, bytes, alignment, lane, isWrite)
-                      : locateShared(address, bytes, alignment, lane);
+    ByteRange place =
+        space == Space::global
+            ? locateGlobal(address, bytes, alignment, lane, isWrite)
+            : locateShared(address, bytes, alignment, lane);
     note(place, address, bytes, lane, isWrite);
     return place;
   }

@@ -7,7 +7,7 @@
 namespace kiln::sim {
 
 /// Bytes somewhere in memory, and the bits that say whether they were written.
-struct Place {
+struct ByteRange {
   std::uint8_t *data = nullptr;
   ValidBits *valid = nullptr; ///< null: always written
   std::size_t offset = 0;     ///< of the first byte in `valid`
@@ -32,7 +32,7 @@ struct Place {
   }
   bool isGlobal() const { return valid && !owner && !isLocal; }
   /// The bytes from `distance` on.
-  Place behind(std::size_t distance) const {
+  ByteRange behind(std::size_t distance) const {
     return {data + distance, valid, offset + distance, owner, isLocal};
   }
 };
@@ -49,28 +49,29 @@ public:
   /// The `bytes` at `address` of `lane`, aligned to `alignment`, which the lane
   /// itself reads or writes: the order of accesses is told. Ends the launch
   /// with a finding where they are not there.
-  Place locate(Space space, std::uint64_t address, std::size_t bytes,
-               std::size_t alignment, int lane, bool isWrite);
+  ByteRange locate(Space space, std::uint64_t address, std::size_t bytes,
+                   std::size_t alignment, int lane, bool isWrite);
   /// What the lane that was located last writes stands there already, or not.
   void noteValue(bool isSame) {
     run_.isSame = isSame && (run_.isSame || countLanes(run_.lanes) == 1);
   }
   /// Shared memory, without a word to the order; also gives the CTA it belongs
   /// to.
-  Place locateShared(std::uint64_t address, std::size_t bytes,
-                     std::size_t alignment, int lane, Cta **owner = nullptr);
+  ByteRange locateShared(std::uint64_t address, std::size_t bytes,
+                         std::size_t alignment, int lane,
+                         Cta **owner = nullptr);
   /// Global memory, likewise.
-  Place locateGlobal(std::uint64_t address, std::size_t bytes,
-                     std::size_t alignment, int lane, bool isWrite);
+  ByteRange locateGlobal(std::uint64_t address, std::size_t bytes,
+                         std::size_t alignment, int lane, bool isWrite);
   /// The thread's own memory, and the kernel's parameters.
-  Place locateLocal(std::uint64_t address, std::size_t bytes,
-                    std::size_t alignment, int lane);
-  Place locateParameter(std::uint64_t address, std::size_t bytes, int lane,
-                        bool isWrite);
+  ByteRange locateLocal(std::uint64_t address, std::size_t bytes,
+                        std::size_t alignment, int lane);
+  ByteRange locateParameter(std::uint64_t address, std::size_t bytes, int lane,
+                            bool isWrite);
 
 private:
   /// A lane touches bytes. Lanes that share a cell in a row are told at once.
-  void note(const Place &place, std::uint64_t address, std::size_t bytes,
+  void note(const ByteRange &place, std::uint64_t address, std::size_t bytes,
             int lane, bool isWrite);
   void flush();
   /// Those lanes of a strong access hand over, and take what others have.

@@ -1,7 +1,7 @@
 // AddressInstructions: arithmetic on addresses: into and out of the windows of
 // spaces, and between the CTAs of a cluster.
-#include "sim/units/memory/Access.h"
 #include "sim/units/Units.h"
+#include "sim/units/memory/Access.h"
 
 namespace kiln::sim {
 

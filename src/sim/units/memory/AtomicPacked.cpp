@@ -2,8 +2,8 @@
 // their pairs, vectors of them and of f32, and 128 bits.
 //
 // A vector is atomic element by element; here a lane does all of it at once.
-#include "sim/units/copies/Bulk.h"
 #include "sim/units/Execute.h"
+#include "sim/units/copies/Bulk.h"
 #include "sim/units/memory/Reduction.h"
 #include "support/Error.h"
 
@@ -40,14 +40,15 @@ static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
   bool hasChecks = warp.machine().config().hasChecks;
   LaneMask bad = warp.poison(op.src[0]) & active;
   if (bad && hasChecks)
-    warp.machine().findings().fault("uninitialized-address", warp, op, bad,
-                         "the address depends on bytes that nobody wrote");
+    warp.machine().findings().fault(
+        "uninitialized-address", warp, op, bad,
+        "the address depends on bytes that nobody wrote");
   Accessor accessor(warp, op, "an atomic");
   std::size_t bytes = what.bytes();
   forEachLane(active, [&](int lane) {
     std::uint64_t address =
         warp.read(op.src[0], lane) + static_cast<std::uint64_t>(op.imm);
-    Place place =
+    ByteRange place =
         accessor.locate(what.space, address, bytes, bytes, lane, true);
     Bytes old{};
     std::memcpy(old.data(), place.data, bytes);

@@ -1,7 +1,8 @@
 // MemoryInstructions: ld, st, atom, red, and arithmetic on addresses.
-#include "sim/units/copies/Bulk.h"
 #include "sim/program/Effect.h"
 #include "sim/units/Units.h"
+#include "sim/units/copies/Bulk.h"
+#include "sim/units/memory/AccessTraits.h"
 #include "support/Error.h"
 
 #include <cstring>
@@ -47,8 +48,9 @@ static bool isSigned(ptx::ScalarType type) {
 static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
   LaneMask bad = warp.poison(op.src[0]) & active;
   if (bad && warp.machine().config().hasChecks)
-    warp.machine().findings().error("uninitialized-address", warp, op, bad,
-                         "the address depends on bytes that nobody wrote");
+    warp.machine().findings().error(
+        "uninitialized-address", warp, op, bad,
+        "the address depends on bytes that nobody wrote");
 }
 
 static std::uint64_t addressOf(const Warp &warp, const Op &op, int lane) {
@@ -68,7 +70,7 @@ static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
 }
 
 /// A value was stored; unwritten bytes may not reach global memory.
-static void markStored(Warp &warp, const Op &op, const Place &place,
+static void markStored(Warp &warp, const Op &op, const ByteRange &place,
                        const Reg &value, std::size_t bytes, int lane) {
   std::uint64_t unwritten = warp.poisonBits(value, lane);
   if (bytes < 8)
@@ -86,8 +88,8 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   Accessor accessor(warp, op, "a load");
   std::size_t total = flags.bytes * op.list.size();
   auto loadLane = [&](int lane) {
-    Place place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
-                                  total, lane, false);
+    ByteRange place = accessor.locate(flags.space, addressOf(warp, op, lane),
+                                      total, total, lane, false);
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
@@ -99,13 +101,13 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
     forEachLane(active, loadLane);
     return Step::next;
   }
-  std::array<Place, kLanes> places;
+  std::array<ByteRange, kLanes> places;
   forEachLane(active, [&](int lane) { places[lane] = loadLane(lane); });
   CheckTime time(warp.observer());
   for (const Reg &reg : op.list)
     warp.setPoison(reg, active, 0);
   forEachLane(active, [&](int lane) {
-    const Place &place = places[lane];
+    const ByteRange &place = places[lane];
     bool isWhole = place.isWritten(total);
     for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
       // What extends a value is as unwritten as its sign.
@@ -130,7 +132,7 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   bool isAllSame = true;
   forEachLane(active, [&](int lane) {
     std::uint64_t address = addressOf(warp, op, lane);
-    Place place =
+    ByteRange place =
         accessor.locate(flags.space, address, total, total, lane, true);
     // The order asks for every lane, others whether all are.
     bool isSame = (warp.races() || isAllSame) && place.isWritten(total);
@@ -146,7 +148,7 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
       markStored(warp, op, place.behind(i * flags.bytes), op.list[i],
                  flags.bytes, lane);
     }
-    if (op.event->isStrong)
+    if (op.effect->isStrong)
       noteWriter(warp, op, place.data, lane);
   });
   return isAllSame ? Step::same : Step::next;
@@ -284,8 +286,8 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
   bool hasChecks = warp.machine().config().hasChecks;
   bool isSwap = what.kind == AtomicKind::compareAndSwap;
   forEachLane(active, [&](int lane) {
-    Place place = accessor.locate(what.space, addressOf(warp, op, lane), bytes,
-                                  bytes, lane, true);
+    ByteRange place = accessor.locate(what.space, addressOf(warp, op, lane),
+                                      bytes, bytes, lane, true);
     std::uint64_t old = 0;
     std::memcpy(&old, place.data, bytes);
     std::uint64_t extra = op.src[2].isValid() ? warp.read(op.src[2], lane) : 0;
@@ -346,19 +348,32 @@ static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> memoryInstructions() {
   return {
-      {"ld", decodeLoad, Unit::memory,
+      {"ld",
+       decodeLoad,
+       Unit::memory,
        "all spaces, 8 to 128 bits, vectors; cache and order modifiers "
        "accepted",
        "b128, ORDER SPACE CACHE -> =t [a] policy; "
-       ", ORDER SPACE CACHE VECTOR DATA -> ={~t} [a] policy"},
-      {"ldu", decodeLoad, Unit::memory, "as ld",
-       ", global VECTOR DATA -> ={~t} [a]"},
-      {"st", decodeStore, Unit::memory, "all spaces, 8 to 128 bits, vectors; async",
+       ", ORDER SPACE CACHE VECTOR DATA -> ={~t} [a] policy",
+       {.effect = loadEffect, .semantics = accessSemantics}},
+      {"ldu",
+       decodeLoad,
+       Unit::memory,
+       "as ld",
+       ", global VECTOR DATA -> ={~t} [a]",
+       {.effect = loadEffect, .semantics = accessSemantics}},
+      {"st",
+       decodeStore,
+       Unit::memory,
+       "all spaces, 8 to 128 bits, vectors; async",
        "async mbarrier::complete_tx::bytes, weak SHARED VECTOR b32 b64 u32 u64 "
        "s32 s64 f32 f64 -> [a] {t} [a]; "
        "b128, ORDER SPACE CACHE -> [a] t policy; "
-       ", ORDER SPACE CACHE VECTOR DATA -> [a] {~t} policy"},
-      {"atom", decodeAtomic, Unit::memory,
+       ", ORDER SPACE CACHE VECTOR DATA -> [a] {~t} policy",
+       {.effect = storeEffect, .semantics = accessSemantics}},
+      {"atom",
+       decodeAtomic,
+       Unit::memory,
        "add min max inc dec and or xor exch cas of 32 and 64 bits; add min "
        "max of f16, bf16, pairs and vectors; cas of 16, cas and exch of 128 "
        "bits",
@@ -366,15 +381,19 @@ std::vector<Instruction> memoryInstructions() {
        "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> ={t} "
        "[a] {t} policy; "
        "REDUCE|exch, ORDER SPACE L2::cache_hint noftz DATA b128 HALF -> =_t "
-       "[a] t policy"},
-      {"red", decodeAtomic, Unit::memory,
+       "[a] t policy",
+       {.effect = atomicEffect, .semantics = atomicSemantics}},
+      {"red",
+       decodeAtomic,
+       Unit::memory,
        "add min max inc dec and or xor of 32 and 64 bits; add min max of f16, "
        "bf16, pairs and vectors; async",
        "async REDUCE mbarrier::complete_tx::bytes, relaxed cluster SHARED u32 "
        "s32 u64 s64 b32 b64 -> [a] t [a]; "
        "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> [a] "
        "{t} policy; "
-       "REDUCE, ORDER SPACE L2::cache_hint noftz DATA HALF -> [a] t policy"},
+       "REDUCE, ORDER SPACE L2::cache_hint noftz DATA HALF -> [a] t policy",
+       {.effect = atomicEffect, .semantics = reductionSemantics}},
   };
 }
 

@@ -1,6 +1,7 @@
 // Conversion: cvt between floats, and the table of the conversion unit.
 #include "sim/units/scalar/Conversion.h"
 #include "sim/units/scalar/Float.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 #include <cmath>
 
@@ -207,7 +208,9 @@ static void decodeCvt(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> conversionInstructions() {
   return {
-      {"cvt", decodeCvt, Unit::conversion,
+      {"cvt",
+       decodeCvt,
+       Unit::conversion,
        "between integers of 8 to 64 bits, f16, bf16, f32, f64, every "
        "rounding, .sat .ftz .relu; tf32; pairs f16x2, bf16x2, e4m3x2, "
        "e5m2x2; .pack.sat",
@@ -216,7 +219,8 @@ std::vector<Instruction> conversionInstructions() {
        "f16x2|bf16x2|e4m3x2|e5m2x2 f32, rn rz relu satfinite -> =t1 t2 t2; "
        "f16x2|bf16x2|e4m3x2|e5m2x2, rn rz relu satfinite -> =t1 t2; "
        ", DATA f16 bf16 tf32 ROUND rna rni rzi rmi rpi ftz sat relu satfinite "
-       "-> =~t1 ~t2%"}};
+       "-> =~t1 ~t2%",
+       {.poison = conversionPoison}}};
 }
 
 } // namespace kiln::sim

@@ -5,6 +5,7 @@
 // the host's library, which is within every bound.
 #include "sim/units/scalar/Float.h"
 #include "sim/units/scalar/Scalar.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 namespace kiln::sim {
 
@@ -172,19 +173,27 @@ std::vector<Instruction> floatApproxInstructions() {
   const char *single = "f32, approx ftz -> =t t";
   const char *narrow = "HALF|f32, approx ftz -> =t t";
   return {
-      {"rcp", decodeRoots, Unit::floating, "f32 and f64, .approx or rounded, .ftz",
-       root},
-      {"sqrt", decodeRoots, Unit::floating, "f32 and f64, .approx or rounded, .ftz",
-       root},
+      {"rcp", decodeRoots, Unit::floating,
+       "f32 and f64, .approx or rounded, .ftz", root},
+      {"sqrt", decodeRoots, Unit::floating,
+       "f32 and f64, .approx or rounded, .ftz", root},
       {"rsqrt", decodeRoots, Unit::floating, "f32 and f64, .approx, .ftz",
        "f32|f64, approx ftz -> =t t"},
-      {"ex2", decodeEx2, Unit::floating, "f32, f16, bf16 and pairs, .approx, .ftz",
-       narrow},
+      {"ex2",
+       decodeEx2,
+       Unit::floating,
+       "f32, f16, bf16 and pairs, .approx, .ftz",
+       narrow,
+       {.poison = pairPoison}},
       {"lg2", decodeLg2, Unit::floating, "f32, .approx, .ftz", single},
       {"sin", decodeSin, Unit::floating, "f32, .approx, .ftz", single},
       {"cos", decodeCos, Unit::floating, "f32, .approx, .ftz", single},
-      {"tanh", decodeTanh, Unit::floating, "f32, f16, bf16 and pairs, .approx",
-       narrow},
+      {"tanh",
+       decodeTanh,
+       Unit::floating,
+       "f32, f16, bf16 and pairs, .approx",
+       narrow,
+       {.poison = pairPoison}},
   };
 }
 

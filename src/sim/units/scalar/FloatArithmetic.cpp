@@ -5,6 +5,7 @@
 // a time; elsewhere the library's fma gives the same bits.
 #include "sim/units/scalar/Float.h"
 #include "sim/units/scalar/Scalar.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 namespace kiln::sim {
 
@@ -139,11 +140,14 @@ void decodeFloatArithmetic(Decoder &decoder,
 
 std::vector<Instruction> floatInstructions() {
   std::vector<Instruction> all = {
-      {"fma", decodeFloatArithmetic, Unit::floating,
+      {"fma",
+       decodeFloatArithmetic,
+       Unit::floating,
        "f32 and f64 .rn .rz .rm .rp, .ftz, .sat; f16, bf16 and pairs .rn, "
        ".ftz, .sat, .relu",
        "HALF, rn ftz sat relu -> =t t t t; "
-       "f32|f64, ROUND ftz sat -> =t t t t"}};
+       "f32|f64, ROUND ftz sat -> =t t t t",
+       {.poison = pairPoison}}};
   for (auto part : {floatApproxInstructions, floatSignInstructions}) {
     std::vector<Instruction> some = part();
     all.insert(all.end(), some.begin(), some.end());

@@ -230,7 +230,8 @@ static void decodeTestp(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> floatSignInstructions() {
   return {
-      {"copysign", decodeCopysign, Unit::floating, "f32 f64", "f32|f64 -> =t t t"},
+      {"copysign", decodeCopysign, Unit::floating, "f32 f64",
+       "f32|f64 -> =t t t"},
       {"testp", decodeTestp, Unit::floating,
        "f32 f64: finite infinite number notanumber normal subnormal",
        "finite|infinite|number|notanumber|normal|subnormal f32|f64 -> =p t"},

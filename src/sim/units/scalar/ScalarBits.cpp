@@ -1,6 +1,7 @@
 // ScalarBits: bit fields, counting bits, and dot products of bytes.
 #include "sim/units/Execute.h"
 #include "sim/units/scalar/Scalar.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 namespace kiln::sim {
 
@@ -252,12 +253,26 @@ static void decodeDot(Decoder &decoder, const ptx::Instruction &instruction,
 
 std::vector<Instruction> scalarBitInstructions() {
   return {
-      {"bfe", decodeBfe, Unit::scalar, "32 and 64 bits, signed and unsigned",
-       ", u32 s32 u64 s64 -> =t t u32 u32"},
-      {"bfi", decodeBfi, Unit::scalar, "b32 b64", ", b32 b64 -> =t t t u32 u32"},
+      {"bfe",
+       decodeBfe,
+       Unit::scalar,
+       "32 and 64 bits, signed and unsigned",
+       ", u32 s32 u64 s64 -> =t t u32 u32",
+       {.poison = bitsPoison<0b110>}},
+      {"bfi",
+       decodeBfi,
+       Unit::scalar,
+       "b32 b64",
+       ", b32 b64 -> =t t t u32 u32",
+       {.poison = bitsPoison<0b1100>}},
       {"bfind", decodeBfind, Unit::scalar, "32 and 64 bits, .shiftamt",
        ", u32 s32 u64 s64 shiftamt -> =u32 t"},
-      {"brev", decodeCount, Unit::scalar, "b32 b64", ", b32 b64 -> =t t"},
+      {"brev",
+       decodeCount,
+       Unit::scalar,
+       "b32 b64",
+       ", b32 b64 -> =t t",
+       {.poison = bitsPoison<>}},
       {"clz", decodeCount, Unit::scalar, "b32 b64", ", b32 b64 -> =u32 t"},
       {"popc", decodeCount, Unit::scalar, "b32 b64", ", b32 b64 -> =u32 t"},
       {"fns", decodeFns, Unit::scalar, "b32", ", b32 -> =b32 b32 b32 s32"},

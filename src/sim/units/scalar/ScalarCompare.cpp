@@ -5,6 +5,7 @@
 #include "sim/units/Execute.h"
 #include "sim/units/scalar/Half.h"
 #include "sim/units/scalar/Scalar.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 #include <cmath>
 #include <optional>
@@ -430,14 +431,26 @@ std::vector<Instruction> scalarCompareInstructions() {
   const char *forms = "every comparison of integers and floats, with .and .or "
                       ".xor and .ftz; pairs of f16 and bf16";
   return {
-      {"setp", decodeSetp, Unit::scalar, forms,
+      {"setp",
+       decodeSetp,
+       Unit::scalar,
+       forms,
        "COMPARE JOIN, ftz BITS INT HALF f32 f64 -> =_p|p t t p; "
-       "COMPARE, ftz BITS INT HALF f32 f64 -> =_p|p t t"},
-      {"set", decodeSet, Unit::scalar, forms,
+       "COMPARE, ftz BITS INT HALF f32 f64 -> =_p|p t t",
+       {.poison = comparisonPoison}},
+      {"set",
+       decodeSet,
+       Unit::scalar,
+       forms,
        "COMPARE JOIN, ftz BITS INT HALF f32 f64 -> =t1 t2 t2 p; "
-       "COMPARE, ftz BITS INT HALF f32 f64 -> =t1 t2 t2"},
-      {"selp", decodeSelp, Unit::scalar, "16, 32, 64 bits",
-       ", BITS INT f32 f64 -> =t t t p"},
+       "COMPARE, ftz BITS INT HALF f32 f64 -> =t1 t2 t2",
+       {.poison = comparisonPoison}},
+      {"selp",
+       decodeSelp,
+       Unit::scalar,
+       "16, 32, 64 bits",
+       ", BITS INT f32 f64 -> =t t t p",
+       {.poison = bitsPoison<>}},
       {"slct", decodeSlct, Unit::scalar, "16, 32, 64 bits by s32 or f32",
        ", BITS INT f32 f64 ftz -> =t1 t1 t1 t2"},
   };

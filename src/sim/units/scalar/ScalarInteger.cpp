@@ -1,6 +1,7 @@
 // ScalarInteger: integer arithmetic, and the table of the scalar unit.
 #include "sim/units/Execute.h"
 #include "sim/units/scalar/Scalar.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 #include <limits>
 
@@ -328,26 +329,38 @@ std::vector<Instruction> scalarIntegerInstructions() {
                         "HALF|f32|f64, ftz NaN xorsign abs -> =t t t; "
                         ", INT relu -> =t t t";
   return {
-      {"add", decodeAddOrSub<false>, Unit::scalar,
+      {"add",
+       decodeAddOrSub<false>,
+       Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
        "their rounding, .ftz, .sat",
-       sum},
-      {"sub", decodeAddOrSub<true>, Unit::scalar,
+       sum,
+       {.poison = sumPoison}},
+      {"sub",
+       decodeAddOrSub<true>,
+       Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
        "their rounding, .ftz, .sat",
-       sum},
-      {"mul", decodeMul, Unit::scalar,
+       sum,
+       {.poison = sumPoison}},
+      {"mul",
+       decodeMul,
+       Unit::scalar,
        "integers .lo .hi .wide; floats with their rounding, .ftz, .sat",
        "HALF, rn ftz sat -> =t t t; "
        "f32|f64, ROUND ftz sat -> =t t t; "
        "wide, u16 s16 u32 s32 -> =w t t; "
-       "lo|hi, INT -> =t t t"},
-      {"mad", decodeMad, Unit::scalar,
+       "lo|hi, INT -> =t t t",
+       {.poison = lowProductPoison}},
+      {"mad",
+       decodeMad,
+       Unit::scalar,
        "integers .lo .hi .wide, .hi.sat.s32, .cc; floats as fma",
        "cc lo|hi, u32 s32 u64 s64 -> =t t t t; "
        "f32|f64, ROUND ftz sat -> =t t t t; "
        "wide, u16 s16 u32 s32 -> =w t t w; "
-       "lo|hi, INT sat -> =t t t t"},
+       "lo|hi, INT sat -> =t t t t",
+       {.poison = lowProductPoison}},
       {"mul24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",
        "lo|hi, u32 s32 -> =t t t"},
       {"mad24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",
@@ -360,14 +373,20 @@ std::vector<Instruction> scalarIntegerInstructions() {
        ", INT -> =t t t"},
       {"rem", decodeRem, Unit::scalar, "integers of 16, 32, 64 bits",
        ", INT -> =t t t"},
-      {"abs", decodeSign, Unit::scalar, all, sign},
-      {"neg", decodeSign, Unit::scalar, all, sign},
-      {"min", decodeMinMax<false>, Unit::scalar,
+      {"abs", decodeSign, Unit::scalar, all, sign, {.poison = pairPoison}},
+      {"neg", decodeSign, Unit::scalar, all, sign, {.poison = sumPoison}},
+      {"min",
+       decodeMinMax<false>,
+       Unit::scalar,
        "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs",
-       extreme},
-      {"max", decodeMinMax<true>, Unit::scalar,
+       extreme,
+       {.poison = pairPoison}},
+      {"max",
+       decodeMinMax<true>,
+       Unit::scalar,
        "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs",
-       extreme},
+       extreme,
+       {.poison = pairPoison}},
   };
 }
 

@@ -1,6 +1,7 @@
 // ScalarLogic: bitwise operations, shifts, and operations on predicates.
 #include "sim/units/Execute.h"
 #include "sim/units/scalar/Scalar.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 namespace kiln::sim {
 
@@ -285,26 +286,63 @@ std::vector<Instruction> scalarLogicInstructions() {
   const char *logic = "pred -> =p p p; "
                       ", BITS -> =t t t";
   return {
-      {"and", decodeLogic<Logic::conjunction>, Unit::scalar, "pred b16 b32 b64",
-       logic},
-      {"or", decodeLogic<Logic::disjunction>, Unit::scalar, "pred b16 b32 b64",
-       logic},
-      {"xor", decodeLogic<Logic::exclusive>, Unit::scalar, "pred b16 b32 b64",
-       logic},
-      {"not", decodeNot, Unit::scalar, "pred b16 b32 b64",
+      {"and",
+       decodeLogic<Logic::conjunction>,
+       Unit::scalar,
+       "pred b16 b32 b64",
+       logic,
+       {.poison = bitsPoison<>}},
+      {"or",
+       decodeLogic<Logic::disjunction>,
+       Unit::scalar,
+       "pred b16 b32 b64",
+       logic,
+       {.poison = bitsPoison<>}},
+      {"xor",
+       decodeLogic<Logic::exclusive>,
+       Unit::scalar,
+       "pred b16 b32 b64",
+       logic,
+       {.poison = bitsPoison<>}},
+      {"not",
+       decodeNot,
+       Unit::scalar,
+       "pred b16 b32 b64",
        "pred -> =p p; "
-       ", BITS -> =t t"},
+       ", BITS -> =t t",
+       {.poison = movePoison}},
       {"cnot", decodeCnot, Unit::scalar, "b16 b32 b64", ", BITS -> =t t"},
-      {"shl", decodeShift, Unit::scalar, "16, 32, 64 bits", ", BITS -> =t t u32"},
-      {"shr", decodeShift, Unit::scalar, "16, 32, 64 bits, signed and unsigned",
-       ", BITS INT -> =t t u32"},
-      {"shf", decodeFunnel, Unit::scalar, ".l .r, .wrap .clamp",
-       "l|r wrap|clamp, b32 -> =b32 b32 b32 u32"},
-      {"lop3", decodeLop3, Unit::scalar, "b32, .and and .or with a predicate",
+      {"shl",
+       decodeShift,
+       Unit::scalar,
+       "16, 32, 64 bits",
+       ", BITS -> =t t u32",
+       {.poison = bitsPoison<0b10>}},
+      {"shr",
+       decodeShift,
+       Unit::scalar,
+       "16, 32, 64 bits, signed and unsigned",
+       ", BITS INT -> =t t u32",
+       {.poison = bitsPoison<0b10>}},
+      {"shf",
+       decodeFunnel,
+       Unit::scalar,
+       ".l .r, .wrap .clamp",
+       "l|r wrap|clamp, b32 -> =b32 b32 b32 u32",
+       {.poison = bitsPoison<0b100>}},
+      {"lop3",
+       decodeLop3,
+       Unit::scalar,
+       "b32, .and and .or with a predicate",
        "and|or, b32 -> =_b32|p b32 b32 b32 imm p; "
-       ", b32 -> =b32 b32 b32 b32 imm"},
-      {"prmt", decodePermute, Unit::scalar, "b32, f4e b4e rc8 ecl ecr rc16",
-       ", b32 f4e b4e rc8 ecl ecr rc16 -> =b32 b32 b32 b32"},
+       ", b32 -> =b32 b32 b32 b32 imm",
+       {.poison = bitsPoison<>}},
+      {"prmt",
+       decodePermute,
+       Unit::scalar,
+       "b32, f4e b4e rc8 ecl ecr rc16",
+       ", b32 f4e b4e rc8 ecl ecr rc16 -> =b32 b32 b32 b32",
+       {.poison = bitsPoison<0b100>}},
   };
 }
 

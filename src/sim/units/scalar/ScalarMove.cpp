@@ -1,6 +1,7 @@
 // ScalarMove: mov, between registers and between a value and its parts.
 #include "sim/units/Execute.h"
 #include "sim/units/scalar/Scalar.h"
+#include "sim/units/scalar/ScalarPoison.h"
 
 #include <tuple>
 
@@ -162,13 +163,16 @@ static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
 }
 
 std::vector<Instruction> scalarMoveInstructions() {
-  return {{"mov", decodeMove, Unit::scalar,
+  return {{"mov",
+           decodeMove,
+           Unit::scalar,
            "pred and 8 to 128 bits, parts {a, b} and {a, b, c, d}, addresses, "
            "special registers",
            "pred -> =p p%; "
            ", DATA b128 -> =t t%&; "
            ", b16 b32 b64 b128 -> ={/} t&; "
-           ", b16 b32 b64 b128 -> =t {/}"}};
+           ", b16 b32 b64 b128 -> =t {/}",
+           {.poison = movePoison}}};
 }
 
 } // namespace kiln::sim

@@ -276,8 +276,8 @@ std::vector<Instruction> scalarVideoInstructions() {
   for (const char *name :
        {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2", "vadd4",
         "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4"})
-    table.push_back(
-        {name, decodeVideo, Unit::scalar, all, ", u32 s32 sat add -> =v v v v"});
+    table.push_back({name, decodeVideo, Unit::scalar, all,
+                     ", u32 s32 sat add -> =v v v v"});
   for (const char *name : {"vset2", "vset4"})
     table.push_back({name, decodeVideo, Unit::scalar, all,
                      "eq|ne|lt|le|gt|ge, u32 s32 add -> =v v v v"});

@@ -4,8 +4,9 @@
 // A .sync instruction names the lanes that take part. It waits until all of
 // them that still run are here; lanes of one group that name different sets are
 // served set by set.
-#include "sim/units/memory/Access.h"
+#include "sim/program/Effect.h"
 #include "sim/units/Execute.h"
+#include "sim/units/memory/Access.h"
 
 #include <algorithm>
 
@@ -301,7 +302,7 @@ static Step executeWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
   if (warp.races()) {
     CheckTime time(warp.observer());
     forEachSet(warp, op.src[0], active, [&](LaneMask set, U32) {
-      warp.group().strand.syncLanes(set, warp.clock);
+      warp.group().clocks.syncLanes(set, warp.clock);
     });
   }
   return Step::next;
@@ -321,6 +322,10 @@ static void decodeNothing(Decoder &, const ptx::Instruction &, Op &op) {
   op.handler = executeNothing;
 }
 
+static void sleepEffect(Decoder &, const ptx::Instruction &, Effect &effect) {
+  effect.kind = EffectKind::sleep;
+}
+
 std::vector<Instruction> warpInstructions() {
   return {
       {"shfl", decodeShuffle, Unit::warp, ".sync up down bfly idx, with |p",
@@ -336,8 +341,18 @@ std::vector<Instruction> warpInstructions() {
        "sync add|min|max, u32 s32 -> =t t b32; "
        "sync and|or|xor, b32 -> =t t b32"},
       {"elect", decodeElect, Unit::warp, ".sync", "sync -> =_b32|p! b32"},
-      {"activemask", decodeActiveMask, Unit::warp, "b32", ", b32 -> =b32"},
-      {"nanosleep", decodeNothing, Unit::warp, "over at once", ", u32 -> u32"},
+      {"activemask",
+       decodeActiveMask,
+       Unit::warp,
+       "b32",
+       ", b32 -> =b32",
+       {.isOfTheMoment = true}},
+      {"nanosleep",
+       decodeNothing,
+       Unit::warp,
+       "over at once",
+       ", u32 -> u32",
+       {.effect = sleepEffect}},
       {"pmevent", decodeNothing, Unit::warp, "ignored", ", mask -> imm"},
   };
 }

@@ -5,8 +5,8 @@
 
 namespace kiln::sim {
 
-TEST(Known, CoversAllLanesOrSomeOfThem) {
-  Known known{.all = 4, .some = 9, .mask = 0b11};
+TEST(Epoch, CoversAllLanesOrSomeOfThem) {
+  Epoch known{.all = 4, .some = 9, .mask = 0b11};
   EXPECT_TRUE(known.covers(4, kAllLanes));
   EXPECT_FALSE(known.covers(5, kAllLanes));
   EXPECT_TRUE(known.covers(9, 0b10));
@@ -14,14 +14,14 @@ TEST(Known, CoversAllLanesOrSomeOfThem) {
   EXPECT_FALSE(known.covers(10, 0b1));
 }
 
-TEST(Known, AJoinLosesNothing) {
-  Known a{.all = 4, .some = 9, .mask = 0b01}, b{.all = 6, .some = 8, .mask = 2};
+TEST(Epoch, AJoinLosesNothing) {
+  Epoch a{.all = 4, .some = 9, .mask = 0b01}, b{.all = 6, .some = 8, .mask = 2};
   a.join(b);
-  EXPECT_EQ(a, (Known{.all = 6, .some = 9, .mask = 0b11}));
+  EXPECT_EQ(a, (Epoch{.all = 6, .some = 9, .mask = 0b11}));
   a.join({.all = 9});
-  EXPECT_EQ(a, (Known{.all = 9})) << "some lanes are no more than all";
+  EXPECT_EQ(a, (Epoch{.all = 9})) << "some lanes are no more than all";
   a.join({.some = 12, .mask = kAllLanes});
-  EXPECT_EQ(a, (Known{.all = 12})) << "all lanes are all";
+  EXPECT_EQ(a, (Epoch{.all = 12})) << "all lanes are all";
 }
 
 TEST(Clock, LearnsPerViewAndComponent) {
@@ -108,22 +108,22 @@ TEST(Clock, AProxyFenceFillsOneAsyncView) {
 struct TwoWarps {
   WarpClock first{.lanes = 0, .started = kAllLanes, .now = 5};
   WarpClock second{.lanes = 1, .started = kAllLanes, .now = 7};
-  Strand a{kAllLanes}, b{kAllLanes};
+  LaneClocks a{kAllLanes}, b{kAllLanes};
 };
 
-/// Whether lane 0 of `strand` knows strictly what lane `lane` of a component
+/// Whether lane 0 of `clocks` knows strictly what lane `lane` of a component
 /// did.
-static bool knows(const Strand &strand, View view, Component component,
+static bool knows(const LaneClocks &clocks, View view, Component component,
                   std::uint32_t time, int lane) {
   bool isKnown = false;
-  strand.forEachPart(1, [&](LaneMask, const Knowledge &knowledge) {
-    const Known *known = knowledge.clock.find(view, component);
+  clocks.forEachPart(1, [&](LaneMask, const Knowledge &knowledge) {
+    const Epoch *known = knowledge.clock.find(view, component);
     isKnown = known && known->covers(time, LaneMask(1) << lane);
   });
   return isKnown;
 }
 
-TEST(Strand, ABarrierHandsOverEveryLane) {
+TEST(LaneClocks, ABarrierHandsOverEveryLane) {
   TwoWarps warps;
   SyncPoint round;
   warps.a.release(round, warps.first, kAllLanes);
@@ -133,18 +133,18 @@ TEST(Strand, ABarrierHandsOverEveryLane) {
   EXPECT_FALSE(knows(warps.b, View::asyncShared, 0, 5, 31)) << "no fence";
 }
 
-TEST(Strand, OneLaneSpeaksForItselfAloneByTheText) {
+TEST(LaneClocks, OneLaneSpeaksForItselfAloneByTheText) {
   TwoWarps warps;
   SyncPoint phase;
   warps.a.release(phase, warps.first, 1);
   warps.b.acquire(phase, warps.second, kAllLanes);
   EXPECT_TRUE(knows(warps.b, View::generic, 0, 5, 0));
   EXPECT_FALSE(knows(warps.b, View::generic, 0, 5, 1));
-  const Known *known = warps.b.practice().clock.find(View::generic, 0);
+  const Epoch *known = warps.b.deFacto().clock.find(View::generic, 0);
   EXPECT_TRUE(known->covers(5, kAllLanes)) << "in practice for all";
 }
 
-TEST(Strand, AWarpBarrierLetsOneLaneSpeakForAll) {
+TEST(LaneClocks, AWarpBarrierLetsOneLaneSpeakForAll) {
   TwoWarps warps;
   SyncPoint phase;
   warps.a.fenceProxy(View::asyncShared, warps.first, kAllLanes);
@@ -156,7 +156,7 @@ TEST(Strand, AWarpBarrierLetsOneLaneSpeakForAll) {
       << "their fences too";
 }
 
-TEST(Strand, AProxyFenceIsEachLanesOwn) {
+TEST(LaneClocks, AProxyFenceIsEachLanesOwn) {
   TwoWarps warps;
   SyncPoint phase;
   warps.a.fenceProxy(View::asyncShared, warps.first, kAllLanes);
@@ -166,58 +166,58 @@ TEST(Strand, AProxyFenceIsEachLanesOwn) {
   EXPECT_FALSE(knows(warps.b, View::asyncShared, 0, 5, 1));
 }
 
-TEST(Strand, LanesThatPartAndMeetKnowEachOtherInPracticeAlone) {
+TEST(LaneClocks, LanesThatPartAndMeetKnowEachOtherInPracticeAlone) {
   TwoWarps warps;
-  Strand other = warps.a.split(0xffff0000, warps.first);
+  LaneClocks other = warps.a.split(0xffff0000, warps.first);
   EXPECT_EQ(warps.a.lanes(), 0xffffu);
   warps.first.now = 9;
-  auto practice = [&](const Strand &strand, LaneMask lanes) {
-    return strand.practice().coversOwn(View::generic, 9, lanes, strand.lanes());
+  auto deFacto = [&](const LaneClocks &clocks, LaneMask lanes) {
+    return clocks.deFacto().coversOwn(View::generic, 9, lanes, clocks.lanes());
   };
-  EXPECT_FALSE(practice(warps.a, 1u << 20)) << "apart";
+  EXPECT_FALSE(deFacto(warps.a, 1u << 20)) << "apart";
   warps.a.meet(std::move(other), warps.first);
   EXPECT_EQ(warps.a.lanes(), kAllLanes);
-  EXPECT_TRUE(practice(warps.a, 1u << 20));
+  EXPECT_TRUE(deFacto(warps.a, 1u << 20));
   warps.a.forEachPart(1, [&](LaneMask, const Knowledge &knowledge) {
     EXPECT_FALSE(knowledge.coversOwn(View::generic, 9, 1u << 20, 1));
     EXPECT_TRUE(knowledge.coversOwn(View::generic, 9, 1, 1)) << "itself";
   });
 }
 
-TEST(Strand, WhatOneLaneLearnsTheOthersLearnInPracticeAlone) {
+TEST(LaneClocks, WhatOneLaneLearnsTheOthersLearnInPracticeAlone) {
   TwoWarps warps;
   SyncPoint phase;
   warps.a.release(phase, warps.first, kAllLanes);
-  Strand elected = warps.b.split(0b10, warps.second);
+  LaneClocks elected = warps.b.split(0b10, warps.second);
   elected.acquire(phase, warps.second, 0b10);
   warps.b.meet(std::move(elected), warps.second);
   EXPECT_FALSE(knows(warps.b, View::generic, 0, 5, 0));
-  EXPECT_TRUE(warps.b.practice().clock.find(View::generic, 0));
+  EXPECT_TRUE(warps.b.deFacto().clock.find(View::generic, 0));
   warps.b.syncLanes(kAllLanes, warps.second);
   EXPECT_TRUE(knows(warps.b, View::generic, 0, 5, 0));
 }
 
-TEST(Strand, AFenceMakesReadyAndMakesKnown) {
+TEST(LaneClocks, AFenceMakesReadyAndMakesKnown) {
   TwoWarps warps;
   warps.a.fence(Scope::gpu, warps.first, kAllLanes);
-  const auto &ready = warps.a.practice().fenced;
+  const auto &ready = warps.a.deFacto().fenced;
   ASSERT_TRUE(ready[0] && ready[2]);
   EXPECT_TRUE(ready[2]->find(View::generic, 0)->covers(5, kAllLanes));
-  warps.b.practice().seen[2] = *ready[2];
+  warps.b.deFacto().seen[2] = *ready[2];
   warps.b.fence(Scope::cta, warps.second, kAllLanes);
-  EXPECT_FALSE(warps.b.practice().clock.find(View::generic, 0))
+  EXPECT_FALSE(warps.b.deFacto().clock.find(View::generic, 0))
       << "a fence of .cta does not reach";
   warps.b.fence(Scope::gpu, warps.second, kAllLanes);
-  EXPECT_TRUE(warps.b.practice().clock.find(View::generic, 0));
+  EXPECT_TRUE(warps.b.deFacto().clock.find(View::generic, 0));
 }
 
-TEST(Strand, BarriersCarryFencesOn) {
+TEST(LaneClocks, BarriersCarryFencesOn) {
   TwoWarps warps;
   SyncPoint round;
   warps.a.fence(Scope::gpu, warps.first, kAllLanes);
   warps.a.release(round, warps.first, kAllLanes);
   warps.b.acquire(round, warps.second, kAllLanes);
-  const auto &ready = warps.b.practice().fenced[2];
+  const auto &ready = warps.b.deFacto().fenced[2];
   ASSERT_TRUE(ready);
   EXPECT_TRUE(ready->find(View::generic, 0)->covers(5, kAllLanes));
 }

@@ -1,4 +1,4 @@
-// OrderLaunch: races between clusters that cannot talk to each other.
+// LaunchRaces: races between clusters that cannot talk to each other.
 //
 // Nothing orders such clusters, so that each byte of global memory that one of
 // them writes belongs to it alone. They run on several host threads; what each
@@ -10,9 +10,9 @@
 
 namespace kiln::sim {
 
-class OrderLaunch {
+class LaunchRaces {
 public:
-  explicit OrderLaunch(Machine &machine) : machine_(machine) {}
+  explicit LaunchRaces(Machine &machine) : machine_(machine) {}
 
   /// What clusters did that have ended; in the order of their numbers.
   void take(RaceDetector &races);
@@ -50,7 +50,7 @@ private:
 
   Machine &machine_;
   std::unordered_map<std::uint64_t, PageTouches> pages_;
-  std::vector<OrderFinding> findings_;
+  std::vector<RaceFinding> findings_;
   std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
 };
 

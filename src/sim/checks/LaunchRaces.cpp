@@ -1,12 +1,12 @@
-// OrderLaunch: what clusters touched, compared in the races of their numbers.
-#include "sim/checks/RaceLaunch.h"
+// LaunchRaces: what clusters touched, compared in the races of their numbers.
+#include "sim/checks/LaunchRaces.h"
 #include "sim/machine/Machine.h"
 
 #include <fmt/format.h>
 
 namespace kiln::sim {
 
-bool OrderLaunch::isTold(const std::string &id, PlacePair places,
+bool LaunchRaces::isTold(const std::string &id, PlacePair places,
                          std::uint64_t count) {
   auto [known, isNew] = told_.try_emplace({id, places}, findings_.size());
   if (!isNew)
@@ -14,15 +14,15 @@ bool OrderLaunch::isTold(const std::string &id, PlacePair places,
   return !isNew;
 }
 
-void OrderLaunch::take(RaceDetector &races) {
-  for (const OrderFinding &found : races.findings())
+void LaunchRaces::take(RaceDetector &races) {
+  for (const RaceFinding &found : races.findings())
     if (!isTold(found.finding.id, found.places, found.count))
       findings_.push_back(found);
   for (auto [first, page] : races.global().cells.pages())
     takePage(races, first, *page);
 }
 
-void OrderLaunch::takePage(RaceDetector &races, std::uint64_t first,
+void LaunchRaces::takePage(RaceDetector &races, std::uint64_t first,
                            Shadow::Page &page) {
   PageTouches &touched = pages_[first / Shadow::kPageCells];
   if (page.isSplit) {
@@ -51,7 +51,7 @@ void OrderLaunch::takePage(RaceDetector &races, std::uint64_t first,
     add(races, layer.record, 0xffff, layer.cells, touched);
 }
 
-void OrderLaunch::add(const RaceDetector &races, const Record &record,
+void LaunchRaces::add(const RaceDetector &races, const Record &record,
                       std::uint32_t bytes, CellSet cells, PageTouches &page) {
   const Agent &who = races.agent(record.component);
   std::uint32_t thread =
@@ -72,7 +72,7 @@ void OrderLaunch::add(const RaceDetector &races, const Record &record,
   }
 }
 
-void OrderLaunch::compare(const RaceDetector &races, std::uint64_t cell,
+void LaunchRaces::compare(const RaceDetector &races, std::uint64_t cell,
                           const Record &record, std::uint32_t bytes,
                           const Touches &touches) {
   auto collides = [&](const Touch &touch) {
@@ -87,7 +87,7 @@ void OrderLaunch::compare(const RaceDetector &races, std::uint64_t cell,
            false);
 }
 
-void OrderLaunch::report(const RaceDetector &races, std::uint64_t cell,
+void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
                          const Record &record, std::uint32_t overlap,
                          const Touch &earlier, bool isEarlierWrite) {
   const char *id = "race";
@@ -122,9 +122,9 @@ void OrderLaunch::report(const RaceDetector &races, std::uint64_t cell,
        places});
 }
 
-std::vector<Finding> OrderLaunch::findings() const {
+std::vector<Finding> LaunchRaces::findings() const {
   std::vector<Finding> result;
-  for (const OrderFinding &found : findings_) {
+  for (const RaceFinding &found : findings_) {
     result.push_back(found.finding);
     if (found.count > 1)
       result.back().message += fmt::format(" ({} times)", found.count);
