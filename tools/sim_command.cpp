@@ -284,6 +284,8 @@ static ExitStatus simulate(const SimCommand &command) {
   SimOptions options = command.sim.options();
   std::vector<SimSchedule> schedules = schedules_of(command, options);
   SimJob job = load_job(command.ptx_path, command.launch_path);
+  if (command.sim.gpu.empty())
+    command.sim.set_device(options, device_for(job));
   check_outputs(command, job);
   report_job(job, options);
   Account account;

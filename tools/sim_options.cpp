@@ -22,6 +22,9 @@ void SimFlags::add_to(CLI::App &command) {
       ->capture_default_str();
   command.add_option("--threads", threads, "of this machine; 0: all")
       ->capture_default_str();
+  command.add_option("--gpu", gpu,
+                     "the device to simulate: h100, h200, b200; what the PTX's "
+                     ".target needs where it is not given");
   command.add_option("--sms", sms, "multiprocessors of the simulated device");
   command
       .add_option("--max-instructions", max_instructions,
@@ -55,8 +58,8 @@ SimOptions SimFlags::options() const {
     throw UserError(fmt::format(
         "--threads {} and --sms {} must not be negative", threads, sms));
   options.threads = threads;
-  if (sms > 0)
-    options.device.sms = sms;
+  set_device(options, gpu.empty() ? options.device
+                                  : DeviceDescription::by_name(gpu));
   options.max_instructions = max_instructions;
   if (!(time_limit_s >= 0))
     throw UserError(fmt::format("--time-limit is {}; it must be a number of "
@@ -71,6 +74,13 @@ SimOptions SimFlags::options() const {
   options.stats = has_stats;
   options.timeline = !timeline_path.empty();
   return options;
+}
+
+void SimFlags::set_device(SimOptions &options,
+                          const DeviceDescription &device) const {
+  options.device = device;
+  if (sms > 0)
+    options.device.sms = sms;
 }
 
 void show_finding(const Finding &finding) {

@@ -16,7 +16,8 @@ struct SimFlags {
   std::uint64_t seed = 0;
   std::string checks = "on";
   int threads = 0;
-  int sms = 0; ///< 0: as the described device has
+  std::string gpu; ///< that is simulated; empty: as the PTX needs
+  int sms = 0;     ///< 0: as the described device has
   std::uint64_t max_instructions = kDefaultMaxInstructions;
   double time_limit_s = 0;              ///< of a launch; 0: none
   std::vector<std::string> allow, warn; ///< ids of findings
@@ -27,6 +28,8 @@ struct SimFlags {
   void add_to(CLI::App &command);
   /// Throws UserError where a value is none of the accepted ones.
   SimOptions options() const;
+  /// Simulate that device, with as many multiprocessors as were asked for.
+  void set_device(SimOptions &options, const DeviceDescription &device) const;
 };
 
 /// Print a finding: "error      mbarrier-over-arrival at gemm.cpp:12: ...".

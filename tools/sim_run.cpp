@@ -82,7 +82,23 @@ static LaunchDescription describe(const SimJob &job, const LaunchSpec &launch,
           .parameters = bind(launch, memory)};
 }
 
-/// Launch; what is refused names its place in the PTX or in the launch file.
+/// What is refused names its place in the PTX, or in the launch file.
+[[noreturn]] static void refuse(const UserError &error, const SimJob &job,
+                                const std::string &where) {
+  if (error.where().file == "PTX")
+    throw UserError(SourceLine(job.ptx_path, error.where().line),
+                    error.message());
+  throw UserError(fmt::format("{}: {}", where, error.what()));
+}
+
+DeviceDescription device_for(const SimJob &job) {
+  try {
+    return sim_device_for(job.ptx);
+  } catch (const UserError &error) {
+    refuse(error, job, job.ptx_path);
+  }
+}
+
 static LaunchResult launch(Device &device, const SimJob &job,
                            const LaunchSpec &spec,
                            const std::vector<Buffer> &memory) {
@@ -92,10 +108,7 @@ static LaunchResult launch(Device &device, const SimJob &job,
     RunWatch watch;
     result = device.launch(describe(job, spec, memory));
   } catch (const UserError &error) {
-    if (error.where().file == "PTX")
-      throw UserError(SourceLine(ptx_path, error.where().line),
-                      error.message());
-    throw UserError(fmt::format("{}: {}", spec.where, error.what()));
+    refuse(error, job, spec.where);
   }
   for (Finding &finding : result.findings)
     if (finding.where.file == "PTX")

@@ -21,6 +21,9 @@ struct SimJob {
 /// Read the PTX, the launch file and every array it names. Throws UserError.
 SimJob load_job(const std::string &ptx_path, const std::string &launch_path);
 
+/// The device that its PTX is simulated on where nobody names one.
+DeviceDescription device_for(const SimJob &job);
+
 /// One order of events.
 struct SimSchedule {
   SimOrder order = SimOrder::eager;

@@ -11,10 +11,19 @@
 
 namespace kiln {
 
+/// What multiplies matrices fastest.
+enum class TensorCore {
+  mma,     ///< operands and sums in registers, one warp
+  wgmma,   ///< operands in shared memory, sums in registers, a warpgroup
+  tcgen05, ///< operands in shared memory, sums in tensor memory, one thread
+};
+
 struct DeviceDescription {
   std::string name;
   int compute_major = 9;
   int compute_minor = 0;
+  TensorCore tensor_core = TensorCore::wgmma;
+  int tensor_memory_columns = 0; ///< of 128 lanes of 32 bits; 0: it has none
 
   int sms = 132;
   int max_threads_per_cta = 1024;
@@ -37,6 +46,12 @@ struct DeviceDescription {
   int max_constant_bytes = 65536;  ///< .const variables of a module
   int max_parameter_bytes = 32764; ///< of a kernel
 
+  // Limits of PTX, the same on every device.
+  static constexpr int max_mbarrier_count = (1 << 20) - 1;
+  static constexpr int max_box_elements = 256; ///< of a tensor map, per axis
+  /// Registers of a thread that setmaxnreg can ask for: multiples of 8.
+  static constexpr int min_role_registers = 24, max_role_registers = 256;
+
   /// Multiprocessors that lie together (in a GPC); a cluster is inside one such
   /// group. Empty: not known.
   std::vector<int> gpc_sms = {};
@@ -52,6 +67,9 @@ struct DeviceDescription {
 
   /// "sm_90a": what kernels for it are compiled for.
   std::string target() const;
+  /// Whether it runs PTX of a target: "sm_80" on everything from 8.0 on,
+  /// "sm_90a" on 9.0 alone, "sm_100f" on 10.0 and 10.3.
+  bool runs(std::string_view target) const;
 
   static const DeviceDescription &h100();
   static const DeviceDescription &h200();
@@ -60,6 +78,10 @@ struct DeviceDescription {
   static const DeviceDescription &by_name(std::string_view name);
   /// The description whose limits kernels for `target` are checked against.
   static const DeviceDescription &for_target(std::string_view target);
+  /// The device that PTX of a target is simulated on where nobody names one:
+  /// the H200 where it runs it, else the first that does. Throws UserError where
+  /// none does.
+  static const DeviceDescription &to_simulate(std::string_view target);
   static std::vector<std::string_view> known_names();
 };
 

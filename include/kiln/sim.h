@@ -56,8 +56,14 @@ struct SimOptions {
   std::function<void(const std::string &)> print;
 };
 
-/// The simulator. Its buffers are host memory with bounds. Throws UserError
-/// where `allow` or `warn` names an id that does not exist.
+/// The device that PTX is simulated on where nobody names one: what its .target
+/// stands for, an H200 for those that it runs. Throws UserError where no device
+/// that Kiln knows runs it.
+const DeviceDescription &sim_device_for(std::string_view ptx);
+
+/// The simulator. Its buffers are host memory with bounds. A launch of PTX that
+/// the described device does not run is refused. Throws UserError where `allow`
+/// or `warn` names an id that does not exist.
 std::shared_ptr<Device> open_sim(const SimOptions &options = {});
 
 /// "auto": the GPU where a driver and one are found, else the simulator; or

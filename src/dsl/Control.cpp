@@ -228,11 +228,14 @@ static void checkRole(const KernelBuilder::State &state, int first, int count,
   if (!options.registers)
     return;
   int registers = *options.registers;
-  if (registers < 24 || registers > 256 || registers % 8 != 0)
+  constexpr int kLeast = DeviceDescription::min_role_registers;
+  constexpr int kMost = DeviceDescription::max_role_registers;
+  if (registers < kLeast || registers > kMost || registers % 8 != 0)
     userErrorAt(where,
                 "{} ask{} for {} registers; setmaxnreg takes "
-                "multiples of 8 from 24 to 256",
-                describe(first, count), count == 1 ? "s" : "", registers);
+                "multiples of 8 from {} to {}",
+                describe(first, count), count == 1 ? "s" : "", registers,
+                kLeast, kMost);
 }
 
 void warpgroup(int index, const RoleOptions &options,

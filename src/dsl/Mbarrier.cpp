@@ -9,7 +9,7 @@ namespace kiln {
 /// nanoseconds.
 static constexpr int kWaitHintNs = 10000000;
 
-static constexpr int kMaxBarrierCount = (1 << 20) - 1;
+static constexpr int kMaxBarrierCount = DeviceDescription::max_mbarrier_count;
 
 /// The barrier's allocation, once its address is known to be of this kernel.
 static BarrierUse &useOf(KernelBuilder::State &state, const Value &address,

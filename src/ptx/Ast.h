@@ -163,6 +163,7 @@ struct Module {
   int versionMajor = 0, versionMinor = 0;
   int versionLine = 0;                    ///< of .version; 0: there is none
   std::string target;                     ///< "sm_90a"
+  int targetLine = 0;                     ///< of .target
   std::vector<std::string> targetOptions; ///< "debug", "texmode_independent"
   int addressSize = 64;
   std::map<int, std::string> files; ///< from .file

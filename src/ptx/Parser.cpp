@@ -139,6 +139,7 @@ expectOneOf(TokenStream &stream,
 }
 
 void ModuleParser::parseTarget() {
+  module_.targetLine = stream_.peek().line;
   module_.target = expectOneOf(stream_, kTargets);
   while (stream_.accept(","))
     module_.targetOptions.push_back(expectOneOf(stream_, kTargetOptions));

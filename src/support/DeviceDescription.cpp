@@ -7,6 +7,7 @@
 #include "support/Error.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/ranges.h>
 
 namespace kiln {
@@ -19,6 +20,26 @@ std::string DeviceDescription::target() const {
   // are specific to one architecture, marked by the letter.
   return fmt::format("sm_{}{}{}", compute_major, compute_minor,
                      compute_major >= 9 ? "a" : "");
+}
+
+bool DeviceDescription::runs(std::string_view target) const {
+  if (!target.starts_with("sm_"))
+    return false;
+  target.remove_prefix(3);
+  int number = 0;
+  auto [end, error] = std::from_chars(
+      target.data(), target.data() + target.size(), number);
+  if (error != std::errc())
+    return false;
+  int major = number / 10, minor = number % 10;
+  std::string_view suffix = target.substr(end - target.data());
+  bool isMajor = major == compute_major;
+  if (suffix == "a")
+    return isMajor && minor == compute_minor;
+  if (suffix == "f")
+    return isMajor && minor <= compute_minor;
+  return suffix.empty() && (major < compute_major ||
+                            (isMajor && minor <= compute_minor));
 }
 
 int DeviceDescription::resident_clusters(int ctas) const {
@@ -67,6 +88,8 @@ const DeviceDescription &DeviceDescription::b200() {
       .name = "NVIDIA B200",
       .compute_major = 10,
       .compute_minor = 0,
+      .tensor_core = TensorCore::tcgen05,
+      .tensor_memory_columns = 512,
       .sms = 148,
       .memory_bytes = 192 * kGiB,
       .l2_bytes = 126 * kMiB,
@@ -96,6 +119,17 @@ DeviceDescription::for_target(std::string_view target) {
     return b200();
   userError("there is no target \"{}\"; kernels are compiled for {} or {}",
             target, h200().target(), b200().target());
+}
+
+const DeviceDescription &
+DeviceDescription::to_simulate(std::string_view target) {
+  for (const auto *device : {&h200(), &b200()})
+    if (device->runs(target))
+      return *device;
+  userError("no device that Kiln knows runs PTX of the target {}; {} runs up to "
+            "{}, {} up to {}",
+            target, h200().name, h200().target(), b200().name,
+            b200().target());
 }
 
 std::vector<std::string_view> DeviceDescription::known_names() {

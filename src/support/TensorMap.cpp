@@ -2,6 +2,7 @@
 //
 // The driver answers a wrong map with CUDA_ERROR_INVALID_VALUE and the
 // simulator would have to guess, so both ask here first.
+#include "kiln/device_description.h"
 #include "kiln/tensor_map.h"
 
 #include "support/Error.h"
@@ -10,7 +11,7 @@ namespace kiln {
 
 static constexpr std::uint64_t kMaxDim = std::uint64_t{1} << 32;
 static constexpr std::uint64_t kStrideLimitBytes = std::uint64_t{1} << 40;
-static constexpr std::uint32_t kMaxBox = 256;
+static constexpr std::uint32_t kMaxBox = DeviceDescription::max_box_elements;
 static constexpr std::uint32_t kMaxElementStride = 8;
 static constexpr std::uint64_t kChunkBytes = 16;
 

@@ -154,6 +154,23 @@ static const ptx::Function &findEntry(const ptx::Module &module,
             known.empty() ? "none" : known);
 }
 
+/// Refuse PTX that the described device does not run.
+static void checkTarget(const ptx::Module &module,
+                        const DeviceDescription &device) {
+  if (device.runs(module.target))
+    return;
+  std::string others;
+  for (std::string_view name : DeviceDescription::known_names())
+    if (DeviceDescription::by_name(name).runs(module.target))
+      others += fmt::format("{}{}", others.empty() ? "" : ", ", name);
+  userErrorAt({"PTX", static_cast<unsigned>(module.targetLine)},
+              "the PTX is for {}, and {} is simulated, which runs {} and older "
+              "targets without a letter; {}",
+              module.target, device.name, device.target(),
+              others.empty() ? "no device that Kiln knows runs it"
+                             : fmt::format("it runs on {}", others));
+}
+
 /// Lay the parameters out as the entry declares them.
 static std::vector<std::uint8_t>
 packParameters(const ptx::Function &entry,
@@ -225,7 +242,8 @@ static int mostAskedFor(const ptx::Function &entry) {
   for (const ptx::Instruction &instruction : entry.body)
     if (instruction.opcode == "setmaxnreg" && !instruction.operands.empty())
       most = std::max(most, instruction.operands[0].bits);
-  return static_cast<int>(std::min<std::uint64_t>(most, 256));
+  return static_cast<int>(std::min<std::uint64_t>(
+      most, DeviceDescription::max_role_registers));
 }
 
 /// Registers per thread that setmaxnreg starts from; none where ptxas would
@@ -295,6 +313,7 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
                                const Stream &) {
   const Loaded &loaded = load(description.ptx);
   const ptx::Module &module = loaded.module;
+  checkTarget(module, options_.device);
   const ptx::Function &entry = findEntry(module, description.name);
   sim::LaunchConfig config;
   LaunchDescription shape = description;
@@ -338,6 +357,10 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   if (newer && !machine.findings().isAllowed(newer->id))
     result.findings.insert(result.findings.begin(), std::move(*newer));
   return result;
+}
+
+const DeviceDescription &sim_device_for(std::string_view ptx) {
+  return DeviceDescription::to_simulate(ptx::parse(std::string(ptx)).target);
 }
 
 std::shared_ptr<Device> open_sim(const SimOptions &options) {

@@ -41,7 +41,7 @@ static bool putBox(Image &image, std::uint64_t index, std::uint64_t value) {
   if (index >= std::size(image.box))
     return false;
   image.box[index] = static_cast<std::uint8_t>(value - 1);
-  return value <= 256;
+  return value <= DeviceDescription::max_box_elements;
 }
 
 static bool putStride(Image &image, std::uint64_t index, std::uint64_t value) {

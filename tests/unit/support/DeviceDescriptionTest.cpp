@@ -43,3 +43,26 @@ TEST(DeviceDescription, ForTarget) {
             "there is no target \"sm_80\"; kernels are compiled for sm_90a or "
             "sm_100a");
 }
+
+TEST(DeviceDescription, RunsTargets) {
+  const DeviceDescription &h200 = DeviceDescription::h200();
+  const DeviceDescription &b200 = DeviceDescription::b200();
+  for (const char *target : {"sm_20", "sm_80", "sm_89", "sm_90"}) {
+    EXPECT_TRUE(h200.runs(target)) << target;
+    EXPECT_TRUE(b200.runs(target)) << target;
+  }
+  EXPECT_TRUE(h200.runs("sm_90a") && !b200.runs("sm_90a"));
+  EXPECT_TRUE(b200.runs("sm_100a") && !h200.runs("sm_100a"));
+  EXPECT_TRUE(b200.runs("sm_100f") && !b200.runs("sm_103f"));
+  for (const char *target : {"sm_103a", "sm_120", "sm_", "90a", "sm_90b", ""})
+    EXPECT_FALSE(b200.runs(target)) << target;
+}
+
+TEST(DeviceDescription, ToSimulate) {
+  EXPECT_EQ(DeviceDescription::to_simulate("sm_75").name, "NVIDIA H200");
+  EXPECT_EQ(DeviceDescription::to_simulate("sm_90a").name, "NVIDIA H200");
+  EXPECT_EQ(DeviceDescription::to_simulate("sm_100").name, "NVIDIA B200");
+  EXPECT_EQ(errorText([] { DeviceDescription::to_simulate("sm_120a"); }),
+            "no device that Kiln knows runs PTX of the target sm_120a; NVIDIA "
+            "H200 runs up to sm_90a, NVIDIA B200 up to sm_100a");
+}

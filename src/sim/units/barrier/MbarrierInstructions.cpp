@@ -10,7 +10,8 @@
 
 namespace kiln::sim {
 
-static constexpr std::uint32_t kMaxCount = (1u << 20) - 1;
+static constexpr std::uint32_t kMaxCount =
+    DeviceDescription::max_mbarrier_count;
 
 // What `flags` of an mbarrier operation holds.
 static constexpr std::uint32_t isGeneric = 1, isDrop = 2, hasExpectTx = 4,

@@ -389,11 +389,13 @@ static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
 static void decodeSetmaxnreg(Decoder &decoder,
                              const ptx::Instruction &instruction, Op &op) {
   op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
-  if (op.imm < 24 || op.imm > 256 || op.imm % 8)
+  constexpr int kLeast = DeviceDescription::min_role_registers;
+  constexpr int kMost = DeviceDescription::max_role_registers;
+  if (op.imm < kLeast || op.imm > kMost || op.imm % 8)
     decoder.refuse(instruction,
                    fmt::format("{} registers; setmaxnreg takes a multiple of 8 "
-                               "from 24 to 256",
-                               op.imm));
+                               "from {} to {}",
+                               op.imm, kLeast, kMost));
   op.flags = instruction.has("inc");
   op.handler = setRegisters;
 }
