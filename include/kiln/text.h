@@ -16,11 +16,12 @@ namespace kiln {
 /// A format whose strings and comments `check_nesting` knows.
 enum class TextFormat : std::uint8_t {
   json, ///< [] and {}, at most 64 deep
-  mlir, ///< [], {}, () and <>, at most 128 deep
+  mlir, ///< [], {}, () and <>, at most 128 deep, aliases counted in
 };
 
-/// Refuse text whose brackets nest deeper than its format may. Throws UserError
-/// with the line of `origin` and the limit.
+/// Refuse text whose brackets nest deeper than its format may, and MLIR whose
+/// aliases (`#a1 = [#a0, #a0]`) stand for more text than anyone writes. Throws
+/// UserError with the line of `origin` and the limit.
 void check_nesting(std::string_view text, TextFormat format,
                    const std::string &origin);
 

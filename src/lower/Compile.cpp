@@ -40,6 +40,11 @@ static std::vector<mlir::Operation *> kernelsOf(mlir::gpu::GPUModuleOp module) {
 
 Module parse_module(std::string_view text, const std::string &file_name,
                     const std::string &target) {
+  // Bytecode is not written by hand, and its reader trusts it.
+  if (text.starts_with("ML\xefR"))
+    userError("{} is MLIR bytecode; Kiln reads MLIR as text (mlir-opt prints "
+              "it)",
+              file_name);
   check_nesting(text, TextFormat::mlir, file_name);
   auto impl = std::make_unique<Module::Impl>();
   impl->context = makeContext();

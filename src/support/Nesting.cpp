@@ -5,18 +5,68 @@
 //
 // MLIR's parser recurses over the operators of an affine expression as well,
 // `(d0 + d0 + ...)`, so those of one pair of brackets count like a level each.
+//
+// An alias of MLIR, `#a1 = [#a0, #a0]`, stands for a text: how deep that is
+// counts where the alias is used, and how long it is counts as often.
 #include "kiln/text.h"
 #include "support/Error.h"
 
 #include <algorithm>
+#include <cctype>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace kiln {
 
 static constexpr std::size_t kMaxJsonDepth = 64;
 static constexpr std::size_t kMaxMlirDepth = 128;
+static constexpr std::size_t kMaxWritten = std::size_t(1) << 24;
 
 namespace {
+
+/// The aliases of a text, and what they stand for.
+class Aliases {
+public:
+  struct Extent {
+    std::size_t depth = 0, characters = 0;
+  };
+
+  /// What a name stands for so far; null: it is not an alias.
+  const Extent *find(std::string_view name) const {
+    auto found = known_.find(name);
+    return found == known_.end() ? nullptr : &found->second;
+  }
+  /// From here on the text is what `name` stands for.
+  void begin(std::string_view name, std::size_t at) {
+    end(at);
+    open_ = true;
+    name_ = name;
+    extent_ = {};
+    begin_ = at;
+  }
+  void end(std::size_t at) {
+    if (!std::exchange(open_, false))
+      return;
+    extent_.characters += at - begin_;
+    known_.emplace(name_, extent_);
+  }
+  void deepen(std::size_t depth) {
+    extent_.depth = std::max(extent_.depth, depth);
+  }
+  /// An alias is used. Returns the length of all that were, written out.
+  std::size_t use(const Extent &alias) {
+    extent_.characters += alias.characters;
+    return written_ += alias.characters;
+  }
+
+private:
+  std::unordered_map<std::string_view, Extent> known_;
+  bool open_ = false;     ///< in a definition
+  std::string_view name_; ///< of it, with the # or the !
+  Extent extent_;
+  std::size_t begin_ = 0, written_ = 0;
+};
 
 class NestingScan {
 public:
@@ -26,8 +76,14 @@ public:
         limit_(isMlir_ ? kMaxMlirDepth : kMaxJsonDepth) {}
 
   void check() {
-    for (; at_ < text_.size(); ++at_)
+    for (; at_ < text_.size(); ++at_) {
+      char c = text_[at_];
+      bool isSpace = c == ' ' || c == '\t' || c == '\r' || c == '\n';
+      bool isComment = isMlir_ && c == '/' && ahead() == '/';
+      if (isMlir_ && !isSpace && !isComment)
+        stepToken(c);
       step();
+    }
   }
 
 private:
@@ -53,10 +109,49 @@ private:
       stepMlir(c);
   }
 
+  /// Where the definition of an alias begins and ends.
+  void stepToken(char c) {
+    std::string_view alias = std::exchange(alias_, {});
+    char last = std::exchange(last_, c);
+    bool isFirst = std::exchange(lineOfLast_, line_) != line_;
+    if (depth() > 0)
+      return;
+    bool isOperation =
+        std::isalpha(static_cast<unsigned char>(c)) || c == '"' || c == '%';
+    if (c == '=' && !alias.empty())
+      aliases_.begin(alias, at_);
+    else if (isFirst && isOperation && last != '=' && last != ':' &&
+             last != '-')
+      aliases_.end(at_);
+  }
+
+  /// The name of an alias, or of something of a dialect.
+  void stepName() {
+    auto isInName = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '$' ||
+             c == '.' || c == '_' || c == '-';
+    };
+    std::size_t begin = at_;
+    while (isInName(ahead()))
+      ++at_;
+    alias_ = text_.substr(begin, at_ + 1 - begin);
+    const Aliases::Extent *alias = aliases_.find(alias_);
+    if (!alias)
+      return;
+    refuseDeep(alias->depth);
+    if (aliases_.use(*alias) > kMaxWritten)
+      userErrorAt(SourceLine(origin_, line_),
+                  "written out, the aliases that are used up to here have more "
+                  "than {} characters; Kiln reads at most {}",
+                  kMaxWritten, kMaxWritten);
+  }
+
   void stepMlir(char c) {
     bool isArrow = c == '-' && ahead() == '>';
     if (isArrow || (c == '>' && ahead() == '='))
       ++at_;
+    else if (c == '#' || c == '!')
+      stepName();
     else if (c == '<')
       ++angles_, refuseDeep();
     else if (c == '>')
@@ -106,12 +201,18 @@ private:
       levels_.pop_back();
   }
 
-  void refuseDeep() const {
-    if (levels_.size() + angles_ > limit_)
+  std::size_t depth() const { return levels_.size() + angles_; }
+
+  /// With `more` levels of an alias that is used here.
+  void refuseDeep(std::size_t more = 0) {
+    aliases_.deepen(depth() + more);
+    if (depth() + more > limit_)
       userErrorAt(SourceLine(origin_, line_),
-                  "brackets are nested {} levels deep here; Kiln reads at "
+                  "brackets are nested {} levels deep here{}; Kiln reads at "
                   "most {} levels",
-                  levels_.size() + angles_, limit_);
+                  depth() + more,
+                  more ? fmt::format(", {} of them in {}", more, alias_) : "",
+                  limit_);
   }
 
   char ahead() const { return at_ + 1 < text_.size() ? text_[at_ + 1] : '\0'; }
@@ -124,6 +225,11 @@ private:
   unsigned line_ = 1;
   std::vector<Level> levels_;
   std::size_t angles_ = 0;
+
+  Aliases aliases_;
+  std::string_view alias_;  ///< the name that was read last, if nothing else
+  char last_ = '\0';        ///< the character before, spaces left out
+  unsigned lineOfLast_ = 0; ///< its line
 };
 
 } // namespace

@@ -83,6 +83,42 @@ TEST(Nesting, LongAffineExpressionsAreRefused) {
             "");
 }
 
+/// Aliases `#a1 = ...`, each of which uses the one before.
+static std::string chain(int count, const char *next) {
+  std::string text = "#a0 = [1]\n";
+  for (int i = 1; i < count; ++i)
+    text += fmt::format("#a{}", i) +
+            fmt::format(fmt::runtime(next), fmt::arg("a", i - 1));
+  return text;
+}
+
+TEST(Nesting, AliasesStandForTheirBrackets) {
+  const char *next = " = [#a{a}]\n";
+  EXPECT_EQ(refusal(chain(128, next), TextFormat::mlir), "");
+  EXPECT_EQ(refusal(chain(129, next), TextFormat::mlir),
+            "text:129: brackets are nested 129 levels deep here, 128 of them "
+            "in #a127; Kiln reads at most 128 levels");
+  EXPECT_NE(refusal(chain(128, next) + "m {x = #a127}", TextFormat::mlir), "");
+  // However the lines are broken.
+  for (const char *other :
+       {"\n= [#a{a}]\n", " // =\n = // 1\n [\n #a{a}]\n", " = loc\n(#a{a})\n",
+        " = () ->\n tuple<#a{a}>\n", " = 1 :\n tuple<#a{a}>\n"})
+    EXPECT_NE(refusal(chain(200, other), TextFormat::mlir), "") << other;
+  // A definition that follows another one is not part of it.
+  EXPECT_EQ(refusal(chain(2000, " = [#a0]\n"), TextFormat::mlir), "");
+}
+
+TEST(Nesting, AliasesStandForTheirLength) {
+  EXPECT_EQ(refusal(chain(60, " = [#a{a}, #a{a}]\n"), TextFormat::mlir),
+            "text:21: written out, the aliases that are used up to here have "
+            "more than 16777216 characters; Kiln reads at most 16777216");
+  // What follows the last definition is not part of it.
+  std::string uses = "#l = loc(\"a\":1:1)\nmodule {\n";
+  uses += repeated("f() loc(#l)\n", 100000) + "}\n";
+  uses += "#m = loc(callsite(#l at #l))\n" + repeated("f() loc(#m)\n", 1000);
+  EXPECT_EQ(refusal(uses, TextFormat::mlir), "");
+}
+
 TEST(Nesting, SavedKernelsAreLookedAtFirst) {
   std::string deep = "{\"kiln_kernel\":" + repeated("{\"a\":", 80000) + "1" +
                      repeated("}", 80001);
