@@ -1,12 +1,14 @@
 // gemm_matrices: fill, read, write and print the memory of a product.
 #include "gemm_matrices.h"
 
-#include "host_memory.h"
 #include "npy.h"
 #include "say.h"
 
+#include <kiln/host_memory.h>
+
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 
 namespace kiln::cli {
 
@@ -53,15 +55,16 @@ void check_memory(const ReferenceGemm &gemm, bool has_c) {
       {"A", stored_a(gemm)}, {"B", stored_b(gemm)}, {"D", stored_d(gemm)}};
   if (has_c)
     matrices.push_back({"C", stored_c(gemm)});
-  MemoryBudget budget;
+  HostMemory together;
   for (const auto &[letter, matrix] : matrices) {
     std::int64_t step = matrix.step ? matrix.step : matrix.length;
-    // In double: the product may not fit 64 bits.
-    budget.take(fmt::format("{}, {} x {} x {} of {}", letter, gemm.batch,
-                            matrix.lines, step, name(matrix.type)),
-                static_cast<double>(gemm.batch) *
-                    static_cast<double>(matrix.lines) *
-                    static_cast<double>(step) * size_bytes(matrix.type));
+    auto bytes = static_cast<std::uint64_t>(size_bytes(matrix.type));
+    for (std::int64_t extent : {gemm.batch, matrix.lines, step})
+      if (__builtin_mul_overflow(bytes, extent, &bytes))
+        bytes = std::numeric_limits<std::uint64_t>::max();
+    together.take(bytes,
+                  fmt::format("{}, {} x {} x {} of {}", letter, gemm.batch,
+                              matrix.lines, step, name(matrix.type)));
   }
 }
 

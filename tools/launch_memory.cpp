@@ -1,9 +1,9 @@
 // launch_memory: fill buffers, and put their addresses into arguments.
 #include "launch_memory.h"
 
-#include "host_memory.h"
 #include "npy.h"
 
+#include <kiln/host_memory.h>
 #include <kiln/reference.h>
 #include <kiln/sim.h>
 

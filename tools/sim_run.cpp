@@ -1,13 +1,13 @@
 // sim_run: give buffers memory, launch, and fetch what is asked for.
 #include "sim_run.h"
 
-#include "host_memory.h"
 #include "launch_memory.h"
 #include "npy.h"
 #include "sim_options.h"
 
 #include <kiln/error.h>
 #include <kiln/file.h>
+#include <kiln/host_memory.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -58,9 +58,10 @@ SimJob load_job(const std::string &ptx_path, const std::string &launch_path) {
   SimJob job{
       ptx_path, read_file(ptx_path), LaunchFile::load(launch_path), {}, {}};
   // Each is on the device, and here with what it begins with and should be.
-  MemoryBudget budget;
+  HostMemory together;
   for (const BufferSpec &buffer : job.file.buffers)
-    budget.take(describe(buffer), 2.0 * static_cast<double>(buffer.bytes()));
+    for (int copy = 0; copy < 2; ++copy)
+      together.take(buffer.bytes(), describe(buffer));
   for (const BufferSpec &buffer : job.file.buffers) {
     job.initial.push_back(initial_bytes(buffer));
     job.expected.emplace_back();

@@ -20,6 +20,7 @@
 #include <kiln/file.h>
 #include <kiln/gemm.h>
 #include <kiln/gemm_reference.h>
+#include <kiln/host_memory.h>
 #include <kiln/kernel.h>
 #include <kiln/layout.h>
 #include <kiln/layout_figure.h>

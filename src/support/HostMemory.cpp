@@ -1,10 +1,12 @@
 // HostMemory: one sum for the process, and the limit it is held against.
-#include "support/HostMemory.h"
+#include "kiln/host_memory.h"
 #include "support/Error.h"
 
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <new>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace kiln {
@@ -19,7 +21,7 @@ static std::uint64_t physicalBytes() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes);
 }
 
-std::uint64_t HostMemory::limitBytes() {
+std::uint64_t HostMemory::limit_bytes() {
   static const std::uint64_t limit = [] {
     std::uint64_t least = physicalBytes();
     // Of a container; the files say "max" where there is no limit.
@@ -37,11 +39,11 @@ std::uint64_t HostMemory::limitBytes() {
 void HostMemory::fail(std::uint64_t bytes, std::string_view what) {
   runtimeError("not enough memory for {}, which needs {} bytes: {} are taken, "
                "and {} in all may be on this machine",
-               what, bytes, taken.load(), limitBytes());
+               what, bytes, taken.load(), limit_bytes());
 }
 
 void HostMemory::take(std::uint64_t bytes, std::string_view what) {
-  std::uint64_t limit = limitBytes();
+  std::uint64_t limit = limit_bytes();
   if (bytes > limit)
     fail(bytes, what);
   std::uint64_t before = taken.fetch_add(bytes, std::memory_order_relaxed);
@@ -55,6 +57,16 @@ void HostMemory::take(std::uint64_t bytes, std::string_view what) {
 
 HostMemory::~HostMemory() {
   taken.fetch_sub(bytes_, std::memory_order_relaxed);
+}
+
+std::vector<std::byte> host_bytes(std::string_view what, std::size_t bytes,
+                                  std::byte fill) {
+  try {
+    return std::vector<std::byte>(bytes, fill);
+  } catch (const std::bad_alloc &) {
+  } catch (const std::length_error &) {
+  }
+  HostMemory::fail(bytes, what);
 }
 
 } // namespace kiln

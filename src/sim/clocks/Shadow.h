@@ -13,8 +13,8 @@
 // cells splits the page into cells.
 #pragma once
 
+#include "kiln/host_memory.h"
 #include "sim/clocks/LaneClocks.h"
-#include "support/HostMemory.h"
 
 #include <deque>
 #include <map>

@@ -5,8 +5,8 @@
 // that receives it (Warp::poison), and what a poisoned value reaches is.
 #pragma once
 
+#include "kiln/host_memory.h"
 #include "sim/program/AddressSpaces.h"
-#include "support/HostMemory.h"
 
 #include <atomic>
 #include <cstdint>

@@ -1,13 +1,16 @@
-// HostMemory: how much of this machine's memory a simulation may take.
+// host_memory.h: how much of this machine's memory a program may take.
 //
 // Linux promises more memory than it has and kills whoever uses it. What a
-// stranger's program can make large is therefore counted here before it is
-// allocated, and refused with a sentence where it is too much.
+// stranger's program, launch file or command line can make large is therefore
+// counted here before it is allocated, and refused with a sentence where it is
+// too much.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace kiln {
 
@@ -26,15 +29,20 @@ public:
   /// Take so many bytes more. Throws RuntimeError that names `what` they are
   /// for, where all shares together would be too large.
   void take(std::uint64_t bytes, std::string_view what);
-  /// "not enough memory for a buffer: ..."
+  /// "not enough memory for a buffer, which needs ..."
   [[noreturn]] static void fail(std::uint64_t bytes, std::string_view what);
 
   /// The most that all shares may be: 7/8 of the machine's memory, or of what
   /// its control group leaves this process.
-  static std::uint64_t limitBytes();
+  static std::uint64_t limit_bytes();
 
 private:
   std::uint64_t bytes_ = 0;
 };
+
+/// `bytes` bytes, each of them `fill`. They are not counted. Throws
+/// RuntimeError that names `what` they are for where there are not so many.
+std::vector<std::byte> host_bytes(std::string_view what, std::size_t bytes,
+                                  std::byte fill = {});
 
 } // namespace kiln
