@@ -14,12 +14,21 @@ ModuleVariables::ModuleVariables(GlobalMemory &memory,
   VariableMemory constants{
       ptx::StateSpace::constant, "constant memory", "a module", 0,
       static_cast<std::uint64_t>(device.max_constant_bytes)};
-  std::uint64_t end = 0;
+  // Each byte has a bit beside it that says whether it was written.
+  VariableMemory global{ptx::StateSpace::global, "global memory",
+                        "the device, simulated here,", 0,
+                        HostMemory::limit_bytes() / 9 * 8};
+  if (device.memory_bytes > 0)
+    global.bytes =
+        std::min(global.bytes, static_cast<std::uint64_t>(device.memory_bytes));
+  std::uint64_t end = 0, globalEnd = 0;
   auto take = [&](const ptx::Variable &variable) {
     if (!isOfModule(variable))
       return;
     if (variable.space == ptx::StateSpace::constant)
       placeVariable(end, variable, constants);
+    else
+      placeVariable(globalEnd, variable, global);
     allocate(variable);
   };
   for (const ptx::Variable &variable : module.variables) {
