@@ -18,6 +18,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 namespace kiln::cli {
 
@@ -39,6 +41,8 @@ struct Account {
   LaunchResult total; ///< of all launches in all orders
   json comparisons = json::array();
   int compared = 0, wrong = 0;
+  /// Id, line and text of the findings that were told.
+  std::set<std::tuple<std::string, int, std::string>> told;
 };
 
 } // namespace
@@ -96,16 +100,11 @@ static void report_job(const SimJob &job, const SimOptions &options) {
 /// Take a finding into the account and show it; the same one in another order
 /// is told once.
 static void take_finding(const Finding &finding, Account &account) {
-  std::vector<Finding> &findings = account.total.findings;
-  bool is_known =
-      std::any_of(findings.begin(), findings.end(), [&](const Finding &known) {
-        return known.id == finding.id && known.ptx_line == finding.ptx_line &&
-               known.message == finding.message;
-      });
-  if (is_known)
+  if (!account.told.emplace(finding.id, finding.ptx_line, finding.message)
+           .second)
     return;
   show_finding(finding);
-  findings.push_back(finding);
+  account.total.findings.push_back(finding);
 }
 
 /// Add the findings and the numbers of a run.

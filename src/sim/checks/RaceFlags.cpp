@@ -9,32 +9,8 @@
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
 #include "sim/program/Effect.h"
-#include "sim/program/SpinLoop.h"
-
-#include <algorithm>
 
 namespace kiln::sim {
-
-/// Whether an access waits for what it reads: the value decides about its loop.
-static bool isPolling(const Code &code, const Op &op) {
-  auto index = static_cast<int>(&op - code.ops.data());
-  auto decides = [&](const SpinLoop &loop) {
-    return std::any_of(loop.registers.begin(), loop.registers.end(),
-                       [&](const Reg &reg) {
-                         return std::any_of(op.list.begin(), op.list.end(),
-                                            [&](const Reg &mine) {
-                                              return mine.index == reg.index;
-                                            });
-                       });
-  };
-  int count = static_cast<int>(code.ops.size());
-  for (int branch = index; branch < count; ++branch) {
-    const auto &loop = code.ops[branch].spin;
-    if (loop && branch - loop->length <= index && decides(*loop))
-      return true;
-  }
-  return false;
-}
 
 RaceDetector::Verdict
 RaceDetector::judgeAnnounced(const Access &access, const Record &earlier,
@@ -56,7 +32,8 @@ void RaceDetector::reportAnnounced(Access &access, const Record &suspect,
       suspect.component == access.warp->clock.lanes)
     return;
   Verdict verdict = judgeAnnounced(access, suspect, suspect.bytes);
-  if (verdict == Verdict::strong || isPolling(machine_.code(), *access.op))
+  // Who waits for the value reads until it is there.
+  if (verdict == Verdict::strong || access.op->decidesLoop)
     return;
   // Whoever has read the place before, or hears from one who has, reads nothing
   // older: it is a flag itself.

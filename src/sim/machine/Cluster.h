@@ -12,6 +12,8 @@
 #include "sim/machine/Observer.h"
 
 #include <random>
+#include <set>
+#include <string_view>
 
 namespace kiln::sim {
 
@@ -74,6 +76,7 @@ public:
   std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;
   std::vector<Finding> findings;      ///< that did not end it
+  std::set<std::pair<std::string_view, int>> told; ///< their ids and lines
   std::string printed;                ///< and not shown yet
   std::unique_ptr<Observer> observer; ///< null: nobody asked for one
   /// Its own, where it cannot talk to others.

@@ -79,15 +79,12 @@ void Findings::keep(const char *id, Finding::Grade grade, const Warp &warp,
                     const FindingObject &object) {
   if (isAllowed(id))
     return;
-  std::vector<Finding> &findings = warp.cta().cluster().findings;
-  bool isKnown =
-      std::any_of(findings.begin(), findings.end(), [&](const Finding &known) {
-        return known.id == id && known.ptx_line == op.origin->line;
-      });
-  if (!isKnown)
-    findings.push_back(make(id, grade, warp.cta().index(),
-                            warp.thread(lanes ? firstLane(lanes) : 0), lanes,
-                            op, message, object));
+  Cluster &cluster = warp.cta().cluster();
+  if (cluster.told.emplace(id, op.origin->line).second)
+    cluster.findings.push_back(
+        make(id, grade, warp.cta().index(),
+             warp.thread(lanes ? firstLane(lanes) : 0), lanes, op, message,
+             object));
 }
 
 Finding Findings::ending(Finding finding) const {

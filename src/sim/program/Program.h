@@ -94,7 +94,8 @@ struct Op {
   bool isAligned = false;            ///< for whole warps
   std::shared_ptr<const Effect> effect;
   std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
-  const Instruction *row = nullptr;     ///< of the registry
+  bool decidesLoop = false; ///< what it gives decides about a loop that waits
+  const Instruction *row = nullptr; ///< of the registry
   const ptx::Instruction *origin = nullptr;
 };
 

@@ -122,6 +122,7 @@ private:
         if (followedIn_[i - first_] == branch_)
           continue;
         followedIn_[i - first_] = branch_;
+        ops_[i].decidesLoop = true;
         for (int reg : usesOf(i).read)
           decide(reg);
       }

@@ -20,7 +20,8 @@ struct SpinLoop {
 
 /// Give the branches backwards of the function whose instructions are those
 /// from `first` on their loops (Op::spin); none where a loop reads nothing that
-/// another could write, and so is no wait.
+/// another could write, and so is no wait. Instructions whose results decide
+/// about such a loop are marked (Op::decidesLoop).
 void addSpinLoops(Decoder &decoder, std::vector<Op> &ops, int first);
 
 } // namespace kiln::sim

@@ -22,6 +22,10 @@ struct LargeKernel {
   std::string body;
 };
 
+double secondsSince(std::clock_t start) {
+  return double(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
 std::string repeated(const std::function<std::string(int)> &text) {
   std::string all;
   for (int i = 0; i < kCount; ++i)
@@ -114,7 +118,61 @@ ret;
     SimOptions options;
     options.check_only = true;
     open_sim(options)->launch(LaunchDescription{.ptx = text});
-    double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
-    EXPECT_LT(seconds, kMaxSeconds) << kernel.name;
+    EXPECT_LT(secondsSince(start), kMaxSeconds) << kernel.name;
   }
+}
+
+/// How many findings a launch of two warps has that do `body`.
+static std::size_t countFindings(const std::string &body) {
+  std::string text = fmt::format(R"(.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry test(.param .u64 out)
+{{
+.reg .b32 %r<4>;
+.reg .b64 %out;
+.reg .pred %p<4>;
+ld.param.u64 %out, [out];
+mov.u32 %r1, %tid.x;
+{}
+done: ret;
+}}
+)",
+                                 body);
+  SimOptions options;
+  options.threads = 1;
+  auto device = open_sim(options);
+  Buffer out = device->allocate(64);
+  std::vector<std::byte> zeros(64);
+  device->copy_in(out, zeros.data(), zeros.size());
+  return device
+      ->launch({.ptx = text, .block = {64, 1, 1}, .parameters = {{out}}})
+      .findings.size();
+}
+
+TEST(LargeKernel, FindingsTakeTimeThatGrowsWithTheirNumber) {
+  std::clock_t start = std::clock();
+  EXPECT_EQ(countFindings(
+                "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra done;\n" +
+                repeated([](int) { return "st.global.b32 [%out], %r2;\n"; })),
+            std::size_t(kCount));
+  EXPECT_LT(secondsSince(start), kMaxSeconds);
+}
+
+// Each of the loads is asked for whether it waits for the value.
+TEST(LargeKernel, DataBehindAFlagTakesTimeThatGrowsWithItsReads) {
+  std::clock_t start = std::clock();
+  EXPECT_EQ(countFindings(R"(
+setp.eq.u32 %p1, %r1, 0;
+setp.ne.u32 %p2, %r1, 32;
+@%p1 st.volatile.global.b32 [%out+4], 1;
+@%p1 st.volatile.global.b32 [%out], 1;
+@%p2 bra done;
+again:
+ld.volatile.global.b32 %r2, [%out];
+setp.eq.u32 %p3, %r2, 0;
+@%p3 bra again;
+)" + repeated([](int) { return "ld.volatile.global.b32 %r2, [%out+4];\n"; })),
+            1u);
+  EXPECT_LT(secondsSince(start), kMaxSeconds);
 }
