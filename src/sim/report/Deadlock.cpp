@@ -97,8 +97,14 @@ static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
                   (effect.space == Space::generic &&
                    address >> kWindowShift == kSharedWindow >> kWindowShift);
   std::size_t bytes = static_cast<std::size_t>(std::clamp(effect.bytes, 1, 8));
-  ByteRange place = Accessor(warp, op, "a poll")
-                        .locate(effect.space, address, bytes, 1, lane, false);
+  ByteRange place;
+  try {
+    place = Accessor(warp, op, "a poll")
+                .locate(effect.space, address, bytes, 1, lane, false);
+  } catch (const Fault &) {
+    // The register has another value by now.
+    return {"what a loop reads, at an address that has changed since"};
+  }
   std::uint64_t value = 0;
   std::memcpy(&value, place.data, bytes);
   Wait wait;
@@ -145,12 +151,25 @@ static std::vector<const Op *> pollsOf(const Warp &warp, const Group &group) {
   return polls;
 }
 
-static Wait waitInLoop(Machine &machine, Warp &warp, const Group &group) {
+/// What is read last, which decides, and by which lanes: not by those that a
+/// predicate turns off.
+static std::pair<const Op *, LaneMask> lastPoll(const Warp &warp,
+                                                const Group &group) {
   std::vector<const Op *> polls = pollsOf(warp, group);
-  // What is read last decides.
-  const Op &op = *polls.back();
+  for (auto poll = polls.rbegin(); poll != polls.rend(); ++poll) {
+    Pred guard = (*poll)->guard;
+    LaneMask lanes = guard.isValid() ? warp.pred(guard) : kAllLanes;
+    if (lanes & group.lanes)
+      return {*poll, lanes & group.lanes};
+  }
+  return {polls.back(), group.lanes};
+}
+
+static Wait waitInLoop(Machine &machine, Warp &warp, const Group &group) {
+  auto [poll, lanes] = lastPoll(warp, group);
+  const Op &op = *poll;
   const Effect &effect = *op.effect;
-  int lane = firstLane(group.lanes);
+  int lane = firstLane(lanes);
   Wait wait;
   if (effect.kind == EffectKind::barrierWait) {
     std::uint64_t address = warp.read(effect.address, lane) +
@@ -335,7 +354,8 @@ bool Cluster::waitsForOthers() const {
           std::uint64_t address =
               warp->read(effect.address, firstLane(group.lanes)) +
               static_cast<std::uint64_t>(effect.offset);
-          if (address >= kGlobalBase)
+          // The register may have another value by now.
+          if (effect.space == Space::global || address >= kGlobalBase)
             return true;
         }
       }

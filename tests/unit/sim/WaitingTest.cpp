@@ -156,6 +156,63 @@ TEST(Waiting, SaysWhoWroteAFlagLast) {
                           "(0, 0, 0) at PTX:");
 }
 
+TEST(Waiting, APollThatIsTurnedOffIsNotWhatIsWaitedFor) {
+  RunKernel run(R"(
+    setp.ne.u32 %p2, %t, %t;
+    mov.u64 %x1, 16;
+  again:
+    ld.volatile.global.u32 %r0, [%out];
+    @%p2 ld.volatile.global.u32 %r1, [%x1];
+    setp.eq.u32 %p1, %r0, 0;
+    @%p1 bra again;
+  )");
+  run.output(std::vector<std::uint32_t>(8, 0));
+  std::string finding = run.finding();
+  expectContains(finding, "deadlock: everyone who is left waits:");
+  expectContains(finding, "(byte 0 of out (32 bytes)), which are 0x0");
+}
+
+TEST(Waiting, AnAddressThatHasChangedSinceIsNotRead) {
+  RunKernel run(R"(
+  again:
+    mov.u64 %x1, %out;
+    ld.volatile.global.u32 %r0, [%x1];
+    mov.u64 %x1, 16;
+    setp.eq.u32 %p1, %r0, 0;
+    @%p1 bra again;
+  )");
+  run.output(std::vector<std::uint32_t>(8, 0));
+  std::string finding = run.finding();
+  expectContains(finding, "deadlock: everyone who is left waits:");
+  expectContains(finding, "threads 0 to 31: what a loop reads, at an address "
+                          "that has changed since, at PTX:");
+}
+
+TEST(Waiting, AFlagIsWaitedForThoughItsAddressHasChangedSince) {
+  RunKernel run(R"(
+    mov.u32 %r2, %ctaid.x;
+    setp.ne.u32 %p2, %r2, 0;
+    @%p2 bra set;
+  again:
+    mov.u64 %x1, %out;
+    ld.acquire.gpu.global.u32 %r0, [%x1];
+    mov.u64 %x1, 16;
+    setp.eq.u32 %p1, %r0, 0;
+    @%p1 bra again;
+    ret;
+  set:
+    mov.u32 %r1, 0;
+  count:
+    add.u32 %r1, %r1, 1;
+    setp.lt.u32 %p3, %r1, 1000;
+    @%p3 bra count;
+    st.release.gpu.global.u32 [%out], %r1;
+  )");
+  run.output(std::vector<std::uint32_t>(8, 0));
+  run.config.grid = {2, 1, 1};
+  EXPECT_EQ(run.finding(), "");
+}
+
 /// A kernel with an mbarrier of `count` arrivals that thread 0 makes.
 static std::string mbarrierKernel(int count, const std::string &rest) {
   return fmt::format(R"(
