@@ -58,8 +58,8 @@ SimOptions SimFlags::options() const {
     throw UserError(fmt::format(
         "--threads {} and --sms {} must not be negative", threads, sms));
   options.threads = threads;
-  set_device(options, gpu.empty() ? options.device
-                                  : DeviceDescription::by_name(gpu));
+  set_device(options,
+             gpu.empty() ? options.device : DeviceDescription::by_name(gpu));
   options.max_instructions = max_instructions;
   if (!(time_limit_s >= 0))
     throw UserError(fmt::format("--time-limit is {}; it must be a number of "

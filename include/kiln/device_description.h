@@ -79,8 +79,8 @@ struct DeviceDescription {
   /// The description whose limits kernels for `target` are checked against.
   static const DeviceDescription &for_target(std::string_view target);
   /// The device that PTX of a target is simulated on where nobody names one:
-  /// the H200 where it runs it, else the first that does. Throws UserError where
-  /// none does.
+  /// the H200 where it runs it, else the first that does. Throws UserError
+  /// where none does.
   static const DeviceDescription &to_simulate(std::string_view target);
   static std::vector<std::string_view> known_names();
 };

@@ -27,8 +27,8 @@ bool DeviceDescription::runs(std::string_view target) const {
     return false;
   target.remove_prefix(3);
   int number = 0;
-  auto [end, error] = std::from_chars(
-      target.data(), target.data() + target.size(), number);
+  auto [end, error] =
+      std::from_chars(target.data(), target.data() + target.size(), number);
   if (error != std::errc())
     return false;
   int major = number / 10, minor = number % 10;
@@ -38,8 +38,8 @@ bool DeviceDescription::runs(std::string_view target) const {
     return isMajor && minor == compute_minor;
   if (suffix == "f")
     return isMajor && minor <= compute_minor;
-  return suffix.empty() && (major < compute_major ||
-                            (isMajor && minor <= compute_minor));
+  return suffix.empty() &&
+         (major < compute_major || (isMajor && minor <= compute_minor));
 }
 
 int DeviceDescription::resident_clusters(int ctas) const {
@@ -126,10 +126,10 @@ DeviceDescription::to_simulate(std::string_view target) {
   for (const auto *device : {&h200(), &b200()})
     if (device->runs(target))
       return *device;
-  userError("no device that Kiln knows runs PTX of the target {}; {} runs up to "
-            "{}, {} up to {}",
-            target, h200().name, h200().target(), b200().name,
-            b200().target());
+  userError(
+      "no device that Kiln knows runs PTX of the target {}; {} runs up to "
+      "{}, {} up to {}",
+      target, h200().name, h200().target(), b200().name, b200().target());
 }
 
 std::vector<std::string_view> DeviceDescription::known_names() {

@@ -1,5 +1,6 @@
 // Cluster: CTAs and warps taking turns, and the end where nobody can.
 #include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
 
 #include <algorithm>
 
@@ -220,6 +221,30 @@ std::uint64_t Cluster::shadowBytes() const {
         cta->shared.size() / 8 + cta->shadow.cells.bytes() +
         cta->warps().size() * machine_.code().registerCount * sizeof(LaneMask);
   return sum;
+}
+
+bool Cluster::waitsForOthers() const {
+  for (const auto &cta : ctas_)
+    for (const auto &warp : cta->warps())
+      for (const Group &group : warp->groups()) {
+        if (group.isStuck && warp->watch().readsGlobal())
+          return true;
+        if (!group.isSpinning || group.isStuck)
+          continue;
+        for (const Op *op : warp->pollsOf(group)) {
+          const Effect &effect = *op->effect;
+          if (effect.kind == EffectKind::barrierWait ||
+              effect.space == Space::shared)
+            continue;
+          std::uint64_t address =
+              warp->read(effect.address, firstLane(group.lanes)) +
+              static_cast<std::uint64_t>(effect.offset);
+          // The register may have another value by now.
+          if (effect.space == Space::global || address >= kGlobalBase)
+            return true;
+        }
+      }
+  return false;
 }
 
 } // namespace kiln::sim

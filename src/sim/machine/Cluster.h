@@ -75,9 +75,9 @@ public:
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;
   std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;
-  std::vector<Finding> findings;      ///< that did not end it
+  std::vector<Finding> findings;                   ///< that did not end it
   std::set<std::pair<std::string_view, int>> told; ///< their ids and lines
-  std::string printed;                ///< and not shown yet
+  std::string printed;                             ///< and not shown yet
   std::unique_ptr<Observer> observer; ///< null: nobody asked for one
   /// Its own, where it cannot talk to others.
   std::unique_ptr<Checks> ownChecks;

@@ -81,10 +81,9 @@ void Findings::keep(const char *id, Finding::Grade grade, const Warp &warp,
     return;
   Cluster &cluster = warp.cta().cluster();
   if (cluster.told.emplace(id, op.origin->line).second)
-    cluster.findings.push_back(
-        make(id, grade, warp.cta().index(),
-             warp.thread(lanes ? firstLane(lanes) : 0), lanes, op, message,
-             object));
+    cluster.findings.push_back(make(id, grade, warp.cta().index(),
+                                    warp.thread(lanes ? firstLane(lanes) : 0),
+                                    lanes, op, message, object));
 }
 
 Finding Findings::ending(Finding finding) const {

@@ -1,5 +1,6 @@
 // TensorMapImage: pack and unpack tensor maps.
 #include "sim/machine/TensorMapImage.h"
+#include "kiln/device_description.h"
 
 #include <algorithm>
 #include <cstring>

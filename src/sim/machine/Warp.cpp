@@ -222,6 +222,15 @@ void Warp::checkStrayLanes() {
   }
 }
 
+std::vector<const Op *> Warp::pollsOf(const Group &group) const {
+  std::vector<const Op *> polls;
+  int length = code_.ops[group.roundPc].spin->length;
+  for (int i = group.roundPc - length; i <= group.roundPc; ++i)
+    if (const Op &op = code_.ops[i]; op.effect->isPoll())
+      polls.push_back(&op);
+  return polls;
+}
+
 bool Warp::isSameRound(const SpinLoop &loop, int branch) {
   Group &group = *current_;
   auto hashOf = [&](LaneMask lanes) {

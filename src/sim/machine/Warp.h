@@ -227,6 +227,8 @@ public:
   bool isDone() const { return live_ == 0; }
   std::vector<Group> &groups() { return groups_; }
   const LoopWatch &watch() const { return watch_; }
+  /// The instructions of a spinning group's loop that read.
+  std::vector<const Op *> pollsOf(const Group &group) const;
 
   // For control handlers.
   /// Split the current group: lanes of `taken` go to `target`, the others to

@@ -141,21 +141,11 @@ static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
   return wait;
 }
 
-/// The instructions of a spinning group's loop that read.
-static std::vector<const Op *> pollsOf(const Warp &warp, const Group &group) {
-  std::vector<const Op *> polls;
-  int length = warp.code().ops[group.roundPc].spin->length;
-  for (int i = group.roundPc - length; i <= group.roundPc; ++i)
-    if (const Op &op = warp.code().ops[i]; op.effect->isPoll())
-      polls.push_back(&op);
-  return polls;
-}
-
 /// What is read last, which decides, and by which lanes: not by those that a
 /// predicate turns off.
 static std::pair<const Op *, LaneMask> lastPoll(const Warp &warp,
                                                 const Group &group) {
-  std::vector<const Op *> polls = pollsOf(warp, group);
+  std::vector<const Op *> polls = warp.pollsOf(group);
   for (auto poll = polls.rbegin(); poll != polls.rend(); ++poll) {
     Pred guard = (*poll)->guard;
     LaneMask lanes = guard.isValid() ? warp.pred(guard) : kAllLanes;
@@ -336,30 +326,6 @@ std::string showAll(const Machine &machine, const std::vector<Line> &lines) {
   if (lines.size() > kLines)
     text += fmt::format("\n  and {} more", lines.size() - kLines);
   return text;
-}
-
-bool Cluster::waitsForOthers() const {
-  for (const auto &cta : ctas_)
-    for (const auto &warp : cta->warps())
-      for (const Group &group : warp->groups()) {
-        if (group.isStuck && warp->watch().readsGlobal())
-          return true;
-        if (!group.isSpinning || group.isStuck)
-          continue;
-        for (const Op *op : pollsOf(*warp, group)) {
-          const Effect &effect = *op->effect;
-          if (effect.kind == EffectKind::barrierWait ||
-              effect.space == Space::shared)
-            continue;
-          std::uint64_t address =
-              warp->read(effect.address, firstLane(group.lanes)) +
-              static_cast<std::uint64_t>(effect.offset);
-          // The register may have another value by now.
-          if (effect.space == Space::global || address >= kGlobalBase)
-            return true;
-        }
-      }
-  return false;
 }
 
 /// Whether everyone in a cluster is in a loop that repeats itself.
