@@ -45,6 +45,9 @@ struct KernelOptions {
   std::string target = "sm_90a";
   bool debug_print =
       false; ///< build the prints that are PrintOptions::is_debug
+  /// Arithmetic of f32 takes and gives subnormal numbers as 0 (.ftz): sums,
+  /// products, the functions of math.h.
+  bool ftz = false;
 };
 
 /// Where a piece of shared memory lies; by default behind what is there.

@@ -6,33 +6,49 @@
 // no other type; `cast` to f32 and back.
 //
 //     Value softmax = exp2((x - row_max) * 1.442695) * rcp(row_sum);
+//
+// With .ftz subnormal operands and results are 0 of the same sign. The unit
+// itself knows no other: without .ftz the assembler puts a comparison and two
+// multiplications around most of them. KernelOptions::ftz asks for it
+// everywhere, MathOptions in one call.
 #pragma once
 
 #include <kiln/value.h>
 
+#include <optional>
+
 namespace kiln {
+
+struct MathOptions {
+  /// Flush subnormal numbers to 0; left out: as KernelOptions::ftz says.
+  std::optional<bool> ftz = {};
+};
 
 // Of f32.
 
 /// sqrt.approx.f32: relative error 2^-23; the root of a negative number is NaN.
-Value sqrt(At x);
+Value sqrt(At x, const MathOptions &options = {});
 /// rsqrt.approx.f32, 1 / sqrt(x): relative error 2^-22.9.
-Value rsqrt(At x);
+Value rsqrt(At x, const MathOptions &options = {});
 /// rcp.approx.f32, 1 / x: error of 1 unit in the last place.
-Value rcp(At x);
+Value rcp(At x, const MathOptions &options = {});
 /// ex2.approx.f32, 2 to the x: relative error 2^-22. exp(x) is
 /// exp2(x * 1.442695).
-Value exp2(At x);
+Value exp2(At x, const MathOptions &options = {});
 /// lg2.approx.f32: absolute error 2^-22 for x in (0.5, 2), else relative error
 /// 2^-22. log(x) is log2(x) * 0.6931472.
-Value log2(At x);
-/// tanh.approx.f32: relative error 2^-11.
+Value log2(At x, const MathOptions &options = {});
+/// tanh.approx.f32: relative error 2^-11. Subnormal numbers stay what they are.
 Value tanh(At x);
 /// sin.approx.f32, x in radians: absolute error 2^-20.5 in [-2 pi, 2 pi] and
 /// growing outside.
-Value sin(At x);
+Value sin(At x, const MathOptions &options = {});
 /// cos.approx.f32, as sin.
-Value cos(At x);
+Value cos(At x, const MathOptions &options = {});
+/// div.approx.f32, a / b: error of 2 units in the last place for a divisor of
+/// 2^-126 to 2^126; beyond that 0 (or NaN). `/` is rounded correctly, with a
+/// branch for what lies outside: some ten instructions instead of two.
+Value fast_divide(const Value &a, At b, const MathOptions &options = {});
 
 // Of numbers.
 

@@ -10,7 +10,9 @@
 //         sum.set(r, sum.element(r) + x(sum.row(r), sum.column(r) + i * 32));
 //     });
 //
-// A C++ `for` over the registers unrolls: there is no array in the kernel.
+// A C++ `for` over the registers unrolls: there is no array in the kernel. f16
+// and bf16 lie two to a register of the machine, also where a tile is carried
+// from turn to turn.
 #pragma once
 
 #include <kiln/layout.h>
@@ -91,7 +93,7 @@ private:
   RegisterLayout layout_;
   Where where_; ///< for what an assignment has to say
   const void *kernel_ = nullptr;
-  std::vector<void *> slots_; ///< one variable per register
+  std::vector<void *> slots_; ///< one variable per register, or per pair
 };
 
 struct LoadOptions {

@@ -7,12 +7,13 @@
 //
 //     RegisterTile s = load_tile(layout, scores);           // [64, 64] f32
 //     s = s * 1.442695 - reduce_rows(s * 1.442695, Combine::max);
-//     s = map([](Value x) { return exp2(x); }, s);
-//     s = s / reduce_rows(s, Combine::sum);
+//     s = exp2(s);
+//     s = fast_divide(s, reduce_rows(s, Combine::sum));
 //
 // Scalars on either side are Values, literals or Dims, as with Values.
 #pragma once
 
+#include <kiln/math.h>
 #include <kiln/memory.h>
 #include <kiln/register_tile.h>
 
@@ -71,6 +72,20 @@ RegisterTile fma(const RegisterTile &a, TileOperand b, TileOperand c);
 /// Every element in another type.
 RegisterTile cast(const RegisterTile &tile, Type type,
                   std::source_location where = std::source_location::current());
+
+// Functions of f32, as those of one Value (math.h).
+RegisterTile sqrt(TileAt x, const MathOptions &options = {});
+RegisterTile rsqrt(TileAt x, const MathOptions &options = {});
+RegisterTile rcp(TileAt x, const MathOptions &options = {});
+RegisterTile exp2(TileAt x, const MathOptions &options = {});
+RegisterTile log2(TileAt x, const MathOptions &options = {});
+RegisterTile tanh(TileAt x);
+/// lhs * rcp(rhs), with one rcp for each element of `rhs` that a thread has:
+/// two for the 64 quotients of an accumulator's rows. An error of 2 units in
+/// the last place; `/` is rounded correctly, in some ten instructions for each
+/// quotient.
+RegisterTile fast_divide(const RegisterTile &lhs, TileOperand rhs,
+                         const MathOptions &options = {});
 
 /// A tile of `like`'s layout whose elements are all `scalar`.
 RegisterTile splat(At scalar, const RegisterTile &like);

@@ -289,6 +289,9 @@ Module KernelBuilder::State::finish(const std::source_location &where_) {
                     builder.getUnitAttr());
   // Without these two ptxas ignores setmaxnreg (C7508).
   function->setAttr(mlir::NVVM::NVVMDialect::getReqntidAttrName(), threads);
+  if (options.ftz)
+    function.setPassthroughAttr(builder.getArrayAttr({builder.getStrArrayAttr(
+        {"denormal-fp-math-f32", "preserve-sign,preserve-sign"})}));
   function->setAttr(mlir::NVVM::NVVMDialect::getMinctasmAttrName(),
                     builder.getI32IntegerAttr(contract.ctas_per_sm));
   if (clusterCtas() > 1)

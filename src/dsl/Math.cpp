@@ -31,27 +31,63 @@ struct Operand {
 };
 } // namespace
 
-/// `instruction`, of f32 alone.
-static Value specialFunction(const At &x, const char *what,
-                             const char *instruction) {
+/// The operand of a function of f32 alone.
+static Operand f32Operand(const At &x, const char *what) {
   Operand o(x, Type::f32, what);
   if (o.type != Type::f32)
     userErrorAt(o.where,
                 "{} is a function of f32, not of {}; `cast` to f32 "
                 "and back",
                 what, name(o.type));
-  return o.wrap(o.state.pureAsm(fmt::format("{} $0, $1;", instruction), "=f,f",
-                                {o.value}, o.state.lower(Type::f32), o.where));
+  return o;
 }
 
-Value sqrt(At x) { return specialFunction(x, "sqrt", "sqrt.approx.f32"); }
-Value rsqrt(At x) { return specialFunction(x, "rsqrt", "rsqrt.approx.f32"); }
-Value rcp(At x) { return specialFunction(x, "rcp", "rcp.approx.f32"); }
-Value exp2(At x) { return specialFunction(x, "exp2", "ex2.approx.f32"); }
-Value log2(At x) { return specialFunction(x, "log2", "lg2.approx.f32"); }
-Value tanh(At x) { return specialFunction(x, "tanh", "tanh.approx.f32"); }
-Value sin(At x) { return specialFunction(x, "sin", "sin.approx.f32"); }
-Value cos(At x) { return specialFunction(x, "cos", "cos.approx.f32"); }
+/// ".ftz" where the call or else the kernel asks for it.
+static const char *ftzOf(const Operand &o, const MathOptions &options) {
+  return options.ftz.value_or(o.state.options.ftz) ? ".ftz" : "";
+}
+
+/// `NAME.approx.f32`
+static Value specialFunction(const At &x, const char *what, const char *name,
+                             const MathOptions &options) {
+  Operand o = f32Operand(x, what);
+  return o.wrap(o.state.pureAsm(
+      fmt::format("{}.approx{}.f32 $0, $1;", name, ftzOf(o, options)), "=f,f",
+      {o.value}, o.state.lower(Type::f32), o.where));
+}
+
+Value sqrt(At x, const MathOptions &options) {
+  return specialFunction(x, "sqrt", "sqrt", options);
+}
+Value rsqrt(At x, const MathOptions &options) {
+  return specialFunction(x, "rsqrt", "rsqrt", options);
+}
+Value rcp(At x, const MathOptions &options) {
+  return specialFunction(x, "rcp", "rcp", options);
+}
+Value exp2(At x, const MathOptions &options) {
+  return specialFunction(x, "exp2", "ex2", options);
+}
+Value log2(At x, const MathOptions &options) {
+  return specialFunction(x, "log2", "lg2", options);
+}
+Value sin(At x, const MathOptions &options) {
+  return specialFunction(x, "sin", "sin", options);
+}
+Value cos(At x, const MathOptions &options) {
+  return specialFunction(x, "cos", "cos", options);
+}
+Value tanh(At x) {
+  // There is no .ftz of it.
+  return specialFunction(x, "tanh", "tanh", {.ftz = false});
+}
+
+Value fast_divide(const Value &a, At b, const MathOptions &options) {
+  Operand o = f32Operand(At(a, b.where()), "fast_divide");
+  return o.wrap(o.state.pureAsm(
+      fmt::format("div.approx{}.f32 $0, $1, $2;", ftzOf(o, options)), "=f,f,f",
+      {o.value, o.state.use(b, Type::f32)}, o.state.lower(Type::f32), o.where));
+}
 
 Value abs(At x) {
   Operand o(x, Type::f32, "abs");

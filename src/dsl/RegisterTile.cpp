@@ -19,13 +19,23 @@ static void checkThreads(const KernelBuilder::State &state,
         layout.name(), layout.threads(), threads, state.name);
 }
 
+/// Elements in one variable: halves lie in pairs.
+static int elementsPerSlot(Type type, int registers) {
+  bool isHalf = type == Type::f16 || type == Type::bf16;
+  return isHalf && registers % 2 == 0 ? 2 : 1;
+}
+
 RegisterTile::RegisterTile(Type type, RegisterLayout layout, Where where)
     : type_(type), layout_(std::move(layout)), where_(where) {
   auto &state = KernelBuilder::State::current(where);
   kernel_ = state.token;
   checkThreads(state, layout_, where);
-  for (int i = 0; i < registers(); ++i)
-    slots_.push_back(state.slot(state.lower(type), where).getAsOpaquePointer());
+  int perSlot = elementsPerSlot(type, registers());
+  mlir::Type word = state.lower(type);
+  if (perSlot > 1)
+    word = mlir::VectorType::get(perSlot, word);
+  for (int i = 0; i < registers(); i += perSlot)
+    slots_.push_back(state.slot(word, where).getAsOpaquePointer());
 }
 
 RegisterTile::RegisterTile(Type type, RegisterLayout layout, At value)
@@ -72,11 +82,30 @@ RegisterTile &RegisterTile::operator=(const RegisterTile &other) {
   return *this;
 }
 
-/// The variable of a register, checked.
-static mlir::Value slotOf(const KernelBuilder::State &state,
-                          const RegisterTile &tile, const void *kernel,
-                          const std::vector<void *> &slots, int index,
-                          const std::source_location &where) {
+namespace {
+/// The variable a register lies in, checked, and its place there.
+struct Place {
+  KernelBuilder::State &state;
+  std::source_location where;
+  mlir::Value slot;
+  mlir::Type type; ///< of the variable
+  int index;       ///< in a pair
+
+  bool isPair() const { return mlir::isa<mlir::VectorType>(type); }
+  mlir::Value load() const {
+    return mlir::LLVM::LoadOp::create(state.builder, state.at(where), type,
+                                      slot);
+  }
+  void store(mlir::Value value) const {
+    mlir::LLVM::StoreOp::create(state.builder, state.at(where), value, slot);
+  }
+};
+} // namespace
+
+static Place placeOf(const RegisterTile &tile, const void *kernel,
+                     const std::vector<void *> &slots, int index,
+                     const std::source_location &where) {
+  auto &state = KernelBuilder::State::current(where);
   if (kernel != state.token)
     userErrorAt(where, "this RegisterTile belongs to another kernel than {}",
                 state.name);
@@ -89,23 +118,33 @@ static mlir::Value slotOf(const KernelBuilder::State &state,
         "holds 0 to {}",
         index, tile.layout().name(), tile.rows(), tile.columns(),
         tile.registers() - 1);
-  return mlir::Value::getFromOpaquePointer(slots[index]);
+  int perSlot = elementsPerSlot(tile.type(), tile.registers());
+  mlir::Type type = state.lower(tile.type());
+  if (perSlot > 1)
+    type = mlir::VectorType::get(perSlot, type);
+  return {state, where,
+          mlir::Value::getFromOpaquePointer(slots[index / perSlot]), type,
+          index % perSlot};
 }
 
 Value RegisterTile::element(int index, Where where) const {
-  auto &state = KernelBuilder::State::current(where);
-  mlir::Value slot = slotOf(state, *this, kernel_, slots_, index, where);
-  return state.wrap(mlir::LLVM::LoadOp::create(state.builder, state.at(where),
-                                               state.lower(type_), slot),
-                    type_);
+  Place place = placeOf(*this, kernel_, slots_, index, where);
+  mlir::Value value = place.load();
+  if (place.isPair())
+    value = mlir::LLVM::ExtractElementOp::create(
+        place.state.builder, place.state.at(where), value,
+        place.state.constant(Type::i32, place.index, where));
+  return place.state.wrap(value, type_);
 }
 
 void RegisterTile::set(int index, At value) {
-  auto &state = KernelBuilder::State::current(value.where());
-  mlir::Value slot =
-      slotOf(state, *this, kernel_, slots_, index, value.where());
-  mlir::LLVM::StoreOp::create(state.builder, state.at(value.where()),
-                              state.use(value, type_), slot);
+  Place place = placeOf(*this, kernel_, slots_, index, value.where());
+  mlir::Value element = place.state.use(value, type_);
+  if (place.isPair())
+    element = mlir::LLVM::InsertElementOp::create(
+        place.state.builder, place.state.at(value.where()), place.load(),
+        element, place.state.constant(Type::i32, place.index, value.where()));
+  place.store(element);
 }
 
 std::vector<Value> RegisterTile::values(Where where) const {
@@ -121,14 +160,12 @@ void RegisterTile::fill(At value) {
 }
 
 Value RegisterTile::row(int index, Where where) const {
-  auto &state = KernelBuilder::State::current(where);
-  slotOf(state, *this, kernel_, slots_, index, where);
+  placeOf(*this, kernel_, slots_, index, where);
   return TileWalk(layout_, where).row(index);
 }
 
 Value RegisterTile::column(int index, Where where) const {
-  auto &state = KernelBuilder::State::current(where);
-  slotOf(state, *this, kernel_, slots_, index, where);
+  placeOf(*this, kernel_, slots_, index, where);
   return TileWalk(layout_, where).column(index);
 }
 

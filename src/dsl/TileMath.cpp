@@ -94,6 +94,45 @@ RegisterTile operator/(const RegisterTile &lhs, TileOperand rhs) {
   });
 }
 
+RegisterTile fast_divide(const RegisterTile &lhs, TileOperand rhs,
+                         const MathOptions &options) {
+  const At::Where &where = rhs.where();
+  if (rhs.tile())
+    return lhs * TileOperand(rcp(TileAt(*rhs.tile(), where), options), where);
+  auto &state = KernelBuilder::State::current(where);
+  Value scalar = state.resolve(*rhs.scalar(), lhs.type());
+  return lhs * TileOperand(rcp(At(scalar, where), options), where);
+}
+
+/// A function of one Value on each element.
+static RegisterTile each(TileAt x, const MathOptions &options,
+                         Value (*function)(At, const MathOptions &)) {
+  return map(
+      [&](const Value &value) {
+        return function(At(value, x.where()), options);
+      },
+      x);
+}
+
+RegisterTile sqrt(TileAt x, const MathOptions &options) {
+  return each(x, options, sqrt);
+}
+RegisterTile rsqrt(TileAt x, const MathOptions &options) {
+  return each(x, options, rsqrt);
+}
+RegisterTile rcp(TileAt x, const MathOptions &options) {
+  return each(x, options, rcp);
+}
+RegisterTile exp2(TileAt x, const MathOptions &options) {
+  return each(x, options, exp2);
+}
+RegisterTile log2(TileAt x, const MathOptions &options) {
+  return each(x, options, log2);
+}
+RegisterTile tanh(TileAt x) {
+  return map([&](const Value &value) { return tanh(At(value, x.where())); }, x);
+}
+
 RegisterTile operator-(TileAt operand) {
   return map([&](const Value &a) { return -At(a, operand.where()); }, operand);
 }

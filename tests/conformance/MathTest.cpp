@@ -22,27 +22,30 @@ struct Function {
 };
 } // namespace
 
+/// A function as a kernel calls it.
+#define OF_KILN(function) [](At x) { return kiln::function(x); }
+
 /// Relative to the result, 2^-22: what one or two last places are at most.
 static double last_places(double, double y) {
   return std::abs(y) * std::ldexp(1, -21);
 }
 
 static const Function kFunctions[] = {
-    {"sqrt.approx.f32", kiln::sqrt, std::sqrt, 0.01, 1e6, last_places},
-    {"rsqrt.approx.f32", kiln::rsqrt, [](double x) { return 1 / std::sqrt(x); },
-     0.01, 1e6, last_places},
-    {"rcp.approx.f32", kiln::rcp, [](double x) { return 1 / x; }, 0.01, 1e6,
+    {"sqrt.approx.f32", OF_KILN(sqrt), std::sqrt, 0.01, 1e6, last_places},
+    {"rsqrt.approx.f32", OF_KILN(rsqrt),
+     [](double x) { return 1 / std::sqrt(x); }, 0.01, 1e6, last_places},
+    {"rcp.approx.f32", OF_KILN(rcp), [](double x) { return 1 / x; }, 0.01, 1e6,
      last_places},
-    {"ex2.approx.f32", kiln::exp2, std::exp2, -20, 20, last_places},
-    {"lg2.approx.f32", kiln::log2, std::log2, 0.01, 1e6,
+    {"ex2.approx.f32", OF_KILN(exp2), std::exp2, -20, 20, last_places},
+    {"lg2.approx.f32", OF_KILN(log2), std::log2, 0.01, 1e6,
      [](double x, double y) {
        return std::ldexp(x > 0.5 && x < 2 ? 1 : std::abs(y), -21);
      }},
-    {"tanh.approx.f32", kiln::tanh, std::tanh, -4, 4,
+    {"tanh.approx.f32", OF_KILN(tanh), std::tanh, -4, 4,
      [](double, double y) { return std::abs(y) * std::exp2(-10.9); }},
-    {"sin.approx.f32", kiln::sin, std::sin, -6.28, 6.28,
+    {"sin.approx.f32", OF_KILN(sin), std::sin, -6.28, 6.28,
      [](double, double) { return std::exp2(-20.5); }},
-    {"cos.approx.f32", kiln::cos, std::cos, -6.28, 6.28,
+    {"cos.approx.f32", OF_KILN(cos), std::cos, -6.28, 6.28,
      [](double, double) { return std::exp2(-20.5); }},
 };
 
@@ -70,6 +73,56 @@ TEST_P(Math, SpecialFunctions) {
     }
   }
   SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Math, SubnormalNumbersAreFlushedWhereAsked) {
+  // 2^-130 as an operand, and as a result of 2^x.
+  auto in_kernel = [](bool is_kernel_wide, bool is_in_call) {
+    KernelBuilder kb("flush", {.threads = 1, .ftz = is_kernel_wide});
+    Tensor x = kb.tensor("x", f32, {2}), y = kb.tensor("y", f32, {3});
+    Value tiny = x(0), exponent = x(1);
+    MathOptions options;
+    if (is_in_call)
+      options.ftz = true;
+    y(0) = kiln::exp2(exponent, options);
+    y(1) = kiln::sqrt(tiny, options);
+    y(2) = tiny * 0.5 + tiny;
+    return compile_checked(kb.module());
+  };
+  auto expect = [&](bool is_kernel_wide, bool is_in_call,
+                    std::vector<float> wanted) {
+    Kernel kernel = in_kernel(is_kernel_wide, is_in_call);
+    bool is_flushed = is_kernel_wide || is_in_call;
+    EXPECT_EQ(count(kernel.ptx, "ex2.approx.ftz.f32"), is_flushed);
+    EXPECT_EQ(count(kernel.ptx, "sqrt.approx.ftz.f32"), is_flushed);
+    Device *device = conformance::open(GetParam()).device.get();
+    if (!device)
+      return;
+    std::vector<float> in = {0x1p-130f, -130}, found(3, -99);
+    run(*device, kernel, in, found);
+    EXPECT_EQ(found, wanted) << is_kernel_wide << is_in_call;
+  };
+  expect(false, false, {0x1p-130f, 0x1p-65f, 0x3p-131f});
+  expect(false, true, {0, 0, 0x3p-131f});
+  expect(true, false, {0, 0, 0});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Math, FastDivision) {
+  KernelBuilder kb("fast", {.threads = kThreads});
+  Tensor x = kb.tensor("x", f32, {kThreads}),
+         y = kb.tensor("y", f32, {kThreads});
+  Value i = thread_id();
+  y(i) = fast_divide(x(i), cast(i + 3, f32));
+  Kernel kernel = compile_checked(kb.module());
+  EXPECT_EQ(count(kernel.ptx, "div.approx.f32"), 1);
+  OPEN_OR_SKIP(device);
+  std::vector<float> in(kThreads), found(kThreads, -99);
+  for (int k = 0; k < kThreads; ++k)
+    in[k] = static_cast<float>(k * k + 1);
+  run(device, kernel, in, found);
+  for (int k = 0; k < kThreads; ++k)
+    EXPECT_NEAR(found[k], in[k] / (k + 3.0), last_places(0, in[k] / (k + 3.0)));
 }
 
 TEST_P(Math, WhatIsNotUsedIsNotComputed) {

@@ -77,6 +77,44 @@ TEST_P(TileMath, MapFmaAndCast) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(TileMath, FunctionsAndFastDivision) {
+  // Powers of two, of which every function here is exact.
+  KernelBuilder kb("functions", {.threads = 128});
+  Tensor x = kb.tensor("x", f32, {64, 16}), y = kb.tensor("y", f32, {64, 16});
+  RegisterTile a = load_tile(RegisterLayout::accumulator(64, 16), x, {0, 0});
+  RegisterTile power = exp2(a);
+  RegisterTile four = rcp(rsqrt(sqrt(power * 0.0 + 256.0))); // [64, 16]
+  RegisterTile rows = reduce_rows(four, Combine::max);       // [64, 1]
+  log2(fast_divide(fast_divide(power, rows), 2)).store(y, {0, 0});
+  Kernel kernel = compile_checked(kb.module());
+  EXPECT_EQ(count(kernel.ptx, "rcp.approx.f32"), 8 + 2 + 1)
+      << "one for each row of a thread, and one for all";
+  EXPECT_EQ(count(kernel.ptx, "div."), 0);
+  expectFormula(GetParam(), kernel, f32, f32, 64, 16,
+                [](int, int, double v) { return v - 3; });
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(TileMath, HalvesStayPackedInALoop) {
+  for (Type type : {bf16, f16}) {
+    KernelBuilder kb("packed", {.threads = 128});
+    Tensor x = kb.tensor("x", type, {64, 16}),
+           y = kb.tensor("y", type, {64, 16});
+    RegisterTile a = load_tile(RegisterLayout::accumulator(64, 16), x, {0, 0});
+    RegisterTile sum = a;
+    for_range(0, 3, [&](Value) { sum = sum + a; }, {.unroll = 1});
+    sum.store(y, {0, 0});
+    Kernel kernel = compile_checked(kb.module());
+    std::size_t begin = kernel.ptx.find("$L__BB"),
+                end = kernel.ptx.rfind("bra");
+    std::string loop = kernel.ptx.substr(begin, end - begin);
+    EXPECT_EQ(count(loop, "%rs"), 0) << "a register of 16 bits in " << loop;
+    expectFormula(GetParam(), kernel, type, type, 64, 16,
+                  [](int, int, double v) { return 4 * v; });
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
 TEST_P(TileMath, RowsAndColumnsAreBroadcast) {
   const std::pair<RegisterLayout, int> cases[] = {
       {RegisterLayout::accumulator(64, 24), 128},
