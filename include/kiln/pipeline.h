@@ -5,11 +5,20 @@
 // completed by the bytes TMA writes, `empty` by the consumers that are done
 // reading. Slots, phases and byte counts are derived:
 //
-//     producer   wait empty(s) -> expect bytes, load into s -> next s
-//     consumer   wait full(s)  -> mma on s ... release -> next s
+//     producer   reserve: wait empty(s), expect bytes -> load into s -> commit
+//     consumer   acquire: wait full(s) -> mma on s ... -> release
 //
-// With more than one slot one multiplication stays in flight: consuming slot s
-// issues its mma, waits for the one before it, and releases that one's slot.
+// A slot is the consumer's from acquire to release, whatever it does meanwhile:
+//
+//     Slot slot = pipe.acquire();
+//     s.mma(q, slot[k].transpose());
+//     ...
+//     wgmma_wait(1);              // s has landed: nobody reads the slot
+//     pipe.release(slot);
+//
+// produce, consume and read are made of these. With more than one slot consume
+// keeps one multiplication in flight: it issues the mma of slot s, waits for
+// the one before it, and releases that one's slot.
 #pragma once
 
 #include <kiln/builder.h>
@@ -69,7 +78,7 @@ struct PipelineOptions {
   bool is_by_threads = false;
 };
 
-/// The slot at hand inside produce and consume.
+/// A slot that is being filled or read.
 class Slot {
 public:
   /// Load the tile of `tensor` at `origin` into this slot.
@@ -98,8 +107,8 @@ public:
 private:
   friend class Pipeline;
   Slot(const Pipeline &pipeline, Value index)
-      : pipeline_(pipeline), index_(index) {}
-  const Pipeline &pipeline_;
+      : pipeline_(&pipeline), index_(index) {}
+  const Pipeline *pipeline_;
   Value index_;
 };
 
@@ -117,6 +126,21 @@ public:
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
 
+  /// The next slot, once it is full. Called by the 128 threads of a warpgroup;
+  /// a slot may be kept while others are acquired.
+  Slot acquire(std::source_location where = std::source_location::current());
+  /// Let the producer have a slot again, when nothing reads it any more: what
+  /// wgmma read has been waited for. What threads read with ordinary loads
+  /// needs fence_async_shared and sync_warpgroup first, as `read` has them.
+  void release(const Slot &slot,
+               std::source_location where = std::source_location::current());
+  /// The next slot to fill, once it is empty. By one thread where TMA fills it,
+  /// by the 128 threads of a warpgroup where they do.
+  Slot reserve(std::source_location where = std::source_location::current());
+  /// A slot has been filled: TMA was given its loads, or threads have stored.
+  void commit(const Slot &slot,
+              std::source_location where = std::source_location::current());
+
   /// Fill the next slot by TMA: `body` loads every tensor once. One thread of
   /// the calling warpgroup does it (see one_thread).
   void produce(const std::function<void(const Slot &)> &body,
@@ -130,6 +154,11 @@ public:
   void consume(Accumulator &accumulator,
                const std::function<void(const Slot &)> &body,
                std::source_location where = std::source_location::current());
+  /// Read the next slot with ordinary loads, by the 128 threads of the calling
+  /// warpgroup: it goes back to the producer when all of them have come to the
+  /// end of `body`.
+  void read(const std::function<void(const Slot &)> &body,
+            std::source_location where = std::source_location::current());
   /// Wait for the multiplications in flight and release the last slot, so that
   /// another round can begin.
   void drain(Accumulator &accumulator,
@@ -149,9 +178,39 @@ public:
 
 private:
   friend class Slot;
+  void check_own(const Slot &slot, std::source_location where) const;
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// A tile that TMA loads once, with a barrier of its own.
+class LoadedTile {
+public:
+  /// The tile, once it is there. Called by any threads, any number of times.
+  SharedTile
+  wait(std::source_location where = std::source_location::current()) const;
+
+private:
+  friend LoadedTile tma_load_once(KernelBuilder &, const TmaTensor &,
+                                  const std::vector<At> &,
+                                  std::source_location);
+  LoadedTile(SharedTile tile, Mbarrier full) : tile_(tile), full_(full) {}
+  SharedTile tile_;
+  Mbarrier full_;
+};
+
+/// Load the tile of `tensor` at `origin` for the whole CTA, into shared memory
+/// of its own, and go on:
+///
+///     LoadedTile q = tma_load_once(kb, q_map, {row, 0});
+///     ...
+///     s.mma(q.wait(), k.transpose());
+///
+/// Synchronises the CTA: all threads must reach it, once, outside roles.
+LoadedTile
+tma_load_once(KernelBuilder &kb, const TmaTensor &tensor,
+              const std::vector<At> &origin,
+              std::source_location where = std::source_location::current());
 
 /// The most slots of those tiles that fit beside `reserved_bytes` of other
 /// shared memory on that target.

@@ -15,6 +15,21 @@
 //     wgmma_fence();
 //     acc.issue(a, b);            // the instructions alone
 //     wgmma_commit();
+//
+// Groups are numbered in the order they are committed, whatever they add to. A
+// wait lands every accumulator whose last group it covers, so that one can be
+// read while another is in flight:
+//
+//     s.mma(q, k);
+//     acc.mma(p, v);
+//     wgmma_wait(1);              // all but the newest group
+//     RegisterTile scores = s.tile();
+//     ...                         // acc is in flight meanwhile
+//     wgmma_wait(0);
+//
+// That is followed along branches and loops while the kernel is built: an
+// accumulator that may be in flight where it is used, be it by the loop's
+// previous turn, is refused.
 #pragma once
 
 #include <kiln/memory.h>
@@ -40,6 +55,18 @@ void wgmma_fence(std::source_location where = std::source_location::current());
 /// Makes a group of the multiplications issued since the last one
 /// (wgmma.commit_group.sync.aligned).
 void wgmma_commit(std::source_location where = std::source_location::current());
+struct WaitOptions {
+  /// Wait when this tile has been computed. The assembler moves a wait up in
+  /// front of arithmetic that needs nothing of it, and what was to overlap the
+  /// product follows it instead; behind this it stays. The fewer registers the
+  /// tile has the better: a row's sum depends on all its elements.
+  const RegisterTile *after = nullptr;
+};
+/// Wait until at most `groups` of the committed groups are in flight
+/// (wgmma.wait_group.sync.aligned), 0 to 7. No use of the accumulators that
+/// land by it can move above it.
+void wgmma_wait(int groups, const WaitOptions &options = {},
+                std::source_location where = std::source_location::current());
 
 /// What one multiplication does besides a * b + accumulator.
 struct MmaOptions {
@@ -87,9 +114,9 @@ public:
   void issue(const RegisterTile &a, const SharedTile &b,
              const MmaOptions &options = {},
              std::source_location where = std::source_location::current());
-  /// Wait until at most `groups` of the committed groups are in flight
-  /// (wgmma.wait_group). No use of the registers can move above it.
-  void wait(int groups,
+  /// wgmma_wait, above which no use of these registers can move either, landed
+  /// or not.
+  void wait(int groups, const WaitOptions &options = {},
             std::source_location where = std::source_location::current());
   /// Start over: the next mma overwrites.
   void reset(std::source_location where = std::source_location::current());
@@ -97,7 +124,7 @@ public:
   /// accumulator's type and layout().
   void start_from(const RegisterTile &tile,
                   std::source_location where = std::source_location::current());
-  /// What it holds. Refused while a multiplication is in flight: wait(0) first.
+  /// What it holds. Refused while a multiplication is in flight: wait first.
   RegisterTile
   tile(std::source_location where = std::source_location::current()) const;
   /// RegisterLayout::accumulator(rows(), columns())
@@ -111,7 +138,7 @@ public:
              std::source_location where = std::source_location::current());
 
   /// The element of the tile that the thread holds at `index`, 0 .. elements()
-  /// - 1. Refused while a multiplication is in flight: wait(0) first.
+  /// - 1. Refused while a multiplication is in flight: wait first.
   Value element(int index,
                 std::source_location where = std::source_location::current());
   /// Where in the tile that element lies, as layout() has it.
@@ -120,8 +147,10 @@ public:
   Value fragment_column(int index, std::source_location where =
                                        std::source_location::current()) const;
 
-  /// A multiplication may be writing it: none was waited for since.
-  bool is_in_flight() const;
+  /// A multiplication may be writing it: on some path to here none was waited
+  /// for since.
+  bool is_in_flight(
+      std::source_location where = std::source_location::current()) const;
   Type type() const;
   int rows() const;
   int columns() const;
@@ -135,7 +164,7 @@ public:
   struct State;
 
 private:
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 } // namespace kiln

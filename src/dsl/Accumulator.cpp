@@ -1,8 +1,5 @@
-// Accumulator: the tile that wgmma adds to, and the order around it.
-//
-// Between the first mma and the wait that covers it LLVM must not touch the
-// registers: every wait takes all of them in and gives them back, and nothing
-// that uses an accumulator can be scheduled above it.
+// Accumulator: the tile that wgmma adds to.
+#include "dsl/AccumulatorState.h"
 #include "dsl/TileWalk.h"
 #include "dsl/WgmmaInstruction.h"
 #include "kiln/control.h"
@@ -11,32 +8,6 @@
 #include "support/Error.h"
 
 namespace kiln {
-
-struct Accumulator::State {
-  Type type;
-  int rows, columns, instructionN;
-  const void *kernel;        ///< whose kernel it is
-  std::vector<void *> slots; ///< one variable per register
-  void *added;               ///< variable: the next mma adds
-  bool isInFlight = false;
-  std::optional<RegisterLayout> layout; ///< made once: making checks it
-};
-
-/// A word of the wgmma protocol without operands.
-static void plainAsm(KernelBuilder::State &state, const char *text,
-                     const std::source_location &where) {
-  state.inlineAsm(text, "~{memory}", {}, nullptr, where);
-}
-
-void wgmma_fence(std::source_location where) {
-  plainAsm(KernelBuilder::State::current(where), "wgmma.fence.sync.aligned;",
-           where);
-}
-
-void wgmma_commit(std::source_location where) {
-  plainAsm(KernelBuilder::State::current(where),
-           "wgmma.commit_group.sync.aligned;", where);
-}
 
 /// Count an accumulator's registers against those its threads have.
 static void takeRegisters(KernelBuilder::State &state,
@@ -68,8 +39,8 @@ static void takeRegisters(KernelBuilder::State &state,
 
 Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
                          std::source_location where)
-    : state_(new State{type, rows, columns,
-                       instruction_n ? instruction_n : columns}) {
+    : state_(std::make_shared<State>(type, rows, columns,
+                                     instruction_n ? instruction_n : columns)) {
   auto &state = KernelBuilder::State::current(where);
   state_->kernel = state.token;
   if (state.contract.threads() % 128 != 0)
@@ -99,12 +70,16 @@ Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
     state_->slots.push_back(state.slot(word, where).getAsOpaquePointer());
   state_->added =
       state.slot(state.builder.getI1Type(), where).getAsOpaquePointer();
+  state_->id = state.wgmma.add();
+  state.accumulators.push_back(state_);
   reset(where);
 }
 
 Accumulator::~Accumulator() = default;
 
-bool Accumulator::is_in_flight() const { return state_->isInFlight; }
+bool Accumulator::is_in_flight(std::source_location where) const {
+  return kernelOf(*state_, where).wgmma.isInFlight(state_->id);
+}
 Type Accumulator::type() const { return state_->type; }
 int Accumulator::rows() const { return state_->rows; }
 int Accumulator::columns() const { return state_->columns; }
@@ -118,49 +93,8 @@ static void setAdded(KernelBuilder::State &state, void *slot, bool isAdded,
                               mlir::Value::getFromOpaquePointer(slot));
 }
 
-/// The kernel under construction, which must be the accumulator's.
-static KernelBuilder::State &kernelOf(const Accumulator::State &accumulator,
-                                      const std::source_location &where) {
-  auto &state = KernelBuilder::State::current(where);
-  if (accumulator.kernel != state.token)
-    userErrorAt(where, "this Accumulator belongs to another kernel than {}",
-                state.name);
-  return state;
-}
-
 void Accumulator::reset(std::source_location where) {
   setAdded(kernelOf(*state_, where), state_->added, false, where);
-}
-
-/// Read `count` registers; one of f16 is a word of two elements.
-static llvm::SmallVector<mlir::Value>
-loadSome(KernelBuilder::State &state, const Accumulator::State &accumulator,
-         int first, int count, const std::source_location &where) {
-  mlir::Type word = accumulator.type == Type::f16
-                        ? state.builder.getI32Type()
-                        : state.lower(accumulator.type);
-  llvm::SmallVector<mlir::Value> values;
-  for (int i = first; i < first + count; ++i)
-    values.push_back(mlir::LLVM::LoadOp::create(
-        state.builder, state.at(where), word,
-        mlir::Value::getFromOpaquePointer(accumulator.slots[i])));
-  return values;
-}
-
-static llvm::SmallVector<mlir::Value>
-loadAll(KernelBuilder::State &state, const Accumulator::State &accumulator,
-        const std::source_location &where) {
-  return loadSome(state, accumulator, 0,
-                  static_cast<int>(accumulator.slots.size()), where);
-}
-
-static void storeAll(KernelBuilder::State &state,
-                     const Accumulator::State &accumulator,
-                     llvm::ArrayRef<mlir::Value> values,
-                     const std::source_location &where) {
-  for (auto [slot, value] : llvm::zip_equal(accumulator.slots, values))
-    mlir::LLVM::StoreOp::create(state.builder, state.at(where), value,
-                                mlir::Value::getFromOpaquePointer(slot));
 }
 
 /// Refuse an operand in shared memory that the descriptor cannot describe.
@@ -244,7 +178,8 @@ static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
   mlir::Value one = state.constant(Type::i32, 1, where);
   mlir::Value baseB = wgmmaDescriptor(state, operandB, where);
   std::string text = shape.text(), constraints = shape.constraints();
-  llvm::SmallVector<mlir::Value> registers = loadAll(state, accumulator, where);
+  llvm::SmallVector<mlir::Value> registers =
+      loadRegisters(state, accumulator, where);
   int done = 0; // registers of the accumulator
   for (int row = 0; row < accumulator.rows; row += kInstructionRows)
     for (int column = 0; column < accumulator.columns;
@@ -258,8 +193,8 @@ static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
                 llvm::MutableArrayRef(registers).slice(done, perInstruction),
                 operands, where);
       }
-  storeAll(state, accumulator, registers, where);
-  accumulator.isInFlight = true;
+  storeRegisters(state, accumulator, registers, where);
+  state.wgmma.issue(accumulator.id, collectiveLine.value_or(where));
 }
 
 void Accumulator::mma(const SharedTile &a, const SharedTile &b,
@@ -297,24 +232,6 @@ void Accumulator::mma(const RegisterTile &a, const SharedTile &b,
   wgmma_commit(where);
 }
 
-/// The 32-bit registers of an operand in its tile's order.
-static llvm::SmallVector<mlir::Value>
-wordsOf(KernelBuilder::State &state, const RegisterTile &tile,
-        const std::source_location &where) {
-  int perWord = 4 / size_bytes(tile.type());
-  Values values = tile.values(where);
-  llvm::SmallVector<mlir::Value> words;
-  for (std::size_t i = 0; i < values.size(); i += perWord) {
-    Value word =
-        perWord == 1
-            ? bitcast(At(values[i], where), u32)
-            : pack(Values(values.begin() + i, values.begin() + i + perWord),
-                   where);
-    words.push_back(state.use(word, where));
-  }
-  return words;
-}
-
 void Accumulator::issue(const RegisterTile &a, const SharedTile &b,
                         const MmaOptions &options, std::source_location where) {
   WgmmaShape shape{.accumulator = type(),
@@ -344,28 +261,6 @@ void Accumulator::issue(const RegisterTile &a, const SharedTile &b,
   issueAll(*state_, shape, at, b, where);
 }
 
-void Accumulator::wait(int groups, std::source_location where) {
-  auto &state = kernelOf(*state_, where);
-  if (groups < 0 || groups > 7)
-    userErrorAt(where, "wgmma.wait_group takes 0 to 7 groups, not {}", groups);
-  llvm::SmallVector<mlir::Value> registers = loadAll(state, *state_, where);
-  tiedAsm(state, fmt::format("wgmma.wait_group.sync.aligned {};", groups),
-          "~{memory}", registers, {}, where);
-  storeAll(state, *state_, registers, where);
-  if (groups == 0)
-    state_->isInFlight = false;
-}
-
-/// Refuse to touch registers that a multiplication may be writing.
-static void checkLanded(const Accumulator::State &accumulator,
-                        const std::source_location &where) {
-  if (accumulator.isInFlight)
-    userErrorAt(where,
-                "an accumulator of {}x{} is used while its multiplication is "
-                "in flight; call wait(0) first",
-                accumulator.rows, accumulator.columns);
-}
-
 /// Refuse an element the accumulator does not have.
 static void checkElement(const Accumulator &accumulator, int index,
                          const std::source_location &where) {
@@ -383,7 +278,8 @@ static std::vector<Value> elementsOf(const Accumulator::State &accumulator,
                                      const std::source_location &where) {
   auto &state = kernelOf(accumulator, where);
   std::vector<Value> elements;
-  for (mlir::Value word : loadSome(state, accumulator, first, count, where)) {
+  for (mlir::Value word :
+       loadRegisters(state, accumulator, first, count, where)) {
     if (accumulator.type != Type::f16) {
       elements.push_back(state.wrap(word, accumulator.type));
       continue;
@@ -405,8 +301,8 @@ void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
                 tensor.shape().size(), origin.size());
   auto outside = collectiveLine;
   LocationScope scope(where);
-  if (state_->isInFlight)
-    wait(0, where);
+  if (is_in_flight(where))
+    wait(0, {}, where);
   RegisterTile result = tile(where);
   Values elements = result.values(where);
   if (map) {
@@ -452,7 +348,7 @@ void Accumulator::start_from(const RegisterTile &tile,
   // Nothing that computes them can move below this, and so behind the fence of
   // the multiplication.
   tiedAsm(state, "", "~{memory}", registers, {}, where);
-  storeAll(state, *state_, registers, where);
+  storeRegisters(state, *state_, registers, where);
   setAdded(state, state_->added, true, where);
 }
 

@@ -74,6 +74,19 @@ static Value turnsDown(const Value &lower, const Value &upper,
   return (distance + At(step - 1, where)) / At(step, where);
 }
 
+/// Whether a loop between such bounds turns, whatever the arguments are.
+static bool surelyTurns(const At &lower, const At &upper, bool isDown) {
+  auto number = [](const At &bound) -> std::optional<std::int64_t> {
+    if (auto *literal = std::get_if<std::int64_t>(&bound.operand()))
+      return *literal;
+    auto *dim = std::get_if<Dim>(&bound.operand());
+    return dim && dim->is_constant() ? std::optional(dim->constant())
+                                     : std::nullopt;
+  };
+  auto first = number(lower), end = number(upper);
+  return first && end && (isDown ? *first > *end : *first < *end);
+}
+
 Values for_range(At lower, At upper, At step, const Values &initial,
                  const std::function<Values(Value, Values)> &body,
                  const ForOptions &options) {
@@ -115,6 +128,11 @@ Values for_range(At lower, At upper, At step, const Values &initial,
       wrapped.push_back(state.wrap(values[i], initial[i].type()));
     return wrapped;
   };
+  // A loop that may not turn at all leaves what was before it.
+  std::optional<WgmmaGroups::Branch> maybe;
+  if (!surelyTurns(lower, upper, isDown))
+    maybe.emplace(state.wgmma);
+  WgmmaGroups::Loop turns(state.wgmma);
   runInside(state, loop.getBody(), [&] {
     Value turn = state.wrap(loop.getInductionVar(), type);
     if (isDown)
@@ -128,6 +146,7 @@ Values for_range(At lower, At upper, At step, const Values &initial,
       yielded.push_back(state.use(value, where));
     mlir::scf::YieldOp::create(state.builder, state.at(where), yielded);
   });
+  checkTurns(state, turns);
   return wrapAll(loop.getResults());
 }
 
@@ -166,9 +185,12 @@ void if_(At condition, const std::function<void()> &then,
   mlir::Value test = state.use(condition, Type::i1);
   auto branch = mlir::scf::IfOp::create(
       state.builder, state.at(condition.where()), test, bool(otherwise));
+  WgmmaGroups::Branch ways(state.wgmma);
   runInside(state, branch.thenBlock(), then);
-  if (otherwise)
-    runInside(state, branch.elseBlock(), otherwise);
+  if (!otherwise)
+    return;
+  ways.otherwise();
+  runInside(state, branch.elseBlock(), otherwise);
 }
 
 void while_(const std::function<Value()> &condition,
@@ -178,15 +200,18 @@ void while_(const std::function<Value()> &condition,
   mlir::Location loc = state.at(where);
   auto loop = mlir::scf::WhileOp::create(state.builder, loc, mlir::TypeRange(),
                                          mlir::ValueRange());
+  WgmmaGroups::Loop turns(state.wgmma);
   runInside(state, state.builder.createBlock(&loop.getBefore()), [&] {
     mlir::Value test = state.use(At(condition(), where), Type::i1);
     mlir::scf::ConditionOp::create(state.builder, loc, test,
                                    mlir::ValueRange());
   });
+  WgmmaGroups::Branch maybe(state.wgmma);
   runInside(state, state.builder.createBlock(&loop.getAfter()), [&] {
     body();
     mlir::scf::YieldOp::create(state.builder, loc);
   });
+  checkTurns(state, turns);
   state.builder.setInsertionPointAfter(loop);
 }
 
@@ -263,6 +288,7 @@ void warpgroups(int first, int count, const RoleOptions &options,
           state.builder, state.at(where), *options.registers,
           mlir::NVVM::SetMaxRegisterAction::decrease);
     llvm::SaveAndRestore inRole(state.currentRole, std::optional(role));
+    WgmmaGroups::RoleScope products(state.wgmma, role);
     body(count == 1 ? constant(i32, At(0, where)) : group - At(first, where));
   });
 }

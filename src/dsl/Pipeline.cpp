@@ -1,6 +1,6 @@
 // Pipeline: the ring of slots, written with the atoms of the public headers.
 #include "kiln/pipeline.h"
-#include "dsl/LocationScope.h"
+#include "dsl/State.h"
 #include "kiln/cluster.h"
 #include "kiln/control.h"
 #include "kiln/device_description.h"
@@ -158,29 +158,77 @@ const SharedTile &Pipeline::tiles(int index) const {
   return state_->tiles.at(index);
 }
 
+Slot Pipeline::acquire(std::source_location where) {
+  LocationScope scope(where);
+  PipelineState &at = state_->consumer;
+  Slot slot(*this, at.slot());
+  state_->full[slot.index_].wait(at.parity());
+  at.advance();
+  return slot;
+}
+
+void Pipeline::release(const Slot &slot, std::source_location where) {
+  LocationScope scope(where);
+  check_own(slot, where);
+  state_->release(slot.index_);
+}
+
+Slot Pipeline::reserve(std::source_location where) {
+  State &state = *state_;
+  bool isByThreads = state.options.is_by_threads;
+  bool isOneThread = KernelBuilder::State::current(where).isOneThread;
+  if (isByThreads && isOneThread)
+    userErrorAt(where, "the slots of this pipeline are filled by the 128 "
+                       "threads of a warpgroup; reserve stands outside "
+                       "one_thread");
+  if (!isByThreads && !isOneThread)
+    userErrorAt(where, "the slots of this pipeline are filled by TMA; reserve "
+                       "stands inside one_thread");
+  LocationScope scope(where);
+  Slot slot(*this, state.producer.slot());
+  state.empty[slot.index_].wait(state.producer.parity(), state.releaseScope());
+  if (!isByThreads)
+    state.full[slot.index_].arrive_expect_tx(slot_bytes());
+  state.bytes = 0;
+  state.producer.advance();
+  return slot;
+}
+
+void Pipeline::commit(const Slot &slot, std::source_location where) {
+  LocationScope scope(where);
+  check_own(slot, where);
+  if (state_->options.is_by_threads) {
+    fence_async_shared();
+    state_->full[slot.index_].arrive();
+  } else if (state_->bytes != slot_bytes()) {
+    userErrorAt(where,
+                "{} bytes were loaded into a slot of {}; each tensor of the "
+                "pipeline is loaded once",
+                state_->bytes, slot_bytes());
+  }
+}
+
+/// Refuse a slot of another pipeline.
+void Pipeline::check_own(const Slot &slot, std::source_location where) const {
+  if (slot.pipeline_ != this)
+    userErrorAt(where, "this slot is of another pipeline; each takes back its "
+                       "own");
+}
+
 void Pipeline::produce(const std::function<void(const Slot &)> &body,
                        std::source_location where) {
   auto outside = collectiveLine;
   LocationScope scope(where);
-  State &state = *state_;
-  if (state.options.is_by_threads)
+  if (state_->options.is_by_threads)
     userErrorAt(where, "the slots of this pipeline are filled by threads; use "
                        "produce_by_threads");
   one_thread([&] {
-    Value slot = state.producer.slot();
-    state.empty[slot].wait(state.producer.parity(), state.releaseScope());
-    state.full[slot].arrive_expect_tx(slot_bytes());
-    state.bytes = 0;
+    Slot slot = reserve(where);
     {
       UserCode user(outside);
-      body(Slot(*this, slot));
+      body(slot);
     }
-    if (state.bytes != slot_bytes())
-      userErrorAt(where,
-                  "produce loaded {} bytes into a slot of {}; each "
-                  "tensor of the pipeline is loaded once",
-                  state.bytes, slot_bytes());
-    state.producer.advance();
+    commit(slot, where);
   });
 }
 
@@ -188,19 +236,15 @@ void Pipeline::produce_by_threads(const std::function<void(const Slot &)> &body,
                                   std::source_location where) {
   auto outside = collectiveLine;
   LocationScope scope(where);
-  State &state = *state_;
-  if (!state.options.is_by_threads)
+  if (!state_->options.is_by_threads)
     userErrorAt(where, "the slots of this pipeline are filled by TMA; use "
                        "produce");
-  Value slot = state.producer.slot();
-  state.empty[slot].wait(state.producer.parity());
+  Slot slot = reserve(where);
   {
     UserCode user(outside);
-    body(Slot(*this, slot));
+    body(slot);
   }
-  fence_async_shared();
-  state.full[slot].arrive();
-  state.producer.advance();
+  commit(slot, where);
 }
 
 void Pipeline::consume(Accumulator &accumulator,
@@ -208,22 +252,32 @@ void Pipeline::consume(Accumulator &accumulator,
                        std::source_location where) {
   auto outside = collectiveLine;
   LocationScope scope(where);
-  State &state = *state_;
-  Value slot = state.consumer.slot();
-  state.full[slot].wait(state.consumer.parity());
+  Slot slot = acquire(where);
   {
     UserCode user(outside);
-    body(Slot(*this, slot));
+    body(slot);
   }
-  accumulator.wait(state.inFlight());
-  if (state.inFlight() == 0) {
-    state.release(slot);
-  } else {
-    // What is finished now is the multiplication before this one.
-    state.releaseHeld();
-    state.held = slot;
+  accumulator.wait(state_->inFlight());
+  if (state_->inFlight() == 0)
+    return release(slot, where);
+  // What is finished now is the multiplication before this one.
+  state_->releaseHeld();
+  state_->held = slot.index_;
+}
+
+void Pipeline::read(const std::function<void(const Slot &)> &body,
+                    std::source_location where) {
+  auto outside = collectiveLine;
+  LocationScope scope(where);
+  Slot slot = acquire(where);
+  {
+    UserCode user(outside);
+    body(slot);
   }
-  state.consumer.advance();
+  // One thread speaks for all, and TMA writes what they have read.
+  fence_async_shared();
+  sync_warpgroup(where);
+  release(slot, where);
 }
 
 void Pipeline::drain(Accumulator &accumulator, std::source_location where) {
@@ -260,7 +314,7 @@ void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
 
 void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
                 const Multicast &multicast, std::source_location where) const {
-  Pipeline::State &state = *pipeline_.state_;
+  Pipeline::State &state = *pipeline_->state_;
   std::size_t i = indexOf(state.tensors, tensor, where);
   if (multicast.parts != state.parts(i))
     userErrorAt(where,
@@ -285,7 +339,7 @@ void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
 }
 
 SharedTile Slot::tile(int index, std::source_location where) const {
-  const auto &tiles = pipeline_.state_->tiles;
+  const auto &tiles = pipeline_->state_->tiles;
   if (index < 0 || index >= static_cast<int>(tiles.size()))
     userErrorAt(where, "a slot of {} tiles has no tile {}", tiles.size(),
                 index);
@@ -293,8 +347,29 @@ SharedTile Slot::tile(int index, std::source_location where) const {
 }
 
 SharedTile Slot::operator[](Named name) const {
-  std::size_t i = indexOf(pipeline_.state_->tensors, name.tensor, name.where);
+  std::size_t i = indexOf(pipeline_->state_->tensors, name.tensor, name.where);
   return tile(static_cast<int>(i), name.where);
+}
+
+SharedTile LoadedTile::wait(std::source_location where) const {
+  full_.wait(At(0, where), Scope::cta, where);
+  return tile_;
+}
+
+LoadedTile tma_load_once(KernelBuilder &kb, const TmaTensor &tensor,
+                         const std::vector<At> &origin,
+                         std::source_location where) {
+  LocationScope scope(where);
+  SharedTile tile = kb.shared(tensor.tile(), {}, where);
+  Mbarrier full = kb.mbarriers(1, where)[0];
+  one_thread([&] {
+    full.init(1);
+    fence_mbarrier_init();
+    full.arrive_expect_tx(tensor.tile_bytes());
+    tma_load(tile, tensor, origin, full, where);
+  });
+  sync_threads();
+  return LoadedTile(tile, full);
 }
 
 int max_stages(const std::vector<TileLayout> &tiles, int reserved_bytes,

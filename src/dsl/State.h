@@ -6,9 +6,11 @@
 #pragma once
 
 #include "dsl/LocationScope.h"
+#include "dsl/WgmmaGroups.h"
 #include "kiln/builder.h"
 #include "kiln/device_description.h"
 #include "kiln/threads.h"
+#include "kiln/wgmma.h"
 #include "lower/Module.h"
 
 #include <map>
@@ -137,6 +139,9 @@ public:
   std::optional<std::size_t> currentRole; ///< in `roles`
   mlir::Value predicate;                  ///< of `predicated`; null outside
   bool isOneThread = false;
+  WgmmaGroups wgmma; ///< the products in flight here
+  /// By WgmmaGroups::Id; a C++ variable may be gone before its kernel.
+  std::vector<std::weak_ptr<Accumulator::State>> accumulators;
   /// Registers of the largest wgmma: ptxas wants them at entry already.
   int largestInstruction = 0;
   bool isBuilt = false;
@@ -160,6 +165,10 @@ inline bool isEightBitFloat(Type type) {
 /// with; `what` is the operation (Values.cpp).
 void checkArithmetic(const Value &value, mlir::Value mlirValue,
                      const char *what, const std::source_location &where);
+
+/// Refuse an accumulator that is used in a loop while the product of the turn
+/// before may be in flight; at the end of its body (WgmmaProtocol.cpp).
+void checkTurns(KernelBuilder::State &state, const WgmmaGroups::Loop &loop);
 
 // Checks of a finished kernel (Checks.cpp); each throws UserError.
 void checkRegisterPlan(KernelBuilder::State &state);

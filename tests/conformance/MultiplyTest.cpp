@@ -212,6 +212,132 @@ TEST_P(Multiply, PipelinesOfOneToFourStages) {
   SKIP_WITHOUT_DEVICE();
 }
 
+/// Run on a device of its own under each order: nothing to report, and `check`.
+static void
+under_every_order(const std::string &id,
+                  const std::function<LaunchResult(Device &)> &launch) {
+  if (id != "sim") {
+    if (Device *device = conformance::open(id).device.get())
+      launch(*device);
+    return;
+  }
+  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
+    auto device = open_sim({.order = order, .seed = 7});
+    LaunchResult result = launch(*device);
+    EXPECT_TRUE(result.findings.empty()) << result.to_string();
+  }
+}
+
+TEST_P(Multiply, OneIsReadWhileAnotherIsInFlight) {
+  // d = sum of A * B over n turns; e = what s was in each, which is read while
+  // acc is being written.
+  KernelBuilder kb("two_in_flight", {.warpgroups = 1});
+  TmaOptions box{.tile = {kM, kTileK}, .swizzle = Swizzle::b128};
+  TmaTensor a = kb.tensor_map("a", f16, {kM, kTileK}, box);
+  TmaTensor b = kb.tensor_map("b", f16, {kM, kTileK}, box);
+  Tensor d = kb.tensor("d", f32, {kM, kM}), e = kb.tensor("e", f32, {kM, kM});
+  Value n = kb.scalar("n", i32);
+  LoadedTile a_loaded = tma_load_once(kb, a, {0, 0});
+  LoadedTile b_loaded = tma_load_once(kb, b, {0, 0});
+  SharedTile left = a_loaded.wait(), right = b_loaded.wait().transpose();
+  Accumulator s(f32, kM, kM), acc(f32, kM, kM);
+  RegisterTile sum(f32, s.layout(), 0.0);
+  acc.mma(left, right);
+  for_range(0, n, [&](Value) {
+    s.reset();
+    s.mma(left, right);
+    acc.mma(left, right);
+    s.wait(1);
+    sum = sum + s.tile();
+  });
+  acc.store(d, {0, 0});
+  sum.store(e, {0, 0});
+  Kernel kernel = compile_checked(kb.module());
+  under_every_order(GetParam(), [&](Device &device) {
+    auto in = small_integers(kM * kTileK, 1),
+         by = small_integers(kM * kTileK, 2);
+    auto in_bytes = elements(f16, in), by_bytes = elements(f16, by);
+    std::vector<float> out(kM * kM, -1e9f), read(kM * kM, -1e9f);
+    LaunchResult result = run(device, kernel, in_bytes, by_bytes, out, read, 3);
+    for (int i = 0; i < kM; ++i)
+      for (int j = 0; j < kM; ++j) {
+        double one = 0;
+        for (int k = 0; k < kTileK; ++k)
+          one += in[i * kTileK + k] * by[j * kTileK + k];
+        EXPECT_EQ(out[i * kM + j], 4 * one) << i << ", " << j;
+        EXPECT_EQ(read[i * kM + j], 3 * one) << i << ", " << j;
+      }
+    return result;
+  });
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Multiply, SlotsAreKeptAndReadByHand) {
+  // Two slots are held at once, and released in the order they came; a third
+  // reader takes every tile with ordinary loads.
+  KernelBuilder kb("slots_by_hand", {.warpgroups = 3});
+  Dim k = kb.dim("k");
+  TmaTensor a = kb.tensor_map("a", f16, {kM, k},
+                              {.tile = {kM, kTileK}, .swizzle = Swizzle::b128});
+  TmaTensor b = kb.tensor_map("b", f16, {kN, k},
+                              {.tile = {kN, kTileK}, .swizzle = Swizzle::b128});
+  Tensor d = kb.tensor("d", f32, {kM, kN}), sums = kb.tensor("sums", f32, {kM});
+  Dim tiles = ceil_div(k, kTileK);
+  Pipeline pipe(kb, 3, {a, b}, {.consumers = 2});
+  warpgroup(2, [&] {
+    one_thread([&] {
+      for_range(0, tiles, [&](Value tile) {
+        Slot slot = pipe.reserve();
+        slot.load(a, {0, tile * kTileK});
+        slot.load(b, {0, tile * kTileK});
+        pipe.commit(slot);
+      });
+    });
+  });
+  warpgroup(0, [&] {
+    Accumulator acc(f32, kM, kN);
+    for_range(0, tiles / 2, [&](Value) {
+      Slot first = pipe.acquire(), second = pipe.acquire();
+      acc.mma(first[a], first[b].transpose());
+      acc.mma(second[a], second[b].transpose());
+      wgmma_wait(1);
+      pipe.release(first);
+      wgmma_wait(0);
+      pipe.release(second);
+    });
+    acc.store(d, {0, 0});
+  });
+  warpgroup(1, [&] {
+    Var sum(f32, 0);
+    Value t = warpgroup_thread_id();
+    for_range(0, tiles, [&](Value) {
+      pipe.read([&](const Slot &slot) {
+        for_range(0, kTileK,
+                  [&](Value i) { sum = sum + cast(slot[a](t % kM, i), f32); });
+      });
+    });
+    if_(t < kM, [&] { sums(t) = sum; });
+  });
+  Kernel kernel = compile_checked(kb.module());
+  under_every_order(GetParam(), [&](Device &device) {
+    const int depth = 6 * kTileK;
+    auto in = small_integers(kM * depth, 1), by = small_integers(kN * depth, 2);
+    auto in_bytes = elements(f16, in), by_bytes = elements(f16, by);
+    std::vector<float> out(kM * kN, -1e9f), rows(kM, -1e9f);
+    LaunchResult result =
+        run(device, kernel, depth, in_bytes, by_bytes, out, rows);
+    EXPECT_EQ(out, product(in, by, depth));
+    for (int i = 0; i < kM; ++i) {
+      double row = 0;
+      for (int l = 0; l < depth; ++l)
+        row += in[i * depth + l];
+      EXPECT_EQ(rows[i], row) << i;
+    }
+    return result;
+  });
+  SKIP_WITHOUT_DEVICE();
+}
+
 TEST_P(Multiply, TwoConsumersShareEverySlot) {
   // Each warpgroup multiplies its own 64 rows of A by the same B.
   KernelBuilder kb("two_consumers", {.warpgroups = 3});

@@ -194,6 +194,82 @@ TEST_F(MmaErrors, InFlight) {
   acc.element(0);
 }
 
+TEST_F(MmaErrors, NamesTheWaitThatWouldDo) {
+  Accumulator other(f32, 64, 8);
+  acc.mma(a, b);
+  other.mma(a, b);
+  refused(
+      __LINE__, [&] { acc.tile(); },
+      "an accumulator of 64x8 is used while its multiplication is in flight; "
+      "call wait(1) first");
+  wgmma_wait(1);
+  acc.tile();
+  EXPECT_TRUE(other.is_in_flight());
+  wgmma_fence();
+  acc.issue(a, b);
+  acc.wait(0);
+  refused(
+      __LINE__, [&] { acc.tile(); },
+      "an accumulator of 64x8 is used while its multiplication is in flight "
+      "and in no group yet; call wgmma_commit, then wait(0)");
+  refused(
+      __LINE__, [&] { wgmma_wait(-1); },
+      "wgmma.wait_group takes 0 to 7 groups, not -1");
+  RegisterTile wide(f64, acc.layout(), 0.0);
+  refused(
+      __LINE__, [&] { wgmma_wait(0, {.after = &wide}); },
+      "WaitOptions::after is a tile of f64; elements of 4 bytes or less can "
+      "be");
+}
+
+TEST_F(MmaErrors, InFlightOnOneOfTwoPaths) {
+  const char *text = "an accumulator of 64x8 is used while its multiplication "
+                     "is in flight; call wait(0) first";
+  Value first = thread_id() < 128;
+  if_(first, [&] { acc.mma(a, b); });
+  refused(__LINE__, [&] { acc.tile(); }, text);
+  if_(first, [&] { acc.wait(0); });
+  refused(__LINE__, [&] { acc.tile(); }, text);
+  for_range(thread_id(), 128, [&](Value) { acc.wait(0); });
+  refused(__LINE__, [&] { acc.tile(); }, text);
+  for_range(0, 2, [&](Value) { acc.wait(0); }); // turns twice, surely
+  acc.tile();
+}
+
+TEST_F(MmaErrors, InFlightFromTheTurnBefore) {
+  unsigned read = __LINE__ + 2, written = __LINE__ + 3;
+  auto turn = [&] {
+    acc.tile();
+    acc.mma(a, b);
+  };
+  auto text = [&](int line) {
+    return fmt::format(
+        "an accumulator of 64x8 is used while the multiplication of the loop's "
+        "previous turn ({}) may be in flight; wait(0) at the end of the loop "
+        "or before the use",
+        at(line));
+  };
+  refused(
+      read, [&] { for_range(0, 4, [&](Value) { turn(); }); }, text(written));
+  acc.wait(0);
+  Value condition = thread_id() < 4;
+  refused(
+      read, [&] { while_([&] { return condition; }, turn); }, text(written));
+  acc.wait(0);
+  unsigned open = __LINE__ + 3;
+  auto apart = [&] {
+    acc.element(0);
+    acc.issue(a, b);
+  };
+  refused(
+      open - 1, [&] { for_range(0, 4, [&](Value) { apart(); }); },
+      fmt::format(
+          "an accumulator of 64x8 is used while the multiplication of the "
+          "loop's previous turn ({}) may be in flight; wgmma_commit it and "
+          "wait(0) at the end of the loop or before the use",
+          at(open)));
+}
+
 TEST_F(MmaErrors, RegisterOperands) {
   RegisterTile rows(f16, RegisterLayout::row_per_thread(128, 32));
   Accumulator tall(f32, 128, 8);
@@ -264,7 +340,7 @@ TEST_F(PipelineErrors, LoadsOfASlot) {
   auto half = [&](const Slot &slot) { slot.load(a, {0, 0}); };
   refused(
       __LINE__, [&] { pipe.produce(half); },
-      "produce loaded 8192 bytes into a slot of 16384; each tensor of the "
+      "8192 bytes were loaded into a slot of 16384; each tensor of the "
       "pipeline is loaded once");
   refused(
       __LINE__, [&] { pipe.produce_by_threads(half); },
@@ -282,6 +358,27 @@ TEST_F(PipelineErrors, LoadsOfASlot) {
   refused(
       line, [&] { pipe.produce(part); },
       "tensor map 'a' is loaded in 2 parts, and its pipeline was made for 1");
+}
+
+TEST_F(PipelineErrors, SlotsByHand) {
+  refused(
+      __LINE__, [&] { pipe.reserve(); },
+      "the slots of this pipeline are filled by TMA; reserve stands inside "
+      "one_thread");
+  Pipeline threads(kb, 1, {{f16, 8, 64}}, {.is_by_threads = true});
+  unsigned line = __LINE__ + 1;
+  auto alone = [&] { threads.reserve(); };
+  refused(
+      line, [&] { one_thread(alone); },
+      "the slots of this pipeline are filled by the 128 threads of a "
+      "warpgroup; reserve stands outside one_thread");
+  Slot slot = pipe.acquire();
+  refused(
+      __LINE__, [&] { threads.release(slot); },
+      "this slot is of another pipeline; each takes back its own");
+  refused(
+      __LINE__, [&] { threads.commit(slot); },
+      "this slot is of another pipeline; each takes back its own");
 }
 
 TEST_F(PipelineErrors, ForeignTensor) {

@@ -1,0 +1,49 @@
+// AccumulatorState: the registers of an accumulator, for its own files and for
+// the protocol of products.
+#pragma once
+
+#include "dsl/State.h"
+#include "kiln/layout.h"
+#include "kiln/wgmma.h"
+
+namespace kiln {
+
+struct Accumulator::State {
+  Type type;
+  int rows, columns, instructionN;
+  const void *kernel = nullptr;              ///< whose kernel it is
+  WgmmaGroups::Id id = 0;                    ///< among those of the kernel
+  std::vector<void *> slots = {};            ///< one variable per register
+  void *added = nullptr;                     ///< variable: the next mma adds
+  std::optional<RegisterLayout> layout = {}; ///< made once: making checks it
+};
+
+/// The kernel under construction, which must be the accumulator's.
+KernelBuilder::State &kernelOf(const Accumulator::State &accumulator,
+                               const std::source_location &where);
+
+/// Refuse to touch registers that a product may be writing.
+void checkLanded(const Accumulator::State &accumulator,
+                 const std::source_location &where);
+
+/// Read `count` registers; one of f16 is a word of two elements.
+llvm::SmallVector<mlir::Value>
+loadRegisters(KernelBuilder::State &state,
+              const Accumulator::State &accumulator, int first, int count,
+              const std::source_location &where);
+llvm::SmallVector<mlir::Value>
+loadRegisters(KernelBuilder::State &state,
+              const Accumulator::State &accumulator,
+              const std::source_location &where);
+/// Write all of them.
+void storeRegisters(KernelBuilder::State &state,
+                    const Accumulator::State &accumulator,
+                    llvm::ArrayRef<mlir::Value> values,
+                    const std::source_location &where);
+
+/// The 32-bit registers of a tile, in its order.
+llvm::SmallVector<mlir::Value> wordsOf(KernelBuilder::State &state,
+                                       const RegisterTile &tile,
+                                       const std::source_location &where);
+
+} // namespace kiln
