@@ -56,7 +56,7 @@ static std::string text_of(const EmitOptions &options) {
   std::optional<Stage> stage = parse_stage(options.form);
   if (!stage && options.form != "cubin" && options.form != "sass")
     throw UserError(fmt::format(
-        "'{}' is no form of a kernel; --ir takes mlir, nvvm, llvm, ptx, cubin "
+        "'{}' is not a form of a kernel; --ir takes mlir, nvvm, llvm, ptx, cubin "
         "or sass",
         options.form));
   if (options.form == "cubin" && options.output.empty() &&

@@ -126,7 +126,7 @@ static void check_device(const std::string &choice) {
   if (choice != "auto" && choice != "none" && choice != "cuda" &&
       choice != "sim")
     throw UserError(fmt::format(
-        "'{}' is no device; --device takes auto, sim, cuda or none", choice));
+        "'{}' is not a valid device; --device takes auto, sim, cuda or none", choice));
 }
 
 /// The device to run on, or nothing where none is wanted.

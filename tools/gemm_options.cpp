@@ -143,7 +143,7 @@ GemmProblem GemmOptions::with_arguments(const GemmProblem &sized) const {
                                [&](auto &dim) { return dim.first == letter; });
     if (found == std::end(dims))
       throw UserError(fmt::format(
-          "'{}' is no dimension; --runtime takes m, n, k, batch or several of "
+          "'{}' is not a dimension; --runtime takes m, n, k, batch or several of "
           "them with commas between",
           letter));
     *found->second = Dim::argument(letter);
@@ -163,7 +163,7 @@ std::string GemmOptions::schedule_words() const {
   // GemmSchedule::parse knows a tile by its first digit.
   if (!tile.empty() && (tile[0] < '0' || tile[0] > '9'))
     throw UserError(fmt::format(
-        "'{}' is no tile; write MxNxK, for example 128x128x64", tile));
+        "'{}' is not a valid tile; write MxNxK, for example 128x128x64", tile));
   std::string text = tile;
   for (const auto &[word, value] : words_)
     if (!value.empty() && !(word == "raster" && value == "auto"))

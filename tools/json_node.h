@@ -14,7 +14,7 @@
 
 namespace kiln::cli {
 
-/// Throws UserError where the file cannot be read or is no JSON.
+/// Throws UserError where the file cannot be read or is not valid JSON.
 nlohmann::json read_json(const std::string &path);
 
 /// A value and its path; the value must outlive it. What reads the value throws

@@ -87,7 +87,7 @@ static void read_words(LayoutOptions &options, bool has_type) {
     if (std::isdigit(static_cast<unsigned char>(word[0]))) {
       if (!parse_shape(word, options.rows, options.columns))
         throw UserError(fmt::format(
-            "'{}' is no shape; write rows x columns, for example 64x16", word));
+            "'{}' is not a valid shape; write rows x columns, for example 64x16", word));
     } else {
       options.type = parse_type(word);
     }
@@ -150,7 +150,7 @@ static ExitStatus run_layout(LayoutOptions &options) {
     return ExitStatus::ok;
   }
   throw UserError(
-      fmt::format("'{}' is no layout; there are {}", options.kind, names));
+      fmt::format("'{}' is not a valid layout; there are {}", options.kind, names));
 }
 
 void add_layout_command(CLI::App &app, Action &action) {

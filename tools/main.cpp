@@ -2,6 +2,7 @@
 // exit status and one line on stderr.
 #include "commands.h"
 #include "sim_options.h"
+#include "unknown_words.h"
 
 #include <kiln/compile.h>
 #include <kiln/error.h>
@@ -66,6 +67,7 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::add_layout_command(app, action);
   cli::add_info_commands(app, action);
   app.require_subcommand(0, 1);
+  cli::check_words(app, argc, argv);
   app.parse(argc, argv);
   if (!action)
     throw UserError("a command is required; see `kiln --help`");

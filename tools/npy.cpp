@@ -107,7 +107,7 @@ take_shape(std::string_view value) {
 /// Read the header at the front of `text`, and take it off.
 static NpyHeader take_header(std::string_view &text, const std::string &place) {
   auto refuse = [&](const std::string &why) {
-    throw UserError(fmt::format("{} is no .npy file this can read: {}; "
+    throw UserError(fmt::format("{} is not an .npy file that can be read: {}; "
                                 "numpy.save writes them",
                                 place, why));
   };

@@ -158,7 +158,7 @@ GemmProblem GemmProblem::parse(const std::string &text) {
   std::vector<std::string> sizes =
       words.empty() ? words : split(words.front(), 'x');
   if (sizes.size() != 3)
-    throw UserError(fmt::format("'{}' is no problem: it must begin with MxNxK, "
+    throw UserError(fmt::format("'{}' is not a valid problem: it must begin with MxNxK, "
                                 "for example 4096x4096x1024",
                                 text));
   GemmProblem problem;
@@ -175,7 +175,7 @@ GemmProblem GemmProblem::parse(const std::string &text) {
       problem.type = *type;
     else if (!set_field(problem, key, value))
       throw UserError(
-          fmt::format("'{}' is no word of a problem: {}", words[i], kKnown));
+          fmt::format("'{}' is not a word of a problem: {}", words[i], kKnown));
   }
   return problem;
 }

@@ -151,7 +151,7 @@ static void set_tile(GemmSchedule &schedule, const std::string &text) {
   } catch (const std::out_of_range &) {
   }
   throw UserError(fmt::format(
-      "'{}' is no tile; write MxNxK, for example 128x128x64", text));
+      "'{}' is not a valid tile; write MxNxK, for example 128x128x64", text));
 }
 
 GemmSchedule GemmSchedule::parse(const std::string &text) {
@@ -165,7 +165,7 @@ GemmSchedule GemmSchedule::parse(const std::string &text) {
       set_tile(schedule, word);
     else if (!set_field(schedule, key, value))
       throw UserError(
-          fmt::format("'{}' is no word of a schedule: {}", word, kKnown));
+          fmt::format("'{}' is not a word of a schedule: {}", word, kKnown));
   }
   return schedule;
 }

@@ -38,7 +38,7 @@ auto parse_in(const Table &table, std::string_view text, const char *what) {
     if (word == text)
       return value;
   throw UserError(
-      fmt::format("'{}' is no {}; use one of {}", text, what, words_of(table)));
+      fmt::format("'{}' is not a valid {}; use one of {}", text, what, words_of(table)));
 }
 
 /// Whether a word is one of the table's.

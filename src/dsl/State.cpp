@@ -176,7 +176,7 @@ mlir::Value KernelBuilder::State::dimValue(const Dim &dim, Type type,
     auto found = dimArguments.find(dim.argument_name());
     if (found == dimArguments.end())
       userErrorAt(where_,
-                  "'{}' is no dimension of kernel {}; declare it with "
+                  "'{}' is not a dimension of kernel {}; declare it with "
                   "KernelBuilder::dim",
                   dim.argument_name(), name);
     if (size_bits(type) == 32)
@@ -249,7 +249,7 @@ Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
   double number = std::get<double>(operand.operand());
   if (!is_float(fallback))
     userErrorAt(operand.where(),
-                "the literal {} is no {}; cast one of the operands", number,
+                "the literal {} is not a valid {}; cast one of the operands", number,
                 kiln::name(fallback));
   mlir::Value value = mlir::arith::ConstantOp::create(
       builder, at(operand.where()),

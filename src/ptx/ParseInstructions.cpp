@@ -87,7 +87,7 @@ void FunctionParser::parsePredicate(Instruction &instruction) {
   instruction.predicate = expectRegister();
   if (function_.registers[instruction.predicate].type != ScalarType::pred)
     stream_.fail(name.line,
-                 fmt::format("the register '{}' is no predicate", name.text));
+                 fmt::format("the register '{}' is not a predicate", name.text));
 }
 
 int FunctionParser::expectRegister() {

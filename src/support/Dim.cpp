@@ -289,7 +289,7 @@ private:
   char peek() const { return text_[position_]; }
 
   [[noreturn]] void fail(std::string_view wanted) const {
-    userError("\"{}\" is no dimension: {} is wanted at character {}", text_,
+    userError("\"{}\" is not a valid dimension: {} is wanted at character {}", text_,
               wanted, position_ + 1);
   }
 

@@ -32,7 +32,7 @@ TEST(ReadmeKernel, SaysHowToTakeASizeAtLaunch) {
     FAIL() << "built with sizes that nobody declared";
   } catch (const UserError &error) {
     EXPECT_NE(std::string(error.what())
-                  .find("'k' is no dimension of kernel gemm; declare it with "
+                  .find("'k' is not a dimension of kernel gemm; declare it with "
                         "KernelBuilder::dim"),
               std::string::npos)
         << error.what();

@@ -119,7 +119,7 @@ TEST(BuilderErrors, UnknownDimension) {
   Dim n = Dim::argument("n");
   refused(
       __LINE__, [&] { value_of(n); },
-      "'n' is no dimension of kernel k; declare it with "
+      "'n' is not a dimension of kernel k; declare it with "
       "KernelBuilder::dim");
 }
 

@@ -45,15 +45,15 @@ TEST(GemmErrors, RegistersThatWouldHang) {
 TEST(GemmErrors, Words) {
   refused(
       0, [] { parse_gemm_layout("xx"); },
-      "'xx' is no layout; use one of tn, nn, nt, tt");
+      "'xx' is not a valid layout; use one of tn, nn, nt, tt");
   refused(
       0, [] { parse_gemm_kind("fast"); },
-      "'fast' is no schedule; use one of multistage, warp-specialized, "
+      "'fast' is not a valid schedule; use one of multistage, warp-specialized, "
       "cooperative, pingpong");
   refused(
       0, [] { parse_gemm_bias("both"); },
-      "'both' is no bias; use one of none, row, column");
+      "'both' is not a valid bias; use one of none, row, column");
   refused(
       0, [] { parse_activation("elu"); },
-      "'elu' is no activation; use one of none, relu, gelu, silu");
+      "'elu' is not a valid activation; use one of none, relu, gelu, silu");
 }

@@ -31,7 +31,7 @@ TEST_F(TileMathErrors, TypesThatDiffer) {
       "the operands of '*' are f32 and f16; `cast` one of them");
   refused(
       __LINE__, [&] { cast(tile, i32) + 0.5; },
-      "the literal 0.5 is no i32; cast one of the operands");
+      "the literal 0.5 is not a valid i32; cast one of the operands");
 }
 
 TEST_F(TileMathErrors, RowsInSeveralWarps) {

@@ -18,13 +18,13 @@ struct ValueErrors : testing::Test {
 TEST_F(ValueErrors, LiteralOfAnotherType) {
   refused(
       __LINE__, [&] { whole + 1.5; },
-      "the literal 1.5 is no i32; cast one of the operands");
+      "the literal 1.5 is not a valid i32; cast one of the operands");
   refused(
       __LINE__, [&] { 2.5 * whole; },
-      "the literal 2.5 is no i32; cast one of the operands");
+      "the literal 2.5 is not a valid i32; cast one of the operands");
   refused(
       __LINE__, [&] { constant(u8, 0.5); },
-      "the literal 0.5 is no u8; cast one of the operands");
+      "the literal 0.5 is not a valid u8; cast one of the operands");
 }
 
 TEST_F(ValueErrors, DimensionAsSomethingElse) {

@@ -34,7 +34,7 @@ TEST_F(WarpErrors, WhatIsShuffled) {
       "multiplied by wgmma, and not computed with");
   refused(
       __LINE__, [&] { shuffle_down(whole, 1.5); },
-      "the literal 1.5 is no i32; cast one of the operands");
+      "the literal 1.5 is not a valid i32; cast one of the operands");
 }
 
 TEST_F(WarpErrors, VotesAreOfConditions) {

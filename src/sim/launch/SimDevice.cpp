@@ -379,7 +379,7 @@ std::shared_ptr<Device> open_device(std::string_view id,
   if (std::sscanf(std::string(id).c_str(), "cuda:%d", &ordinal) == 1 &&
       ordinal >= 0)
     return open_cuda(ordinal);
-  userError("'{}' is no device; use auto, sim, cuda or cuda:N", id);
+  userError("'{}' is not a valid device; use auto, sim, cuda or cuda:N", id);
 }
 
 std::array<std::byte, 128> sim_tensor_map(const TensorMap &map) {
@@ -394,7 +394,7 @@ SimOrder parse_sim_order(std::string_view text) {
     return SimOrder::lazy;
   if (text == "random")
     return SimOrder::random;
-  userError("'{}' is no order; use eager, lazy or random", text);
+  userError("'{}' is not a valid order; use eager, lazy or random", text);
 }
 
 } // namespace kiln

@@ -97,7 +97,7 @@ Slot Decoder::slot(const ptx::Instruction &instruction,
   const Symbol *found = symbol(operand.name);
   if (!found || found->space != ptx::StateSpace::local)
     refuse(instruction,
-           fmt::format("'{}' is no parameter that was declared for a call",
+           fmt::format("'{}' is not a parameter declared for a call",
                        operand.name));
   return {{},
           static_cast<std::uint32_t>(found->address),

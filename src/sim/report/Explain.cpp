@@ -403,7 +403,7 @@ const Explanation &explain(std::string_view id) {
       return explanation;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", explanation.id);
   }
-  userError("'{}' is no finding of the simulator; there are {}", id, known);
+  userError("'{}' is not a finding of the simulator; there are {}", id, known);
 }
 
 } // namespace kiln

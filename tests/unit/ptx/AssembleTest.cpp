@@ -192,7 +192,7 @@ TEST_F(Assemble, refusesAnAllowanceThatIsNoId) {
     options.allow = {wrong};
     EXPECT_EQ(messageFrom<UserError>(),
               "'" + std::string(wrong) +
-                  "' is no id of a ptxas message; ids are written as C7508");
+                  "' is not the id of a ptxas message; ids are written as C7508");
   }
 }
 

@@ -49,7 +49,7 @@ TEST(LexerTest, Numbers) {
                           "1", "-", "2"));
   for (const char *bad : {"0f3F80", "0x", "12abc", "0d00", "0b2"})
     EXPECT_THAT(errorOf(bad),
-                HasSubstr(std::string("t.ptx:1: '") + bad + "' is no number"));
+                HasSubstr(std::string("t.ptx:1: '") + bad + "' is not a valid number"));
 }
 
 TEST(LexerTest, CommentsCountLines) {

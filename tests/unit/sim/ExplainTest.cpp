@@ -66,7 +66,7 @@ TEST(Explain, AnUnknownIdIsRefusedWithTheKnownOnes) {
     FAIL() << "it was explained";
   } catch (const UserError &error) {
     std::string text = error.what();
-    EXPECT_NE(text.find("'bad-luck' is no finding"), std::string::npos) << text;
+    EXPECT_NE(text.find("'bad-luck' is not a finding"), std::string::npos) << text;
     EXPECT_NE(text.find("deadlock"), std::string::npos) << text;
   }
 }

@@ -235,10 +235,10 @@ TEST(Report, UnknownIdsAreRefusedWithTheList) {
     return "";
   };
   expectContains(text({.allow = {"nonsense"}}),
-                 "'nonsense' is no finding of the simulator; there are "
+                 "'nonsense' is not a finding of the simulator; there are "
                  "acquire-fence, assert, "
                  "async-copy-size");
-  expectContains(text({.warn = {"nonsense"}}), "'nonsense' is no finding");
+  expectContains(text({.warn = {"nonsense"}}), "'nonsense' is not a finding");
   EXPECT_EQ(text({.allow = {"deadlock"}, .warn = {"out-of-bounds"}}), "");
 }
 
