@@ -15,6 +15,7 @@ namespace kiln::cli {
 using Action = std::function<ExitStatus()>;
 
 void add_gemm_command(CLI::App &app, Action &action);
+void add_attention_command(CLI::App &app, Action &action);
 void add_emit_command(CLI::App &app, Action &action);
 void add_bench_command(CLI::App &app, Action &action);
 void add_sim_command(CLI::App &app, Action &action);

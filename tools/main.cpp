@@ -61,6 +61,7 @@ static std::string command_of(const CLI::App &app) {
 static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::Action action;
   cli::add_gemm_command(app, action);
+  cli::add_attention_command(app, action);
   cli::add_emit_command(app, action);
   cli::add_bench_command(app, action);
   cli::add_sim_command(app, action);

@@ -4,6 +4,7 @@
 #include <kiln/assemble.h>
 #include <kiln/async_copy.h>
 #include <kiln/atomics.h>
+#include <kiln/attention.h>
 #include <kiln/builder.h>
 #include <kiln/cluster.h>
 #include <kiln/compile.h>

@@ -194,6 +194,26 @@ TEST(Dsl, InlineAssemblyIsConvergent) {
   EXPECT_GT(calls, 16);
 }
 
+TEST(Dsl, AWaitStaysBehindATile) {
+  // Behind a branch that depends on the tile, whatever its type.
+  for (Type type : {f32, bf16}) {
+    KernelBuilder kb("behind", {.warpgroups = 1});
+    SharedTile a = kb.shared(TileLayout::of(f16, 64, 64));
+    Tensor d = kb.tensor("d", f32, {64, 64});
+    RegisterTile one(type, RegisterLayout::row_per_thread(128, 1), 1.0);
+    Accumulator acc(f32, 64, 64);
+    acc.mma(a, a.transpose());
+    acc.wait(0, {.after = &one});
+    acc.store(d, {0, 0});
+    std::string ptx = ptx_of(kb.module());
+    auto vote = ptx.find("vote.sync.any.pred"),
+         branch = ptx.find("bra stays", vote),
+         wait = ptx.find("wgmma.wait_group.sync.aligned 0;", branch);
+    EXPECT_NE(wait, std::string::npos) << ptx;
+    EXPECT_GT(vote, ptx.find("wgmma.commit_group")) << ptx;
+  }
+}
+
 TEST(Dsl, DirectivesOfTheLaunch) {
   Module module = warp_specialized();
   std::string ptx = ptx_of(module);

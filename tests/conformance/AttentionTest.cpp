@@ -1,0 +1,152 @@
+// Attention: fused attention against float64, under every order.
+#include "Conformance.h"
+
+#include <kiln/attention.h>
+#include <kiln/reference.h>
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+using namespace conformance;
+
+class Attention : public OnDevice {};
+INSTANTIATE_ON_DEVICES(Attention);
+
+namespace {
+/// Host memory of a problem, with random numbers in it.
+struct Tensors {
+  std::vector<std::uint16_t> q, k, v, o;
+  std::vector<float> lse;
+
+  Tensors(const AttentionProblem &problem, unsigned seed) {
+    AttentionProblem known = problem.resolved();
+    std::size_t rows = std::size_t(known.batch) * known.heads * known.queries;
+    std::size_t keys = std::size_t(known.batch) * known.kv_heads * known.keys;
+    for (auto *of : {&q, &k, &v, &o}) {
+      bool is_of_queries = of == &q || of == &o;
+      of->assign((is_of_queries ? rows : keys) * known.head_dim, 0xffff);
+      if (of != &o)
+        fill_random(known.type, of->data(), of->size(), ++seed, -2, 2);
+    }
+    lse.assign(rows, NAN);
+  }
+};
+} // namespace
+
+static void check_on(Device &device, const Kernel &kernel,
+                     const AttentionProblem &problem, unsigned seed) {
+  Tensors host(problem, seed);
+  LaunchResult result =
+      run(device, kernel, host.q, host.k, host.v, host.o, host.lse);
+  EXPECT_TRUE(result.findings.empty())
+      << problem.to_string() << ": " << result.to_string();
+  AttentionComparison comparison =
+      compare_attention(problem, host.q.data(), host.k.data(), host.v.data(),
+                        host.o.data(), host.lse.data());
+  EXPECT_TRUE(comparison.ok())
+      << problem.to_string() << ": " << comparison.first_wrong;
+}
+
+/// On the simulator under all orders, with few multiprocessors, so that each
+/// CTA has several tiles.
+static void check(const std::string &id, const AttentionProblem &problem,
+                  const AttentionSchedule &schedule = {}, unsigned seed = 1) {
+  Kernel kernel = compile_checked(build_attention(problem, schedule));
+  if (id != "sim") {
+    if (Device *device = conformance::open(id).device.get())
+      check_on(*device, kernel, problem, seed);
+    return;
+  }
+  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
+    SimOptions options{.order = order, .seed = seed};
+    options.device.sms = 2;
+    check_on(*open_sim(options), kernel, problem, seed);
+  }
+}
+
+TEST_P(Attention, EveryHeadDimension) {
+  for (int head_dim : {64, 128, 256})
+    check(GetParam(), {.heads = 2,
+                       .queries = 200,
+                       .keys = 300,
+                       .head_dim = head_dim,
+                       .type = head_dim == 128 ? f16 : bf16});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Attention, Causal) {
+  // As many keys as queries, more, and fewer: then some rows see none.
+  for (auto [queries, keys] :
+       {std::pair{300, 300}, std::pair{70, 333}, std::pair{300, 100}})
+    check(GetParam(),
+          {.queries = queries, .keys = keys, .head_dim = 64, .is_causal = true},
+          {.consumers = 2, .tile_n = 64});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Attention, OneQueryAndOneKey) {
+  check(GetParam(), {.queries = 1, .keys = 1, .head_dim = 64});
+  check(GetParam(),
+        {.queries = 1, .keys = 500, .head_dim = 64, .is_causal = true});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Attention, HeadsShareKeys) {
+  for (int kv_heads : {1, 2})
+    check(GetParam(),
+          {.batch = 2,
+           .heads = 4,
+           .kv_heads = kv_heads,
+           .queries = 60,
+           .keys = 130,
+           .head_dim = 64,
+           .scale = 0.3,
+           .layout = AttentionLayout::bshd},
+          {.consumers = 2, .tile_n = 64});
+  SKIP_WITHOUT_DEVICE();
+}
+
+/// One of a few numbers.
+static int one_of(std::mt19937 &random, const std::vector<int> &numbers) {
+  return numbers[random() % numbers.size()];
+}
+
+TEST_P(Attention, RandomProblems) {
+  SKIP_WITHOUT_DEVICE();
+  // KILN_ATTENTION_DRAWS=1000 draws more of them.
+  const char *asked = std::getenv("KILN_ATTENTION_DRAWS");
+  int draws = asked ? std::atoi(asked) : 60;
+  std::mt19937 random(2024);
+  for (int draw = 0; draw < draws; ++draw) {
+    int sharing = one_of(random, {1, 2, 3});
+    AttentionProblem problem;
+    problem.batch = one_of(random, {1, 1, 2});
+    problem.kv_heads = one_of(random, {1, 1, 2});
+    problem.heads = problem.kv_heads * sharing;
+    problem.queries = 1 + static_cast<int>(random() % 200);
+    problem.keys = 1 + static_cast<int>(random() % 300);
+    problem.head_dim = one_of(random, {64, 64, 64, 128, 128, 256});
+    problem.type = one_of(random, {0, 1}) ? f16 : bf16;
+    problem.is_causal = one_of(random, {0, 1}) != 0;
+    if (one_of(random, {0, 1}))
+      problem.layout = AttentionLayout::bshd;
+    AttentionSchedule schedule;
+    schedule.consumers = problem.head_dim == 64 ? one_of(random, {0, 2}) : 0;
+    schedule.tile_n = one_of(random, {0, 16, 48, 64});
+    schedule.stages = one_of(random, {0, 1, 2});
+    SCOPED_TRACE(fmt::format("draw {}: {}, blocks of {}", draw,
+                             problem.to_string(), schedule.tile_n));
+    Kernel kernel =
+        compile(build_attention(problem, schedule), {.use_cache = false});
+    if (GetParam() != "sim") {
+      if (Device *device = conformance::open(GetParam()).device.get())
+        check_on(*device, kernel, problem, draw);
+      continue;
+    }
+    SimOptions options{.order = static_cast<SimOrder>(draw % 3),
+                       .seed = static_cast<std::uint64_t>(draw)};
+    options.device.sms = one_of(random, {1, 2, 132});
+    check_on(*open_sim(options), kernel, problem, draw);
+  }
+}

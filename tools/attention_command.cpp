@@ -1,0 +1,234 @@
+// attention_command: one attention from its sizes to a verdict.
+//
+// The last line is the verdict: PASS, FAIL, or DONE where nothing was verified.
+#include "commands.h"
+#include "host_memory.h"
+#include "output_file.h"
+#include "say.h"
+#include "sim_options.h"
+
+#include <kiln/attention.h>
+#include <kiln/compile.h>
+#include <kiln/reference.h>
+#include <kiln/sim.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+namespace kiln::cli {
+
+/// Launches that are timed after the verified one.
+static constexpr int kTimedLaunches = 10;
+
+namespace {
+
+struct AttentionCommand {
+  std::vector<int> sizes;
+  std::string type = "bf16", layout = "bhsd", device = "auto";
+  bool is_causal = false, is_unverified = false, is_without_cache = false;
+  double scale = 0;
+  AttentionSchedule schedule;
+  SimFlags sim;
+  std::uint64_t data_seed = 0;
+  std::string save_kernel_path;
+
+  AttentionProblem problem() const;
+};
+
+/// Q, K, V, O and lse on the host.
+struct HostTensors {
+  std::vector<std::byte> q, k, v, o, lse;
+
+  HostTensors(const AttentionProblem &problem, std::uint64_t seed);
+};
+
+} // namespace
+
+template <typename... Args>
+static void report(std::string_view what, fmt::format_string<Args...> format,
+                   Args &&...args) {
+  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
+}
+
+AttentionProblem AttentionCommand::problem() const {
+  if (layout != "bhsd" && layout != "bshd")
+    throw UserError(fmt::format(
+        "'{}' is not a valid layout; expected bhsd or bshd", layout));
+  AttentionProblem problem{.batch = sizes[0],
+                           .heads = sizes[1],
+                           .kv_heads = sizes[2],
+                           .queries = sizes[3],
+                           .keys = sizes[4],
+                           .head_dim = sizes[5],
+                           .type = parse_type(type),
+                           .is_causal = is_causal,
+                           .scale = scale};
+  if (layout == "bshd")
+    problem.layout = AttentionLayout::bshd;
+  return problem.resolved();
+}
+
+HostTensors::HostTensors(const AttentionProblem &problem, std::uint64_t seed) {
+  auto rows = std::size_t(problem.batch) * problem.heads * problem.queries;
+  auto keys = std::size_t(problem.batch) * problem.kv_heads * problem.keys;
+  auto d = std::size_t(problem.head_dim);
+  MemoryBudget budget;
+  budget.take("Q, K, V and O", 4.0 * double(rows + keys) * double(d));
+  // NaN in every float type, so that what nobody wrote cannot pass.
+  q = host_bytes("Q", rows * d * 2);
+  k = host_bytes("K", keys * d * 2);
+  v = host_bytes("V", keys * d * 2);
+  o = host_bytes("O", rows * d * 2, std::byte{0xff});
+  lse = host_bytes("lse", rows * 4, std::byte{0xff});
+  fill_normal(problem.type, q.data(), rows * d, seed);
+  fill_normal(problem.type, k.data(), keys * d, seed + 1);
+  fill_normal(problem.type, v.data(), keys * d, seed + 2);
+}
+
+static Buffer copied(Device &device, const std::vector<std::byte> &data) {
+  Buffer buffer = device.allocate(data.size());
+  device.copy_in(buffer, data.data(), data.size());
+  return buffer;
+}
+
+/// Run once into `host`; on a GPU some times more, for the time. False where
+/// the simulator found an error.
+static bool launch(Device &device, const AttentionCommand &command,
+                   const AttentionProblem &problem, const Kernel &kernel,
+                   HostTensors &host, Outputs &outputs) {
+  Buffer o = copied(device, host.o), lse = copied(device, host.lse);
+  std::vector<LaunchArgument> arguments = {copied(device, host.q),
+                                           copied(device, host.k),
+                                           copied(device, host.v), o, lse};
+  std::optional<RunWatch> watch;
+  if (device.name().starts_with("sim"))
+    watch.emplace();
+  LaunchResult result = device.launch(kernel, arguments);
+  watch.reset();
+  device.copy_out(host.o.data(), o, host.o.size());
+  device.copy_out(host.lse.data(), lse, host.lse.size());
+  device.synchronize();
+  if (command.sim.has_stats && result.instructions)
+    show_stats(result);
+  if (!result.timeline.events.empty())
+    outputs.attempt(
+        [&] { show_timeline(result.timeline, command.sim.timeline_path); });
+  for (const Finding &finding : result.findings)
+    show_finding(finding);
+  if (!result.ok())
+    return false;
+  if (result.instructions) {
+    report("time", "{:.1f} ms simulated, {} warp instructions",
+           result.time_us / 1e3, result.instructions);
+    return true;
+  }
+  double fastest_us = device.launch(kernel, arguments).time_us;
+  for (int i = 1; i < kTimedLaunches; ++i)
+    fastest_us = std::min(fastest_us, device.launch(kernel, arguments).time_us);
+  report("time", "{:.1f} us, {:.1f} TFLOP/s, the fastest of {}", fastest_us,
+         problem.operations() * 1e-6 / fastest_us, kTimedLaunches);
+  return true;
+}
+
+static ExitStatus verify(const AttentionProblem &problem,
+                         const HostTensors &host) {
+  AttentionComparison result = compare_attention(
+      problem, host.q.data(), host.k.data(), host.v.data(), host.o.data(),
+      reinterpret_cast<const float *>(host.lse.data()));
+  if (result.is_sampled)
+    report("compared", "{} rows, spread over O", result.compared);
+  if (result.ok()) {
+    say("PASS max_rel_err={:.2e}, of lse {:.2e}\n", result.max_rel_err,
+        result.max_lse_err);
+    return ExitStatus::ok;
+  }
+  report("wrong", "{}", result.first_wrong);
+  say("FAIL max_rel_err={:.2e}, of lse {:.2e}, {} of {} rows are wrong\n",
+      result.max_rel_err, result.max_lse_err, result.wrong, result.compared);
+  return ExitStatus::wrong;
+}
+
+static ExitStatus run_command(const AttentionCommand &command) {
+  AttentionProblem problem = command.problem();
+  check_output("--save-kernel", command.save_kernel_path);
+  if (command.sim.timeline_path != "-")
+    check_output("--timeline", command.sim.timeline_path);
+  Outputs outputs;
+  SimOptions options = command.sim.options();
+  RunWatch::attach(options);
+  std::shared_ptr<Device> device;
+  if (command.device != "none")
+    device = open_device(command.device, options);
+  report("attention", "{}", problem.to_string());
+  Kernel kernel = compile(build_attention(problem, command.schedule),
+                          {.use_cache = !command.is_without_cache});
+  report("compiled", "{}", kernel.name);
+  if (!command.save_kernel_path.empty())
+    outputs.attempt([&] {
+      kernel.save(command.save_kernel_path);
+      report("saved", "{}", command.save_kernel_path);
+    });
+  if (!device) {
+    report("device", "none, as asked");
+    say("DONE (not verified)\n");
+    return outputs.conclude(ExitStatus::ok);
+  }
+  report("device", "{}", device->name());
+  HostTensors host(problem, command.data_seed);
+  if (!launch(*device, command, problem, kernel, host, outputs)) {
+    show_failure();
+    return outputs.conclude(ExitStatus::finding);
+  }
+  if (!command.is_unverified)
+    return outputs.conclude(verify(problem, host));
+  say("DONE (not verified)\n");
+  return outputs.conclude(ExitStatus::ok);
+}
+
+void add_attention_command(CLI::App &app, Action &action) {
+  CLI::App *command = app.add_subcommand(
+      "attention", "build, run and verify O = softmax(scale * Q * K^T) * V");
+  auto options = std::make_shared<AttentionCommand>();
+  command
+      ->add_option("sizes", options->sizes,
+                   "sequences, heads, key heads, queries, keys, and the head "
+                   "dimension: 64, 128 or 256")
+      ->required()
+      ->expected(6);
+  command->add_flag("--causal", options->is_causal,
+                    "query i sees the keys up to i + keys - queries");
+  command->add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
+      ->capture_default_str();
+  command
+      ->add_option("--layout", options->layout,
+                   "the slowest dimension first: bhsd or bshd")
+      ->capture_default_str();
+  command->add_option("--scale", options->scale,
+                      "of the scores; 0: 1 / sqrt(head dimension)");
+  command->add_option("--consumers", options->schedule.consumers,
+                      "warpgroups of 64 queries; 0: by head dimension");
+  command->add_option("--tile-n", options->schedule.tile_n,
+                      "keys of a block; 0: by head dimension");
+  command->add_option("--stages", options->schedule.stages,
+                      "blocks of K and of V in shared memory; 0: by head "
+                      "dimension");
+  command->add_option("--device", options->device, "auto, sim, cuda or none")
+      ->capture_default_str();
+  options->sim.add_to(*command);
+  command->add_option("--allow", options->sim.allow,
+                      "ids of findings not to report");
+  command->add_option("--data-seed", options->data_seed, "of the numbers")
+      ->capture_default_str();
+  command->add_flag("--no-verify", options->is_unverified,
+                    "do not compare with the reference");
+  command->add_flag("--no-cache", options->is_without_cache,
+                    "compile again, keep nothing");
+  command->add_option("--save-kernel", options->save_kernel_path,
+                      "write the kernel to this file");
+  command->callback([&action, options] {
+    action = [options] { return run_command(*options); };
+  });
+}
+
+} // namespace kiln::cli
