@@ -2,7 +2,14 @@
 //
 // Launched as a programmatic dependent, a kernel may start while its
 // predecessor runs: it sets up barriers and maps, and waits before it touches
-// what the predecessor writes. Launched plainly, both do nothing.
+// what the predecessor writes. A kernel that waits is launched so: every thread
+// that reads or writes global memory waits first.
+//
+//     wait_for_dependencies();   // after the setup, before the first access
+//     launch_dependents();       // the next one may set itself up
+//
+// Between kernels that do neither, and on the simulator, launches follow one
+// another.
 #pragma once
 
 #include <source_location>

@@ -279,12 +279,21 @@ CudaDevice::Prepared CudaDevice::pack(const LaunchDescription &launch) {
 
 void CudaDevice::submit(const Prepared &prepared,
                         const LaunchDescription &launch, const Stream &stream) {
-  CUlaunchAttribute cluster{CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, {}, {}};
-  cluster.value.clusterDim = {launch.cluster[0], launch.cluster[1],
-                              launch.cluster[2]};
+  std::array<CUlaunchAttribute, 2> attributes{};
+  unsigned count = 0;
   // A cluster of one needs no attribute: GPUs without clusters refuse it, and
   // a kernel whose PTX fixes its cluster is launched with that.
-  bool hasCluster = volume(launch.cluster) != 1;
+  if (volume(launch.cluster) != 1) {
+    CUlaunchAttribute &cluster = attributes[count++];
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim = {launch.cluster[0], launch.cluster[1],
+                                launch.cluster[2]};
+  }
+  if (prepared.entry.isDependent()) {
+    CUlaunchAttribute &dependent = attributes[count++];
+    dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    dependent.value.programmaticStreamSerializationAllowed = 1;
+  }
   CUlaunchConfig config{
       launch.grid[0],
       launch.grid[1],
@@ -294,8 +303,8 @@ void CudaDevice::submit(const Prepared &prepared,
       launch.block[2],
       launch.dynamic_smem_bytes,
       native(stream),
-      hasCluster ? &cluster : nullptr,
-      hasCluster ? 1u : 0u,
+      count ? attributes.data() : nullptr,
+      count,
   };
   const std::string &name = prepared.entry.name();
   driver.call(

@@ -108,14 +108,20 @@ static std::vector<PtxParameter> scanParameters(PtxWords &words) {
 std::vector<PtxEntry> scanPtxEntries(std::string_view ptx) {
   std::vector<PtxEntry> entries;
   PtxWords words(ptx);
+  std::string current; // whose body this is
   for (std::string_view word = words.next(); !word.empty();
        word = words.next()) {
+    if (word == "griddepcontrol" && words.next() == ".wait")
+      if (auto found = std::ranges::find(entries, current, &PtxEntry::name);
+          found != entries.end())
+        found->isDependent = true;
     if (word != ".entry")
       continue;
     PtxEntry entry{std::string(words.next()), {}};
     // An entry without parameters may have no parentheses at all.
     if (std::string_view open = words.next(); open == "(")
       entry.parameters = scanParameters(words);
+    current = entry.name;
     // A declaration and the definition after it are one entry.
     if (std::ranges::find(entries, entry.name, &PtxEntry::name) ==
         entries.end())

@@ -28,6 +28,9 @@ struct PtxParameter {
 struct PtxEntry {
   std::string name;
   std::vector<PtxParameter> parameters;
+  /// It waits itself for what is ahead of it in the stream
+  /// (griddepcontrol.wait), and may be launched before that has ended.
+  bool isDependent = false;
 };
 
 /// The entries of a PTX module in the order of the text.
@@ -44,6 +47,8 @@ public:
   const std::vector<PtxParameter> &parameters() const {
     return ptx_.parameters;
   }
+
+  bool isDependent() const { return ptx_.isDependent; }
 
   /// Opt in to what a launch of this size needs; a size once allowed stays so.
   void allow(std::uint32_t dynamicSmemBytes, std::uint32_t clusterCtas);

@@ -35,6 +35,16 @@ TEST(PtxEntriesTest, DeclarationAndDefinitionAreOne) {
   EXPECT_EQ(scanPtxEntries(".entry a();\n.entry a() { ret; }").size(), 1u);
 }
 
+TEST(PtxEntriesTest, WhoWaitsForWhatIsAheadIsDependent) {
+  auto entries = scanPtxEntries(".entry a() { griddepcontrol.wait; ret; }\n"
+                                ".entry b() { ret; }\n.entry c() {\n"
+                                "griddepcontrol.launch_dependents; }");
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_TRUE(entries[0].isDependent);
+  EXPECT_FALSE(entries[1].isDependent);
+  EXPECT_FALSE(entries[2].isDependent);
+}
+
 TEST(PtxEntriesTest, BrokenTextEndsTheScan) {
   for (const char *text :
        {"", ".entry", ".entry a(", ".entry a(.param", ".entry a(.param .b8 x[",
