@@ -74,7 +74,7 @@ struct PipelineOptions {
   /// peers must then be told with a fence of the cluster, which costs more.
   bool is_read_by_threads = false;
   /// Slots are filled by threads of a warpgroup (produce_by_threads), with
-  /// ordinary stores, and not by TMA.
+  /// ordinary stores, and not by TMA alone.
   bool is_by_threads = false;
 };
 
@@ -123,6 +123,11 @@ public:
   Pipeline(KernelBuilder &kb, int stages, const std::vector<TileLayout> &tiles,
            const PipelineOptions &options,
            std::source_location where = std::source_location::current());
+  /// The same where TMA loads the tiles of `tensors` and threads fill `tiles`,
+  /// which come behind them in a slot.
+  Pipeline(KernelBuilder &kb, int stages, std::vector<TmaTensor> tensors,
+           const std::vector<TileLayout> &tiles, const PipelineOptions &options,
+           std::source_location where = std::source_location::current());
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
 
@@ -146,7 +151,8 @@ public:
   void produce(const std::function<void(const Slot &)> &body,
                std::source_location where = std::source_location::current());
   /// Fill the next slot by the 128 threads of the calling warpgroup: `body`
-  /// stores to every tile. What they store becomes visible to wgmma.
+  /// stores to every tile, and one thread of it loads every tensor. What they
+  /// store becomes visible to wgmma.
   void produce_by_threads(
       const std::function<void(const Slot &)> &body,
       std::source_location where = std::source_location::current());

@@ -3,6 +3,7 @@
 #include "kiln/copy.h"
 #include "dsl/State.h"
 #include "dsl/TileMemory.h"
+#include "dsl/WordCopy.h"
 #include "kiln/control.h"
 #include "support/Error.h"
 
@@ -41,6 +42,21 @@ static int threadsOf(CopyScope scope, const std::source_location &where) {
                 "multiple of them",
                 nameOf(scope), threads, cta, state.name);
   return threads;
+}
+
+/// Which of those threads this one is.
+static Value threadOf(CopyScope scope, const std::source_location &where) {
+  switch (scope) {
+  case CopyScope::thread:
+    return constant(Type::i32, At(0, where));
+  case CopyScope::warp:
+    return lane_id(where);
+  case CopyScope::warpgroup:
+    return warpgroup_thread_id(where);
+  case CopyScope::cta:
+    break;
+  }
+  return thread_id(Axis::x, where);
 }
 
 /// Both ends of a copy, walked along the rows of the destination.
@@ -104,8 +120,15 @@ void copy(CopyScope scope, const SharedTile &to, const Tensor &from,
   KernelBuilder::State::current(where);
   LocationScope location(where);
   TileSize size{to.rows(), to.columns()};
-  copyMemory(scope, memoryOf(to, where), memoryOf(from, size, where), size,
-             where);
+  TileMemory memory = memoryOf(from, size, where);
+  int threads = threadsOf(scope, where);
+  checkType("copy", memory.type, to.layout().type, where);
+  constexpr int kWidest = 16; // bytes of a vector
+  int bytes = memory.vector * size_bytes(memory.type);
+  if (bytes < kWidest && canCopyWords(to, from, threads))
+    return copyWords(to, from, bytes >= 4, threads, threadOf(scope, where),
+                     where);
+  copyMemory(scope, memoryOf(to, where), memory, size, where);
 }
 
 void copy(CopyScope scope, const Tensor &to, const SharedTile &from,

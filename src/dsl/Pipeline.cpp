@@ -34,7 +34,7 @@ void PipelineState::skip(At count) {
 struct Pipeline::State {
   int stages;
   PipelineOptions options;
-  std::vector<TmaTensor> tensors; ///< none where threads fill the slots
+  std::vector<TmaTensor> tensors; ///< those TMA loads, the first of a slot
   std::vector<SharedTile> tiles;  ///< one array per tile of a slot
   MbarrierArray full, empty;
   PipelineState producer{stages, 1}, consumer{stages, 0};
@@ -106,6 +106,12 @@ static std::vector<TileLayout> slotTiles(const std::vector<TmaTensor> &tensors,
   return tiles;
 }
 
+static std::vector<TileLayout> joined(std::vector<TileLayout> first,
+                                      const std::vector<TileLayout> &second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    std::vector<TmaTensor> tensors,
                    const PipelineOptions &options, std::source_location where)
@@ -141,6 +147,20 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
     cluster_sync();
   else
     sync_threads();
+}
+
+Pipeline::Pipeline(KernelBuilder &kb, int stages,
+                   std::vector<TmaTensor> tensors,
+                   const std::vector<TileLayout> &tiles,
+                   const PipelineOptions &options, std::source_location where)
+    : Pipeline(kb, stages, joined(slotTiles(tensors, options), tiles), options,
+               where) {
+  if (!options.is_by_threads)
+    userErrorAt(where,
+                "a pipeline of {} tensors and {} tiles, and no threads "
+                "fill those; set is_by_threads",
+                tensors.size(), tiles.size());
+  state_->tensors = std::move(tensors);
 }
 
 Pipeline::~Pipeline() = default;
@@ -197,14 +217,17 @@ Slot Pipeline::reserve(std::source_location where) {
 void Pipeline::commit(const Slot &slot, std::source_location where) {
   LocationScope scope(where);
   check_own(slot, where);
+  int wanted = 0;
+  for (std::size_t i = 0; i < state_->tensors.size(); ++i)
+    wanted += state_->tiles[i].layout().bytes();
+  if (state_->bytes != wanted)
+    userErrorAt(where,
+                "{} bytes of tensors were loaded into a slot of {}; each "
+                "tensor of the pipeline is loaded once, by one thread",
+                state_->bytes, wanted);
   if (state_->options.is_by_threads) {
     fence_async_shared();
     state_->full[slot.index_].arrive();
-  } else if (state_->bytes != slot_bytes()) {
-    userErrorAt(where,
-                "{} bytes were loaded into a slot of {}; each tensor of the "
-                "pipeline is loaded once",
-                state_->bytes, slot_bytes());
   }
 }
 
@@ -325,6 +348,8 @@ void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
   SharedTile tile = tile_at(state.tiles[i], index_);
   const Mbarrier full = state.full[index_];
   state.bytes += tile.layout().bytes();
+  if (state.options.is_by_threads) // announced before this thread arrives
+    full.expect_tx(At(tile.layout().bytes(), where));
   if (multicast.parts == 1)
     return tma_load(tile, tensor, origin, full, where);
   int rows = tensor.tile().rows;

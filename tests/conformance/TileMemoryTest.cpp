@@ -175,6 +175,42 @@ TEST_P(TileMemory, CopiesThroughEveryMemory) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(TileMemory, CopiesOfRowsThatBeginAnywhere) {
+  // Rows an odd number of elements apart, and ends inside and behind the tile.
+  struct Case {
+    Type type;
+    int rows, columns, stride, row, column;
+  };
+  for (const Case &c :
+       {Case{f16, 40, 97, 97, 0, 0}, Case{f16, 40, 97, 97, 8, 33},
+        Case{f16, 70, 64, 65, 3, 0}, Case{bf16, 9, 63, 63, 0, 0},
+        Case{bf16, 33, 101, 101, 1, 64}, Case{f16, 32, 66, 66, 0, 2},
+        Case{u8, 35, 131, 131, 2, 1}, Case{u8, 40, 129, 133, 0, 3},
+        Case{f16, 1, 1, 1, 0, 0}}) {
+    constexpr int kRows = 32;
+    int width = 128 / size_bytes(c.type);
+    KernelBuilder kb("anywhere", {.threads = 128});
+    Tensor x = kb.tensor("x", c.type, {c.rows, c.columns}, {c.stride, 1});
+    Tensor y = kb.tensor("y", c.type, {kRows, width});
+    SharedTile tile = kb.shared(TileLayout::of(c.type, kRows, width));
+    copy(CopyScope::warpgroup, tile,
+         x.slice(0, constant(i32, c.row), kRows)
+             .slice(1, constant(i32, c.column), width));
+    sync_threads();
+    copy(CopyScope::cta, y, tile);
+    Kernel kernel = compile_checked(kb.module());
+    EXPECT_GT(count(kernel.ptx, "shf.r.wrap.b32"), 0);
+    std::vector<double> numbers = counted(c.rows * c.stride);
+    std::vector<double> expected;
+    for (int i = c.row; i < c.row + kRows; ++i)
+      for (int j = c.column; j < c.column + width; ++j)
+        expected.push_back(
+            i < c.rows && j < c.columns ? numbers[i * c.stride + j] : 0);
+    expectWritten(GetParam(), kernel, c.type, numbers, expected);
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
 TEST_P(TileMemory, CopiesAreLoadsAndStores) {
   KernelBuilder kb("form", {.threads = 128});
   Tensor x = kb.tensor("x", f16, {64, 64});

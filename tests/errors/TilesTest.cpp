@@ -350,6 +350,15 @@ TEST_F(PipelineErrors, LoadsOfASlot) {
       __LINE__, [&] { threads.produce(half); },
       "the slots of this pipeline are filled by threads; use "
       "produce_by_threads");
+  Pipeline both(kb, 1, {a}, {{f16, 8, 64}}, {.is_by_threads = true});
+  refused(
+      __LINE__, [&] { both.produce_by_threads([](const Slot &) {}); },
+      "produce_by_threads loaded 0 bytes of tensors into a slot of 8192; each "
+      "tensor of the pipeline is loaded once, by one thread");
+  refused(
+      __LINE__, [&] { Pipeline(kb, 1, {a}, {{f16, 8, 64}}, {}); },
+      "a pipeline of 1 tensors and 1 tiles, and no threads fill those; set "
+      "is_by_threads");
   unsigned line = __LINE__ + 1;
   auto none = [&](const Slot &slot) { slot.tile(2); };
   refused(line, [&] { pipe.produce(none); }, "a slot of 2 tiles has no tile 2");
