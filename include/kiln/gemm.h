@@ -21,6 +21,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -143,9 +144,27 @@ struct GemmSchedule {
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule);
 /// The most stages that fit into shared memory.
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule);
-/// A schedule that suits the problem on that device, already fitted.
+/// A schedule that suits the problem on that device, already fitted: the first
+/// of rank_schedules.
 GemmSchedule pick_schedule(
     const GemmProblem &problem,
+    const DeviceDescription &device = DeviceDescription::for_target("sm_90a"));
+
+/// How long a schedule takes, as predicted from a few numbers, in microseconds.
+struct GemmCost {
+  double launch_us = 0; ///< of the grid, and of clusters
+  double tiles_us = 0;  ///< all rounds of tiles: fill, multiply, store
+  double memory_us = 0; ///< every byte once over the bus
+  double total_us() const;
+};
+struct RankedSchedule {
+  GemmSchedule schedule; ///< fitted
+  GemmCost cost;
+};
+/// The schedules that are predicted to be fastest, at most `most`, best first.
+/// Throws UserError where there is none.
+std::vector<RankedSchedule> rank_schedules(
+    const GemmProblem &problem, int most,
     const DeviceDescription &device = DeviceDescription::for_target("sm_90a"));
 
 /// "warpspecialized_4096x4096x4096_128x128x64_3" for f16 to f32 in `tt`;

@@ -12,31 +12,38 @@ namespace {
 // Of the tensor core and its shared memory.
 constexpr double kSmemBytesPerClock = 128;
 constexpr double kSmemShare = 0.947; ///< clocks of it that count
-constexpr double kStepClocks = 14.1; ///< of a narrow wgmma, besides N / 4
-constexpr double kTileStepClocks = 7.11;
+constexpr double kStepClocks = 18.6; ///< of a narrow wgmma, besides N / 4
+constexpr double kTileStepClocks = 6.38;
+constexpr double kOneWarpgroup = 1.35;
 
 // Of loads.
-constexpr double kLoadBytesPerClock = 70.5; ///< of one multiprocessor
-constexpr double kLatencyClocks = 1148;
+constexpr double kLoadBytesPerClock = 78.9; ///< of one multiprocessor
+constexpr double kLatencyClocks = 1200;
 constexpr double kHeldSlots = 1.54; ///< that consumers keep from being loaded
-constexpr double kFillClocks = 1.85, kFillBytesPerClock = 40.2;
+constexpr double kFillBytesPerClock = 43.7;
 /// Rows that begin in the middle of a sector of 32 bytes.
-constexpr double kMisalignment = 2.27, kSectorBytes = 32;
+constexpr double kMisalignment = 2.15, kSectorBytes = 32;
+
+// Of copies by threads: words of a warpgroup, and the wait for those in flight.
+constexpr double kCopyBytesPerClock = 43.6, kCopyWaitBytesPerClock = 25.8;
+constexpr double kCopyLatencyClocks = 566;
+constexpr double kCopyRows = 128, kPanelRows = 64; ///< in flight
 
 // Of the way out: by subtiles, and through sums in shared memory.
-constexpr double kStoreClocks = 816, kStoreClocksPerElement = 0.0193;
-constexpr double kSubtileClocks = 289;
-constexpr double kSumsClocks = 1891, kSumsClocksPerElement = 0.192;
-constexpr double kSumsClocksPerPart = 147;
+constexpr double kStoreClocks = 761, kStoreClocksPerElement = 0.0186;
+constexpr double kSubtileClocks = 367;
+constexpr double kSumsClocks = 1953, kSumsClocksPerElement = 0.148;
+constexpr double kSumsClocksPerPart = 155;
 /// What a cooperative schedule does not hide of a store behind its next loads.
-constexpr double kUnhidden = 0.793;
+constexpr double kUnhidden = 0.673;
 
 // Of the device.
-constexpr double kClockShare = 0.840;  ///< of its boost clock
-constexpr double kMemoryShare = 0.933; ///< of its bandwidth
-constexpr double kLaunchUs = 2.49, kClusterUs = 0.972, kClusterCtaUs = 0.113;
+constexpr double kClockShare = 0.832;  ///< of its boost clock
+constexpr double kMemoryShare = 0.940; ///< of its bandwidth
+/// A launch begins while the one before it ends.
+constexpr double kLaunchUs = 1.34, kClusterUs = 1.00, kClusterCtaUs = 0.127;
 /// How much two limits that are close to each other add up.
-constexpr double kSharpness = 2.01;
+constexpr double kSharpness = 2.05;
 
 /// The value, or a typical one where it is known at launch.
 double typical(const Dim &dim) {
@@ -54,9 +61,10 @@ struct Sizes {
         batch(typical(computed.batch)) {}
 };
 
-/// Clocks of all K tiles of one CTA.
+/// Clocks of all K tiles of each of `ctas` that share a multiprocessor.
 double multiply_clocks(const KernelProblem &computed,
-                       const GemmSchedule &schedule, double k_tiles) {
+                       const GemmSchedule &schedule, double k_tiles,
+                       double ctas) {
   int element_bytes = size_bytes(computed.problem.type);
   int columns = schedule.consumer_columns();
   double k_bytes = double(schedule.tile_k) * element_bytes;
@@ -64,20 +72,38 @@ double multiply_clocks(const KernelProblem &computed,
   double wgmmas = double(schedule.tile_m) / 64 * (schedule.tile_n / columns) *
                   (k_bytes / 32);
   double core = wgmmas * std::max(columns / 2.0, kStepClocks + columns / 4.0);
+  // One warpgroup with one of them at a time does not keep it busy.
+  bool is_pingpong = schedule.kind == GemmKind::pingpong;
+  if (schedule.tile_m == 64 && (is_pingpong || schedule.consumers == 1))
+    core *= kOneWarpgroup;
   double slot_bytes = (schedule.tile_m + schedule.tile_n) * k_bytes;
   double smem = (wgmmas * (64 + columns) * 32 + slot_bytes) /
                 kSmemBytesPerClock * kSmemShare;
-  auto slowness = [&](const StoredMatrix &matrix) {
+  double load = 0, wait = 0;
+  auto add_load = [&](const StoredMatrix &matrix, bool uses_tma,
+                      bool is_k_major, int rows, int sharers) {
+    double bytes = rows * k_bytes;
+    if (!uses_tma) {
+      load += bytes / kCopyBytesPerClock;
+      wait += bytes / kCopyWaitBytesPerClock +
+              std::ceil(rows / (is_k_major ? kCopyRows : kPanelRows)) *
+                  kCopyLatencyClocks;
+      return;
+    }
     double pitch_bytes = typical(matrix.stride) * element_bytes;
-    return std::fmod(pitch_bytes, kSectorBytes) != 0 ? kMisalignment : 1;
+    bool is_misaligned = std::fmod(pitch_bytes, kSectorBytes) != 0;
+    load += bytes / sharers / kLoadBytesPerClock *
+            (is_misaligned ? kMisalignment : 1);
   };
-  double load =
-      (double(schedule.tile_m) / schedule.cluster_n * slowness(computed.a()) +
-       double(schedule.tile_n) / schedule.cluster_m * slowness(computed.b())) *
-      k_bytes / kLoadBytesPerClock;
-  double ahead = std::max(
-      std::min<double>(schedule.stages, k_tiles) - kHeldSlots, 0.4);
-  return k_tiles * (std::max({core, smem, load, kLatencyClocks / ahead}) +
+  const GemmProblem &problem = computed.problem;
+  add_load(computed.a(), computed.a_uses_tma(), problem.a_is_k_major(),
+           schedule.tile_m, schedule.cluster_n);
+  add_load(computed.b(), computed.b_uses_tma(), problem.b_is_k_major(),
+           schedule.tile_n, schedule.cluster_m);
+  double ahead =
+      std::max(std::min<double>(schedule.stages, k_tiles) - kHeldSlots, 0.4);
+  return k_tiles * (std::max({ctas * core, ctas * smem, ctas * load + wait,
+                              kLatencyClocks / ahead}) +
                     kTileStepClocks);
 }
 
@@ -95,14 +121,8 @@ double store_clocks(const GemmSchedule &schedule, Type out) {
 
 } // namespace
 
-double Cost::total_us() const {
-  return launch_us + std::pow(std::pow(tiles_us, kSharpness) +
-                                  std::pow(memory_us, kSharpness),
-                              1 / kSharpness);
-}
-
-Cost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
-             const DeviceDescription &device) {
+GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
+                 const DeviceDescription &device) {
   KernelProblem computed(problem, schedule);
   Sizes sizes(computed.problem);
   int element_bytes = size_bytes(problem.type);
@@ -111,29 +131,41 @@ Cost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
       std::ceil(tiles(sizes.m, schedule.tile_m) / schedule.cluster_m) *
       std::ceil(tiles(sizes.n, schedule.tile_n) / schedule.cluster_n) *
       sizes.batch;
-  double rounds = std::ceil(blocks / device.resident_clusters(cluster));
+  double at_once = device.resident_clusters(cluster);
   double k_tiles =
       std::ceil(tiles(sizes.k, schedule.tile_k) / schedule.split_k);
-  double multiply = multiply_clocks(computed, schedule, k_tiles);
   double store = store_clocks(schedule, problem.out);
-  double fill = kFillClocks + double(schedule.tile_m + schedule.tile_n) *
-                                  schedule.tile_k * element_bytes /
-                                  kFillBytesPerClock;
+  double fill = double(schedule.tile_m + schedule.tile_n) * schedule.tile_k *
+                element_bytes / kFillBytesPerClock;
+  // One tile each of so many CTAs of a multiprocessor.
+  auto multiply = [&](double ctas) {
+    return multiply_clocks(computed, schedule, k_tiles, ctas);
+  };
+  double rounds = std::ceil(blocks / at_once);
   double clocks = 0;
   switch (schedule.kind) {
   case GemmKind::pingpong: // stores are hidden, but for the last
-    clocks = fill + rounds * multiply + store;
+    clocks = fill + rounds * multiply(1) + store;
     break;
   case GemmKind::cooperative:
-    clocks = fill + rounds * (multiply + kUnhidden * store) +
+    clocks = fill + rounds * (multiply(1) + kUnhidden * store) +
              (1 - kUnhidden) * store;
     break;
-  default:
-    clocks = rounds * (fill + multiply + store);
+  default: {
+    double full = std::floor(rounds / schedule.occupancy);
+    double last = rounds - full * schedule.occupancy;
+    // Of CTAs side by side one multiplies while another fills or stores.
+    auto round = [&](double ctas) {
+      return multiply(ctas) + (fill + store) / ctas;
+    };
+    clocks = full * round(schedule.occupancy);
+    if (last > 0)
+      clocks += round(last);
+  }
   }
   double bytes = sizes.batch * ((sizes.m + sizes.n) * sizes.k * element_bytes +
                                 sizes.m * sizes.n * size_bytes(problem.out));
-  Cost cost;
+  GemmCost cost;
   cost.launch_us =
       kLaunchUs + (cluster > 1 ? kClusterUs + cluster * kClusterCtaUs : 0);
   cost.tiles_us = clocks / (device.sm_clock_mhz * kClockShare);
@@ -142,3 +174,13 @@ Cost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
 }
 
 } // namespace kiln::gemm
+
+namespace kiln {
+
+double GemmCost::total_us() const {
+  return launch_us + std::pow(std::pow(tiles_us, gemm::kSharpness) +
+                                  std::pow(memory_us, gemm::kSharpness),
+                              1 / gemm::kSharpness);
+}
+
+} // namespace kiln

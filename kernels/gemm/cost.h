@@ -15,17 +15,9 @@
 
 namespace kiln::gemm {
 
-/// The parts of a schedule's time, in microseconds.
-struct Cost {
-  double launch_us = 0; ///< of the grid, and of clusters
-  double tiles_us = 0;  ///< all rounds: fill, multiply, store
-  double memory_us = 0; ///< every byte once
-  double total_us() const;
-};
-
 /// Of a schedule whose stages, consumers and instructions are filled in. A
 /// dimension that is an argument counts as 4096.
-Cost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
+GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
              const DeviceDescription &device);
 
 } // namespace kiln::gemm

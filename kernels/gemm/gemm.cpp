@@ -293,8 +293,12 @@ static void plan_registers(const KernelProblem &computed,
   int at_entry =
       device.registers_per_sm / schedule.occupancy / (groups * 128) / 8 * 8;
   at_entry = std::min(at_entry, 248);
-  if (schedule.producer_registers == 0)
-    schedule.producer_registers = computed.uses_tma() ? 40 : 104;
+  if (schedule.producer_registers == 0) {
+    schedule.producer_registers = computed.producer_registers();
+    // One consumer leaves more than it can use.
+    if (groups == 2 && schedule.occupancy == 1 && !computed.uses_tma())
+      schedule.producer_registers += 24;
+  }
   if (schedule.consumer_registers == 0)
     schedule.consumer_registers =
         std::min(232, (groups * at_entry - schedule.producer_registers) /
@@ -312,24 +316,33 @@ static int shared_bytes(const KernelProblem &computed,
     end = (end + alignment - 1) / alignment * alignment;
     end += tile.stride_bytes() * count;
   };
-  place(gemm::tile_of_a(computed.problem, schedule), stages);
-  place(gemm::tile_of_b(computed.problem, schedule), stages);
+  for (const TileLayout &tile : gemm::slot_tiles(computed, schedule))
+    place(tile, stages);
   end += 2 * stages * kBarrierBytes;
-  if (auto output = gemm::output_buffers(computed, schedule); output.count)
+  GemmSchedule with_stages = schedule;
+  with_stages.stages = stages;
+  auto output = gemm::output_buffers(computed, with_stages);
+  if (output.count && !output.is_over_slots)
     place(output.tile, output.count);
   return end;
+}
+
+/// What one CTA may have of it.
+static int most_shared_bytes(const GemmSchedule &schedule) {
+  const auto &device = DeviceDescription::for_target("sm_90a");
+  return std::min(device.max_smem_per_cta_bytes,
+                  device.smem_per_sm_bytes / std::max(1, schedule.occupancy) -
+                      device.reserved_smem_per_cta_bytes);
 }
 
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule) {
   KernelProblem computed(problem, schedule);
   GemmSchedule full = filled(computed, schedule);
-  const auto &device = DeviceDescription::for_target("sm_90a");
-  int most = std::min(device.max_smem_per_cta_bytes,
-                      device.smem_per_sm_bytes / std::max(1, full.occupancy) -
-                          device.reserved_smem_per_cta_bytes);
-  int stages = 0;
-  while (shared_bytes(computed, full, stages + 1) <= most)
-    ++stages;
+  int most = most_shared_bytes(full);
+  // Few stages can take more than many: sums lie over slots if they fit there.
+  int stages = most / 1024;
+  while (stages > 0 && shared_bytes(computed, full, stages) > most)
+    --stages;
   return stages;
 }
 
@@ -352,7 +365,7 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {
         static_cast<int>(std::min<std::int64_t>(result.stages, most_tiles));
   }
   int most = max_gemm_stages(problem, result);
-  if (result.stages > most)
+  if (shared_bytes(computed, result, result.stages) > most_shared_bytes(result))
     refuse("{} stages of {}x{}x{} do not fit into shared memory; {} do",
            schedule.stages, schedule.tile_m, schedule.tile_n, schedule.tile_k,
            most);

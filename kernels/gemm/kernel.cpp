@@ -16,6 +16,7 @@
 
 #include <kiln/cluster.h>
 #include <kiln/control.h>
+#include <kiln/dependent_launch.h>
 #include <kiln/register_tile.h>
 #include <kiln/threads.h>
 
@@ -48,7 +49,12 @@ public:
     if (schedule.kind == GemmKind::pingpong)
       make_turns();
     operands_.make_pipeline(kb_, scheduler_); // all threads meet there
-    output_.make_buffers(kb_);
+    output_.make_buffers(kb_, operands_.pipeline());
+    // What is ahead in the stream may still run: up to here nothing of it was
+    // touched. What comes next may set itself up as well.
+    wait_for_dependencies();
+    if (!is_long())
+      launch_dependents();
   }
 
   Module build() {
@@ -65,6 +71,7 @@ private:
                                const GemmDebug &debug);
   static TileSchedulerOptions order(const GemmSchedule &schedule);
   KernelBuilder &declare_dims();
+  bool is_long() const;
   const GemmProblem &shape() const { return problem_.problem; }
 
   /// From `begin`, with `second` behind it, to before `end`.
@@ -113,6 +120,15 @@ TileSchedulerOptions GemmKernel::order(const GemmSchedule &schedule) {
           .cluster_m = schedule.cluster_m,
           .cluster_n = schedule.cluster_n,
           .split = schedule.split_k};
+}
+
+/// Whether a tile takes so long that a launch ahead of time gains nothing. Few
+/// CTAs with much to load are slower where the next ones already stand beside
+/// them.
+bool GemmKernel::is_long() const {
+  constexpr int kLong = 256;
+  const Dim &tiles = operands_.k_tiles();
+  return tiles.is_constant() && tiles.constant() / schedule_.split_k >= kLong;
 }
 
 /// The K tiles of this CTA: all of them, or its part.

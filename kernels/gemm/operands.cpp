@@ -45,9 +45,20 @@ StoredMatrix KernelProblem::b() const {
           problem.stride_b()};
 }
 
-bool KernelProblem::uses_tma() const {
-  return a().suits_tma(problem.type, problem.batch) &&
-         b().suits_tma(problem.type, problem.batch);
+bool KernelProblem::a_uses_tma() const {
+  return a().suits_tma(problem.type, problem.batch);
+}
+
+bool KernelProblem::b_uses_tma() const {
+  return b().suits_tma(problem.type, problem.batch);
+}
+
+int KernelProblem::producer_registers() const {
+  if (uses_tma())
+    return 40;
+  int in_panels = (!a_uses_tma() && !problem.a_is_k_major()) +
+                  (!b_uses_tma() && !problem.b_is_k_major());
+  return 96 + 8 * in_panels;
 }
 
 bool KernelProblem::stores_by_tma() const {
@@ -78,6 +89,15 @@ TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule) {
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule) {
   return stored_tile(problem, schedule, problem.b_is_k_major(),
                      schedule.tile_n);
+}
+
+std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
+                                   const GemmSchedule &schedule) {
+  std::vector<TileLayout> tiles{tile_of_a(computed.problem, schedule),
+                                tile_of_b(computed.problem, schedule)};
+  if (!computed.a_uses_tma() && computed.b_uses_tma())
+    std::swap(tiles[0], tiles[1]);
+  return tiles;
 }
 
 /// The shape of a matrix in the kernel, with a batch in front where there is
@@ -124,42 +144,32 @@ Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
     a_parts_.parts = schedule.cluster_n;
     b_parts_.parts = schedule.cluster_m;
   }
-  const Dim &batch = problem().batch;
-  const char *name_a = problem_.is_swapped ? "b" : "a";
-  const char *name_b = problem_.is_swapped ? "a" : "b";
-  // The caller's A comes first.
-  auto both = [&](auto &&declare_a, auto &&declare_b, auto &result) {
-    if (problem_.is_swapped) {
-      auto b = declare_b();
-      auto a = declare_a();
-      result.emplace(a, b);
-    } else {
-      auto a = declare_a();
-      auto b = declare_b();
-      result.emplace(a, b);
-    }
+  auto declare_a = [&](const char *name) {
+    a_ = declare(kb, name, tile_a, problem_.a(), problem_.a_uses_tma(),
+                 a_parts_.parts);
   };
-  if (problem_.uses_tma()) {
-    both(
-        [&] {
-          return declare_map(kb, name_a, tile_a, problem_.a(), batch,
-                             a_parts_.parts);
-        },
-        [&] {
-          return declare_map(kb, name_b, tile_b, problem_.b(), batch,
-                             b_parts_.parts);
-        },
-        maps_);
-    return;
+  auto declare_b = [&](const char *name) {
+    b_ = declare(kb, name, tile_b, problem_.b(), problem_.b_uses_tma(),
+                 b_parts_.parts);
+  };
+  // The caller's A comes first.
+  if (problem_.is_swapped) {
+    declare_b("a");
+    declare_a("b");
+  } else {
+    declare_a("a");
+    declare_b("b");
   }
-  both(
-      [&] {
-        return declare_tensor(kb, name_a, problem().type, problem_.a(), batch);
-      },
-      [&] {
-        return declare_tensor(kb, name_b, problem().type, problem_.b(), batch);
-      },
-      tensors_);
+}
+
+Operands::Source Operands::declare(KernelBuilder &kb, const char *name,
+                                   const TileLayout &tile,
+                                   const StoredMatrix &matrix, bool uses_tma,
+                                   int parts) const {
+  const Dim &batch = problem().batch;
+  if (uses_tma)
+    return {declare_map(kb, name, tile, matrix, batch, parts), {}};
+  return {{}, declare_tensor(kb, name, problem().type, matrix, batch)};
 }
 
 /// The ranks of the other CTAs that load what this CTA needs: those in its row
@@ -180,12 +190,15 @@ void Operands::make_pipeline(KernelBuilder &kb,
   PipelineOptions options{.consumers = schedule_.kind == GemmKind::pingpong
                                            ? 1
                                            : schedule_.consumers};
-  if (!maps_) {
+  if (!uses_tma()) {
     options.is_by_threads = true;
-    pipeline_.reset(new Pipeline(
-        kb, schedule_.stages,
-        {tile_of_a(problem(), schedule_), tile_of_b(problem(), schedule_)},
-        options));
+    std::vector<TileLayout> tiles = slot_tiles(problem_, schedule_);
+    std::vector<TmaTensor> maps;
+    for (const Source *source : {&a_, &b_})
+      if (source->map)
+        maps.push_back(*source->map);
+    tiles.erase(tiles.begin(), tiles.begin() + static_cast<int>(maps.size()));
+    pipeline_.reset(new Pipeline(kb, schedule_.stages, maps, tiles, options));
     return;
   }
   int rows = schedule_.cluster_m, columns = schedule_.cluster_n;
@@ -203,7 +216,7 @@ void Operands::make_pipeline(KernelBuilder &kb,
     b_parts_.mask = constant(i32, (1 << rows) - 1) << (j * rows);
   }
   pipeline_.reset(
-      new Pipeline(kb, schedule_.stages, {maps_->a, maps_->b}, options));
+      new Pipeline(kb, schedule_.stages, {*a_.map, *b_.map}, options));
 }
 
 /// The coordinates (mn, k) of a tile as its matrix is stored.
@@ -225,31 +238,41 @@ void Operands::load(const OutputTile &tile, At k_tile) {
                             tile.m * schedule_.tile_m, k);
   auto at_b = stored_origin(has_batch, problem().b_is_k_major(), tile,
                             tile.n * schedule_.tile_n, k);
-  if (maps_)
-    return pipeline_->produce([&](const Slot &slot) {
-      slot.load(maps_->a, at_a, a_parts_);
-      slot.load(maps_->b, at_b, b_parts_);
-    });
+  auto load_maps = [&](const Slot &slot) {
+    if (a_.map)
+      slot.load(*a_.map, at_a, a_parts_);
+    if (b_.map)
+      slot.load(*b_.map, at_b, b_parts_);
+  };
+  if (uses_tma())
+    return pipeline_->produce(load_maps);
   pipeline_->produce_by_threads([&](const Slot &slot) {
-    auto fill = [&](const SharedTile &to, const Tensor &from,
-                    const std::vector<At> &at) {
-      Tensor matrix = has_batch ? from.index(0, at[0]) : from;
-      const At &row = at[at.size() - 2], &column = at.back();
-      copy(CopyScope::warpgroup, to,
-           matrix.slice(0, row, to.rows()).slice(1, column, to.columns()));
-    };
-    fill(slot.tile(0), tensors_->a, at_a);
-    fill(slot.tile(1), tensors_->b, at_b);
+    if (a_.map || b_.map)
+      one_thread([&] { load_maps(slot); });
+    if (a_.tensor)
+      copy_tile(slot.tile(index_of_a()), *a_.tensor, at_a);
+    if (b_.tensor)
+      copy_tile(slot.tile(index_of_b()), *b_.tensor, at_b);
   });
 }
 
+/// Copy the tile at (batch,) row, column by the threads of the producer.
+void Operands::copy_tile(const SharedTile &to, const Tensor &from,
+                         const std::vector<At> &at) const {
+  Tensor matrix = at.size() == 3 ? from.index(0, at[0]) : from;
+  const At &row = at[at.size() - 2], &column = at.back();
+  copy(CopyScope::warpgroup, to,
+       matrix.slice(0, row, to.rows(), to.rows())
+           .slice(1, column, to.columns(), to.columns()));
+}
+
 SharedTile Operands::a(const Slot &slot) const {
-  SharedTile tile = slot.tile(0);
+  SharedTile tile = slot.tile(index_of_a());
   return problem().a_is_k_major() ? tile : tile.transpose();
 }
 
 SharedTile Operands::b(const Slot &slot) const {
-  SharedTile tile = slot.tile(1);
+  SharedTile tile = slot.tile(index_of_b());
   return problem().b_is_k_major() ? tile.transpose() : tile;
 }
 

@@ -34,13 +34,21 @@ struct KernelProblem {
   KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule);
 
   StoredMatrix a() const, b() const;
-  bool uses_tma() const;
+  /// Whether TMA loads A, B, both.
+  bool a_uses_tma() const, b_uses_tma() const;
+  bool uses_tma() const { return a_uses_tma() && b_uses_tma(); }
+  /// What a thread of the producer needs: little for TMA, more where it copies,
+  /// and most of tiles that lie in several panels.
+  int producer_registers() const;
   bool stores_by_tma() const;
 };
 
 /// The tiles of A and B in one slot of shared memory.
 TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule);
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule);
+/// Both in the order of a slot: what TMA loads comes before what threads copy.
+std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
+                                   const GemmSchedule &schedule);
 
 class Operands {
 public:
@@ -59,23 +67,28 @@ public:
   SharedTile b(const Slot &slot) const;
 
   const Dim &k_tiles() const { return k_tiles_; }
-  bool uses_tma() const { return maps_.has_value(); }
+  bool uses_tma() const { return a_.map && b_.map; }
 
 private:
-  struct Maps {
-    TmaTensor a, b;
-  };
-  struct Tensors {
-    Tensor a, b;
+  /// A matrix that TMA loads, or that threads copy.
+  struct Source {
+    std::optional<TmaTensor> map;
+    std::optional<Tensor> tensor;
   };
 
   const GemmProblem &problem() const { return problem_.problem; }
+  Source declare(KernelBuilder &kb, const char *name, const TileLayout &tile,
+                 const StoredMatrix &matrix, bool uses_tma, int parts) const;
+  /// Their places in a slot.
+  int index_of_a() const { return a_.map || !b_.map ? 0 : 1; }
+  int index_of_b() const { return 1 - index_of_a(); }
+  void copy_tile(const SharedTile &to, const Tensor &from,
+                 const std::vector<At> &at) const;
 
   KernelProblem problem_;
   GemmSchedule schedule_;
   Dim k_tiles_;
-  std::optional<Maps> maps_;
-  std::optional<Tensors> tensors_;
+  Source a_, b_;
   std::unique_ptr<Pipeline> pipeline_;
   Multicast a_parts_, b_parts_;
 };

@@ -50,8 +50,17 @@ static std::optional<Sums> sums_of(const GemmProblem &problem,
 
 OutputBuffers output_buffers(const KernelProblem &problem,
                              const GemmSchedule &schedule) {
-  if (auto sums = sums_of(problem.problem, schedule))
-    return {sums->layout(), schedule.consumers};
+  if (auto sums = sums_of(problem.problem, schedule)) {
+    // A CTA with one tile has no use for its slots any more.
+    bool is_last = !schedule.is_persistent() &&
+                   schedule.cluster_m * schedule.cluster_n == 1;
+    int slot_bytes = 0;
+    for (const TileLayout &tile : slot_tiles(problem, schedule))
+      slot_bytes += tile.stride_bytes() * schedule.stages;
+    int sum_bytes = sums->layout().stride_bytes() * schedule.consumers;
+    return {sums->layout(), schedule.consumers,
+            is_last && sum_bytes <= slot_bytes};
+  }
   if (!problem.stores_by_tma())
     return {};
   EpilogueOptions options = options_of(schedule);
@@ -62,7 +71,8 @@ OutputBuffers output_buffers(const KernelProblem &problem,
 Output::Output(KernelBuilder &kb, const KernelProblem &computed,
                const GemmSchedule &schedule)
     : problem_(computed.problem), schedule_(schedule),
-      sums_(sums_of(problem_, schedule)) {
+      sums_(sums_of(problem_, schedule)),
+      is_over_slots_(output_buffers(computed, schedule).is_over_slots) {
   bool has_batch = problem_.batch != Dim(1);
   // As stored: lines, one `stride` behind the other.
   const Dim &lines = problem_.is_d_column_major ? problem_.n : problem_.m;
@@ -102,9 +112,9 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
     beta_ = kb.scalar("beta", f32);
 }
 
-void Output::make_buffers(KernelBuilder &kb) {
+void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
   if (sums_)
-    sums_->make_buffers(kb);
+    sums_->make_buffers(kb, is_over_slots_ ? &pipeline.tiles(0) : nullptr);
   if (d_map_)
     epilogue_.emplace(kb, *d_map_, options_of(schedule_));
 }

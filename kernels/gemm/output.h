@@ -16,8 +16,8 @@ public:
   Output(KernelBuilder &kb, const KernelProblem &problem,
          const GemmSchedule &schedule);
 
-  /// Shared memory for the way out, where it goes by TMA.
-  void make_buffers(KernelBuilder &kb);
+  /// Shared memory for the way out, where it goes by TMA or through sums.
+  void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
 
   /// Write an accumulator at (row, column) of the output tile's matrix; the
   /// caller is the `warpgroup`-th of those that store.
@@ -40,6 +40,7 @@ private:
   std::optional<Value> alpha_, beta_;
   std::optional<Epilogue> epilogue_;
   std::optional<Sums> sums_;
+  const bool is_over_slots_;
 };
 
 /// Columns that go out at once where the schedule leaves it open: 128 bytes of a
@@ -51,6 +52,7 @@ int subtile_columns(const GemmSchedule &schedule, Type out);
 struct OutputBuffers {
   TileLayout tile;
   int count = 0;
+  bool is_over_slots = false; ///< they lie where A and B were
 };
 OutputBuffers output_buffers(const KernelProblem &problem,
                              const GemmSchedule &schedule);

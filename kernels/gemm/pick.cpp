@@ -6,8 +6,8 @@
 // schedule that the problem's layout or the device does not allow is left out
 // when its turn comes.
 #include "cost.h"
-#include "operands.h"
-#include "sums.h"
+#include "output.h"
+#include "tuned.h"
 
 #include <kiln/error.h>
 
@@ -21,22 +21,16 @@ using gemm::KernelProblem;
 /// As many stages as fit, within reason.
 static constexpr int kMostStages = 12;
 
-namespace {
-struct Candidate {
-  GemmSchedule schedule;
-  double us;
-};
-} // namespace
-
 /// Bytes of shared memory beside the slots, roughly.
 static int output_bytes(const GemmProblem &problem,
                         const GemmSchedule &schedule) {
-  int share = schedule.consumer_rows() * schedule.consumer_columns();
-  if (gemm::uses_sums(schedule))
-    return schedule.consumers * share * 9 / 2 + 1024;
-  int subtile = 64 * std::min(schedule.consumer_columns() *
-                                  size_bytes(problem.out),
-                              128);
+  if (gemm::uses_sums(schedule)) {
+    int share = schedule.consumer_rows() * schedule.consumer_columns();
+    return schedule.is_persistent() ? schedule.consumers * share * 9 / 2 + 1024
+                                    : 1024; // they lie over the slots
+  }
+  int subtile = 64 * gemm::subtile_columns(schedule, problem.out) *
+                size_bytes(problem.out);
   return schedule.consumers * 2 * subtile + 2048;
 }
 
@@ -75,71 +69,146 @@ static int most_parts(const GemmProblem &problem, const GemmSchedule &schedule,
   if (!problem.k.is_constant() || schedule.is_persistent())
     return 1;
   std::int64_t tiles = problem.k.constant() / schedule.tile_k;
-  return static_cast<int>(std::clamp<std::int64_t>(
-      tiles / kShortest, 1, device.max_cluster_ctas));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(tiles / kShortest, 1, device.max_cluster_ctas));
+}
+
+/// How many CTAs of it a multiprocessor can hold: of small tiles several, so
+/// that one loads while another stores. 0: not one has the registers.
+static int most_ctas(const GemmSchedule &schedule, bool uses_tma, int producer,
+                     const DeviceDescription &device) {
+  constexpr int kBesideSums = 32; // registers of a consumer
+  constexpr int kWarpgroup = 128, kMostRegisters = 232;
+  int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
+  int sums = rows * columns / kWarpgroup;
+  auto holds = [&](int ctas) {
+    int groups = schedule.consumers + 1;
+    int at_entry = device.registers_per_sm / ctas / (groups * kWarpgroup);
+    int left = groups * (at_entry / 8 * 8) - producer;
+    return std::min(left / schedule.consumers / 8 * 8, kMostRegisters) >=
+           sums + kBesideSums;
+  };
+  bool is_alone = schedule.kind != GemmKind::warp_specialized ||
+                  schedule.split_k > 1 || schedule.consumers > 1;
+  int ctas = is_alone ? 1 : uses_tma ? 2 : 3;
+  while (ctas > 0 && !holds(ctas))
+    --ctas;
+  return ctas;
+}
+
+/// The order of the tiles: what runs at once shall need little, so that it is
+/// found in L2; and where A is small enough to stay there, B and D are walked
+/// through once.
+static void choose_raster(const GemmProblem &problem,
+                          const DeviceDescription &device,
+                          GemmSchedule &schedule) {
+  auto value = [](const Dim &dim) {
+    return dim.is_constant() ? static_cast<double>(dim.constant()) : 4096;
+  };
+  if (!schedule.is_persistent() || schedule.is_swapped)
+    return;
+  double m = value(problem.m), n = value(problem.n), k = value(problem.k);
+  double a_bytes = m * k * size_bytes(problem.type);
+  // Tiles of few steps: operands and D come by at the same rate.
+  constexpr double kShortK = 2048;
+  if (n >= 4 * m && k <= kShortK &&
+      a_bytes <= static_cast<double>(device.l2_bytes) / 3) {
+    schedule.raster = Raster::along_m;
+    schedule.raster_group = 4;
+    return;
+  }
+  auto rows_at_once = [&](int group) {
+    return double(group) * schedule.tile_m +
+           double(device.sms) / group * schedule.tile_n;
+  };
+  constexpr int kUsual = 8, kWide = 16;
+  bool is_wide = rows_at_once(kWide) < rows_at_once(kUsual);
+  schedule.raster_group = is_wide ? kWide : kUsual;
 }
 
 /// The schedules that are tried, with what they cost.
-static std::vector<Candidate> candidates(const GemmProblem &problem,
-                                         const DeviceDescription &device) {
-  std::vector<Candidate> list;
+static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
+                                              const DeviceDescription &device) {
+  std::vector<RankedSchedule> list;
   int element_bytes = size_bytes(problem.type);
-  bool uses_tma = KernelProblem(problem, {}).uses_tma();
-  auto add = [&](GemmSchedule schedule) {
-    int slot = (schedule.tile_m + schedule.tile_n) * schedule.tile_k *
-                   element_bytes +
-               16;
+  KernelProblem computed(problem, {});
+  bool uses_tma = computed.uses_tma();
+  int producer = computed.producer_registers();
+  auto add_one = [&](GemmSchedule schedule) {
+    int slot =
+        (schedule.tile_m + schedule.tile_n) * schedule.tile_k * element_bytes +
+        16;
+    int smem = std::min(device.max_smem_per_cta_bytes,
+                        device.smem_per_sm_bytes / schedule.occupancy -
+                            device.reserved_smem_per_cta_bytes);
     schedule.stages =
-        std::min(kMostStages, (device.max_smem_per_cta_bytes -
-                               output_bytes(problem, schedule)) /
-                                  slot);
+        std::min(kMostStages, (smem - output_bytes(problem, schedule)) / slot);
     if (schedule.stages >= 2)
-      list.push_back({schedule, cost_of(problem, schedule, device).total_us()});
+      list.push_back({schedule, cost_of(problem, schedule, device)});
   };
-  for (GemmKind kind : {GemmKind::pingpong, GemmKind::cooperative,
-                        GemmKind::warp_specialized})
+  auto add = [&](GemmSchedule schedule) {
+    for (int ctas = most_ctas(schedule, uses_tma, producer, device); ctas >= 1;
+         --ctas) {
+      schedule.occupancy = ctas;
+      add_one(schedule);
+    }
+  };
+  for (GemmKind kind :
+       {GemmKind::pingpong, GemmKind::cooperative, GemmKind::warp_specialized})
     for (GemmSchedule schedule : tiles_of(kind))
       for (int k_bytes : {128, 256}) {
         schedule.tile_k = k_bytes / element_bytes;
         // Threads that copy are slow: what they bring in is used often.
-        if (!uses_tma && (kind == GemmKind::warp_specialized ||
-                          schedule.tile_n % 64 || k_bytes != 128))
+        if (!uses_tma && (schedule.tile_n % 32 || k_bytes != 128))
           continue;
         if (uses_tma && schedule.is_persistent() && schedule.tile_m >= 128) {
           GemmSchedule pair = schedule;
           pair.cluster_m = 2;
           add(pair);
         }
-        int parts = uses_tma ? most_parts(problem, schedule, device) : 1;
+        int parts = most_parts(problem, schedule, device);
         for (schedule.split_k = 1; schedule.split_k <= parts;
              ++schedule.split_k)
           for (bool is_swapped : {false, true}) {
             schedule.is_swapped = is_swapped;
-            if (uses_tma || !is_swapped)
-              add(schedule);
+            add(schedule);
           }
       }
   return list;
 }
 
-GemmSchedule pick_schedule(const GemmProblem &problem,
-                           const DeviceDescription &device) {
-  std::vector<Candidate> list = candidates(problem, device);
-  std::stable_sort(
-      list.begin(), list.end(),
-      [](const Candidate &a, const Candidate &b) { return a.us < b.us; });
-  for (Candidate &candidate : list) {
-    GemmSchedule &schedule = candidate.schedule;
+std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
+                                           const DeviceDescription &device) {
+  std::vector<RankedSchedule> list = candidates(problem, device), fitting;
+  std::stable_sort(list.begin(), list.end(),
+                   [](const RankedSchedule &a, const RankedSchedule &b) {
+                     return a.cost.total_us() < b.cost.total_us();
+                   });
+  for (RankedSchedule &one : list) {
+    if (static_cast<int>(fitting.size()) >= most)
+      break;
     try {
-      schedule.stages =
-          std::min(schedule.stages, max_gemm_stages(problem, schedule));
-      if (schedule.stages >= 2)
-        return fit(problem, schedule);
+      one.schedule.stages =
+          std::min(kMostStages, max_gemm_stages(problem, one.schedule));
+      choose_raster(problem, device, one.schedule);
+      if (one.schedule.stages >= 2)
+        fitting.push_back({fit(problem, one.schedule), one.cost});
     } catch (const UserError &) {
       // Not for this layout or type.
     }
   }
-  return fit(problem, {}); // says what is wrong with the problem
+  if (fitting.empty() && most > 0) { // or fit says what is wrong
+    GemmSchedule usual = fit(problem, {});
+    fitting.push_back({usual, cost_of(problem, usual, device)});
+  }
+  return fitting;
+}
+
+GemmSchedule pick_schedule(const GemmProblem &problem,
+                           const DeviceDescription &device) {
+  if (auto tuned = gemm::tuned_schedule(problem, device))
+    return *tuned;
+  return rank_schedules(problem, 1, device).front().schedule;
 }
 
 } // namespace kiln

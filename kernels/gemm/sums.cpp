@@ -26,8 +26,9 @@ Sums::Sums(const GemmSchedule &schedule, Type accumulate, bool is_transposed,
              std::min(kLongest, length_ + padding(is_transposed))};
 }
 
-void Sums::make_buffers(KernelBuilder &kb) {
-  buffers_ = kb.shared_array(layout_, schedule_.consumers);
+void Sums::make_buffers(KernelBuilder &kb, const SharedTile *over) {
+  is_over_ = over != nullptr;
+  buffers_ = kb.shared_array(layout_, schedule_.consumers, {.over = over});
 }
 
 /// Wait for what the others put there, or have taken.
@@ -109,6 +110,10 @@ void Sums::take_all(const SharedTile &tile, const Taker &take) const {
 void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,
                     const Taker &take) {
   SharedTile tile = tile_at(*buffers_, warpgroup);
+  // Another warpgroup may still multiply what lies there.
+  constexpr int kNamedBarrier = 8;
+  if (is_over_)
+    sync_threads(kNamedBarrier, kThreadsPerWarpgroup * schedule_.consumers);
   put(accumulator, tile);
   meet();
   take_all(tile, take);

@@ -32,7 +32,8 @@ public:
 
   /// The tile of each warpgroup that multiplies.
   const TileLayout &layout() const { return layout_; }
-  void make_buffers(KernelBuilder &kb);
+  /// Where what lies at `over` has been read, if it is given.
+  void make_buffers(KernelBuilder &kb, const SharedTile *over);
 
   /// Neighbours of a line of D, `line` and `first` counted from the share of
   /// the warpgroup.
@@ -56,6 +57,7 @@ private:
   int lines_, length_;
   TileLayout layout_;
   std::optional<SharedTile> buffers_;
+  bool is_over_ = false;
 };
 
 } // namespace kiln::gemm

@@ -163,6 +163,52 @@ TEST_P(Gemm, OddWidth) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(Gemm, RowsThatTmaCannotTake) {
+  // A, B or both are copied by threads, with sums in registers and through
+  // shared memory.
+  for (GemmLayout layout : kLayouts)
+    for (Size size :
+         {Size{131, 136, 200}, Size{72, 129, 201}, Size{7, 200, 65}})
+      for (int split_k : {1, 2}) {
+        GemmProblem problem = constant_problem(size);
+        problem.layout = layout;
+        problem.type = bf16, problem.out = bf16;
+        EXPECT_GEMM(
+            problem, size,
+            (GemmSchedule{
+                .tile_m = 64, .tile_n = 64, .stages = 3, .split_k = split_k}));
+      }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, SumsOverSlots) {
+  // Two consumers, one of which is done while the other still multiplies.
+  Size size{200, 120, 512};
+  for (bool is_swapped : {false, true})
+    for (int split_k : {1, 4}) {
+      GemmSchedule schedule{.tile_m = 128,
+                            .tile_n = 64,
+                            .stages = 3,
+                            .consumers = 2,
+                            .split_k = split_k,
+                            .is_swapped = is_swapped};
+      GemmProblem problem = constant_problem(size);
+      EXPECT_GEMM(problem, size, schedule);
+    }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, WaitsForWhatIsAhead) {
+  Kernel kernel =
+      compile_checked(build_gemm(constant_problem({128, 128, 128}), {}));
+  std::size_t wait = kernel.ptx.find("griddepcontrol.wait");
+  EXPECT_NE(wait, std::string::npos);
+  // Barriers are ready before, nothing has been loaded.
+  EXPECT_LT(kernel.ptx.find("mbarrier.init"), wait);
+  EXPECT_GT(kernel.ptx.find("cp.async.bulk.tensor"), wait);
+  EXPECT_EQ(count(kernel.ptx, "griddepcontrol.launch_dependents"), 1);
+}
+
 TEST_P(Gemm, RuntimeM) {
   GemmProblem problem{.m = Dim::argument("m"), .n = 128, .k = 192};
   for (GemmKind kind : kKinds) {

@@ -79,12 +79,17 @@ TEST(GemmPage, MatricesTravelAsItSays) {
     ASSERT_EQ(row.cells.size(), 3u);
     GemmProblem problem = GemmProblem::parse(row.cells[0]);
     for (const GemmSchedule &schedule :
-         {pick_schedule(problem), GemmSchedule{.kind = GemmKind::multistage}}) {
+         {GemmSchedule{.kind = GemmKind::cooperative},
+          GemmSchedule{.kind = GemmKind::multistage}}) {
       Module module = build_gemm(problem, schedule);
       const LaunchContract &contract = module.contract();
-      for (const char *operand : {"a", "b"})
-        EXPECT_EQ(is_by_tma(contract, operand) ? "TMA" : "threads",
-                  row.cells[1]);
+      auto who = [&](const char *operand) -> std::string {
+        return is_by_tma(contract, operand) ? "TMA" : "threads";
+      };
+      std::string both = who("a");
+      if (who("b") != both)
+        both += ", " + who("b");
+      EXPECT_EQ(both, row.cells[1]);
       EXPECT_EQ(is_by_tma(contract, "d") ? "TMA" : "registers", row.cells[2]);
     }
   }

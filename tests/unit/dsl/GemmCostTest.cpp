@@ -1,5 +1,6 @@
 // The cost of schedules, held against those that were measured on an H200.
 #include "../../../kernels/gemm/cost.h"
+#include "../../../kernels/gemm/tuned.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -30,7 +31,13 @@ static ByProblem measured() {
         fit(problem, GemmSchedule::parse(run["schedule"].get<std::string>()));
     double us =
         gemm::cost_of(problem, schedule, DeviceDescription::h200()).total_us();
-    runs[words].push_back({schedule, run["us"], us});
+    // Those measured first were launched one behind the other.
+    constexpr double kPlainLaunchUs = 1.17;
+    bool is_plain = !run.contains("launch");
+    if (is_plain)
+      words += " (plain)";
+    runs[words].push_back(
+        {schedule, run["us"], us + (is_plain ? kPlainLaunchUs : 0)});
   }
   return runs;
 }
@@ -44,9 +51,10 @@ TEST(GemmCost, ChoosesWhatWasMeasuredFast) {
     if (runs.size() < 5)
       continue; // too few to choose from
     auto by = [&](double Measured::*what) {
-      return *std::min_element(
-          runs.begin(), runs.end(),
-          [&](const Measured &a, const Measured &b) { return a.*what < b.*what; });
+      return *std::min_element(runs.begin(), runs.end(),
+                               [&](const Measured &a, const Measured &b) {
+                                 return a.*what < b.*what;
+                               });
     };
     Measured chosen = by(&Measured::predicted_us);
     double ratio = chosen.us / by(&Measured::us).us;
@@ -54,7 +62,7 @@ TEST(GemmCost, ChoosesWhatWasMeasuredFast) {
     sum += std::log(ratio);
     ++problems;
   }
-  EXPECT_GT(problems, 50);
+  EXPECT_GT(problems, 80);
   EXPECT_LT(std::exp(sum / problems), 1.04);
 }
 
@@ -66,8 +74,35 @@ TEST(GemmCost, ComesCloseToWhatWasMeasured) {
       squares += std::pow(std::log(run.predicted_us / run.us), 2);
       ++count;
     }
-  EXPECT_GT(count, 800);
+  EXPECT_GT(count, 1200);
   EXPECT_LT(std::sqrt(squares / count), 0.15);
+}
+
+TEST(GemmCost, TunedSchedulesAreTheFastestMeasured) {
+  int found = 0;
+  const auto &device = DeviceDescription::h200();
+  for (const auto &[words, runs] : measured()) {
+    if (words.ends_with("(plain)"))
+      continue;
+    GemmProblem problem = GemmProblem::parse(words);
+    auto tuned = gemm::tuned_schedule(problem, device);
+    if (!tuned)
+      continue;
+    ++found;
+    EXPECT_EQ(pick_schedule(problem, device), *tuned);
+    double best = runs.front().us, own = 0;
+    for (const Measured &run : runs) {
+      best = std::min(best, run.us);
+      if (run.schedule == *tuned && (own == 0 || run.us < own))
+        own = run.us;
+    }
+    EXPECT_GT(own, 0) << words << " was not measured with "
+                      << tuned->to_string();
+    EXPECT_LE(own, 1.02 * best) << words;
+  }
+  EXPECT_GE(found, 9);
+  GemmProblem decode = GemmProblem::parse("1x6144x4096 bf16 -> bf16 tn");
+  EXPECT_FALSE(gemm::tuned_schedule(decode, DeviceDescription::h100()));
 }
 
 TEST(GemmCost, PicksWithoutIdleMultiprocessors) {
@@ -77,7 +112,7 @@ TEST(GemmCost, PicksWithoutIdleMultiprocessors) {
   EXPECT_GT(pick("256x256x16384 bf16 -> bf16 tn").split_k, 1);
   EXPECT_TRUE(pick("1x6144x4096 bf16 -> bf16 tn").is_swapped);
   EXPECT_EQ(pick("4096x4096x4096 bf16 -> bf16 tn").split_k, 1);
-  // K at run time cannot be divided; rows TMA cannot take are copied.
+  // K at run time cannot be divided; it can where rows are copied.
   EXPECT_EQ(pick("256x256xk bf16 -> bf16 tn").split_k, 1);
-  EXPECT_EQ(pick("256x256x16383 bf16 -> bf16 tn").split_k, 1);
+  EXPECT_GT(pick("256x256x16383 bf16 -> bf16 tn").split_k, 1);
 }
