@@ -1,8 +1,10 @@
 // bench_command: products beside cuBLASLt, in one process and in turns.
 //
 // A product is verified first: the time of a wrong one is no time.
+#include "bench_chart.h"
 #include "bench_measure.h"
 #include "bench_report.h"
+#include "bench_suites.h"
 #include "commands.h"
 #include "gemm_matrices.h"
 #include "gemm_options.h"
@@ -11,11 +13,13 @@
 #include <kiln/compile.h>
 #include <kiln/cublas.h>
 #include <kiln/file.h>
+#include <kiln/gpu_clock.h>
 #include <kiln/sim.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sstream>
+#include <unistd.h>
 
 namespace kiln::cli {
 
@@ -24,10 +28,11 @@ namespace {
 struct BenchCommand {
   GemmOptions gemm;
   std::vector<std::string> what; ///< gemm M N K, M N K ...
-  std::string problems_path, json_path;
+  std::vector<std::string> suites;
+  std::string problems_path, json_path, chart_path, against_path;
   std::string device = "cuda";
   std::uint64_t data_seed = 0;
-  int rounds = BenchPlan().rounds, best_of = 1;
+  int rounds = BenchPlan().rounds, best_of = 64;
   double pause_ms = 200, burst_ms = 10, settle_s = 3;
   bool is_unverified = false;
 };
@@ -39,6 +44,13 @@ struct Bench {
   std::shared_ptr<CublasLt> cublas; ///< null where there is none
   Stopwatch watch;
   BenchPlan plan;
+  std::unique_ptr<GpuClock> clock;
+};
+
+/// A problem to measure, and the suite it is from.
+struct Entry {
+  GemmProblem problem;
+  std::string suite;
 };
 
 } // namespace
@@ -55,13 +67,14 @@ static std::pair<std::string, std::string> sizes_and_words(std::string line) {
   return {first, rest};
 }
 
-/// The problems of the command line and of --problems, in this order.
-static std::vector<GemmProblem> problems_of(const BenchCommand &command) {
-  std::vector<GemmProblem> problems;
+/// The problems of the command line, of --suite and of --problems, in this
+/// order.
+static std::vector<Entry> problems_of(const BenchCommand &command) {
+  std::vector<Entry> problems;
   auto add = [&](const std::string &line) {
     auto [sizes, words] = sizes_and_words(line);
     if (!sizes.empty())
-      problems.push_back(command.gemm.sized_problem(sizes, words));
+      problems.push_back({command.gemm.sized_problem(sizes, words), ""});
   };
   if (command.what.front() != "gemm")
     throw UserError(fmt::format("'{}' is nothing to measure; bench takes gemm",
@@ -70,6 +83,10 @@ static std::vector<GemmProblem> problems_of(const BenchCommand &command) {
       "{}", fmt::join(command.what.begin() + 1, command.what.end(), " ")));
   for (std::string triple; std::getline(triples, triple, ',');)
     add(triple);
+  for (const std::string &suite : command.suites)
+    for (const SuiteProblem &one : problems_of_suite(suite))
+      problems.push_back(
+          {GemmProblem::parse(one.problem), std::string(one.suite)});
   if (!command.problems_path.empty()) {
     std::istringstream file(read_file(command.problems_path));
     for (std::string line; std::getline(file, line);)
@@ -77,7 +94,8 @@ static std::vector<GemmProblem> problems_of(const BenchCommand &command) {
   }
   if (problems.empty())
     throw UserError("there is no problem; write M N K, or several with commas "
-                    "between, or name a file with --problems");
+                    "between, or name a suite with --suite or a file with "
+                    "--problems");
   return problems;
 }
 
@@ -164,10 +182,27 @@ static Comparison verify(Bench &bench, const Contender &contender,
   return compare_gemm(gemm, host.d.data());
 }
 
-static ProblemResult run_problem(Bench &bench, const GemmProblem &sized) {
+/// Take times, and the clock behind each burst.
+static std::vector<Samples> measure(
+    Bench &bench, const std::vector<Contender> &contenders,
+    std::vector<Samples> (*take)(Stopwatch &, const std::vector<Contender> &,
+                                 const BenchPlan &),
+    std::vector<Samples> &mhz) {
+  mhz.assign(contenders.size(), {});
+  BenchPlan plan = bench.plan;
+  plan.after_burst = [&](std::size_t i) {
+    if (auto now = bench.clock->mhz())
+      mhz[i].push_back(*now);
+  };
+  return take(bench.watch, contenders, plan);
+}
+
+static ProblemResult run_problem(Bench &bench, const Entry &entry) {
   const GemmOptions &options = bench.command.gemm;
+  const GemmProblem &sized = entry.problem;
   ProblemResult result;
   result.problem = sized;
+  result.suite = entry.suite;
   GemmProblem problem = options.with_arguments(sized);
   result.schedule = options.fitted_schedule(sized, bench.device->description());
   Kernel kernel = compile(build_gemm(problem, result.schedule));
@@ -196,9 +231,16 @@ static ProblemResult run_problem(Bench &bench, const GemmProblem &sized) {
   }
   for (const Contender &contender : contenders)
     result.contenders.push_back(contender.name);
-  result.rested = measure_rested(bench.watch, contenders, bench.plan);
-  result.sustained = measure_sustained(bench.watch, contenders, bench.plan);
+  result.rested = measure(bench, contenders, measure_rested, result.rested_mhz);
+  result.sustained =
+      measure(bench, contenders, measure_sustained, result.sustained_mhz);
   return result;
+}
+
+/// 1 of "cuda:1"; open_device has refused what is none.
+static int device_number(const std::string &device) {
+  std::size_t colon = device.find(':');
+  return colon == std::string::npos ? 0 : std::atoi(&device[colon + 1]);
 }
 
 static Bench open_bench(const BenchCommand &command, BenchReport &report) {
@@ -229,21 +271,45 @@ static Bench open_bench(const BenchCommand &command, BenchReport &report) {
                  .pause = milliseconds(command.pause_ms),
                  .burst = milliseconds(command.burst_ms),
                  .settle = milliseconds(1e3 * command.settle_s)};
-  return {command, device, cublas, Stopwatch(*device), plan};
+  auto clock = std::make_unique<GpuClock>(device_number(command.device));
+  return {command, device, cublas, Stopwatch(*device), plan, std::move(clock)};
+}
+
+/// "[##......] 3 of 12: 4096x4096x4096", where somebody looks.
+static void show_progress(std::size_t done, std::size_t all,
+                          const GemmProblem &problem) {
+  constexpr std::size_t kWidth = 24;
+  if (!isatty(STDERR_FILENO))
+    return;
+  std::string bar(kWidth, '.');
+  bar.replace(0, kWidth * done / all, kWidth * done / all, '#');
+  fmt::print(stderr, "\r\x1b[K[{}] {} of {}: {}\r", bar, done + 1, all,
+             problem.to_string());
+  std::fflush(stderr);
 }
 
 static ExitStatus run_command(const BenchCommand &command) {
-  std::vector<GemmProblem> problems = problems_of(command);
+  std::vector<Entry> problems = problems_of(command);
   check_output("--json", command.json_path);
+  check_output("--chart", command.chart_path);
+  std::optional<StoredRun> before;
+  if (!command.against_path.empty())
+    before = StoredRun::read(command.against_path);
   BenchReport report;
   Bench bench = open_bench(command, report);
   report.print_header();
-  for (const GemmProblem &problem : problems) {
-    report.results.push_back(run_problem(bench, problem));
+  for (const Entry &entry : problems) {
+    show_progress(report.results.size(), problems.size(), entry.problem);
+    report.results.push_back(run_problem(bench, entry));
     report.results.back().print();
   }
   report.print_summary();
+  if (before)
+    report.print_against(*before);
   Outputs outputs;
+  if (!command.chart_path.empty())
+    outputs.attempt(
+        [&] { write_file(command.chart_path, {ratio_chart(report)}); });
   if (!command.json_path.empty())
     outputs.attempt([&] { report.write_json(command.json_path); });
   return outputs.conclude(report.is_right() ? ExitStatus::ok
@@ -263,13 +329,19 @@ void add_bench_command(CLI::App &app, Action &action) {
   command->add_option("--problems", options->problems_path,
                       "a file with a problem on each line: M N K and words "
                       "such as bf16 -> bf16 nt beta");
+  command->add_option("--suite", options->suites,
+                      "a list of problems by name: " + suite_names());
   command->add_option("--json", options->json_path,
                       "write every sample to this file");
+  command->add_option("--chart", options->chart_path,
+                      "draw the ratios as SVG to this file");
+  command->add_option("--against", options->against_path,
+                      "compare with a run that --json has stored");
   command->add_option("--device", options->device, "cuda or cuda:1")
       ->capture_default_str();
   command
       ->add_option("--best-of", options->best_of,
-                   "ways of cuBLASLt to try besides its first")
+                   "ways of cuBLASLt to try, of which the fastest counts")
       ->capture_default_str();
   command->add_option("--rounds", options->rounds, "samples of each")
       ->capture_default_str();

@@ -46,10 +46,13 @@ static void take_round(Stopwatch &watch,
                        const std::vector<Contender> &contenders,
                        const std::vector<int> &launches,
                        std::chrono::milliseconds pause,
+                       const std::function<void(std::size_t)> &after_burst,
                        std::vector<Samples> &samples) {
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     std::this_thread::sleep_for(pause);
     samples[i].push_back(watch.burst(contenders[i], launches[i]));
+    if (after_burst)
+      after_burst(i);
   }
 }
 
@@ -68,7 +71,8 @@ std::vector<Samples> measure_rested(Stopwatch &watch,
   std::vector<int> launches = all_launches(watch, contenders, plan);
   std::vector<Samples> samples(contenders.size());
   for (int round = 0; round < plan.rounds; ++round)
-    take_round(watch, contenders, launches, plan.pause, samples);
+    take_round(watch, contenders, launches, plan.pause, plan.after_burst,
+               samples);
   return samples;
 }
 
@@ -80,11 +84,12 @@ std::vector<Samples> measure_sustained(Stopwatch &watch,
   std::vector<Samples> samples(contenders.size());
   auto end = steady_clock::now() + plan.settle;
   while (steady_clock::now() < end)
-    take_round(watch, contenders, launches, milliseconds(0), samples);
+    take_round(watch, contenders, launches, milliseconds(0), nullptr, samples);
   for (Samples &thrown_away : samples)
     thrown_away.clear();
   for (int round = 0; round < plan.rounds; ++round)
-    take_round(watch, contenders, launches, milliseconds(0), samples);
+    take_round(watch, contenders, launches, milliseconds(0), plan.after_burst,
+               samples);
   return samples;
 }
 

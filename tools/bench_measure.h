@@ -27,6 +27,8 @@ struct BenchPlan {
   std::chrono::milliseconds pause{200}; ///< before a burst, rested
   std::chrono::milliseconds burst{10};
   std::chrono::milliseconds settle{3000}; ///< until clocks are sustained
+  /// Called behind each burst that counts, with the contender's number.
+  std::function<void(std::size_t)> after_burst = nullptr;
 };
 
 /// Microseconds of one launch, one number per round.

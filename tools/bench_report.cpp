@@ -1,10 +1,12 @@
 // bench_report: a table for people, JSON for programs.
 #include "bench_report.h"
+#include "json_node.h"
 #include "say.h"
 
 #include <kiln/compile.h>
 #include <kiln/file.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <fmt/format.h>
@@ -30,16 +32,30 @@ static std::string date_now() {
   return text;
 }
 
-/// "  172.1 us  798.6 TFLOP/s +-0.4%"
-static std::string cell(const ProblemResult &result, const Samples &samples) {
-  double us = median(samples);
-  return fmt::format("{:9.1f} us {:7.1f} TFLOP/s +-{:.1f}%", us,
-                     result.operations / us / 1e6, 50 * spread(samples));
+/// "  172.1 us  798.6 TFLOP/s +-0.4% 1755 MHz"
+static std::string cell(const ProblemResult &result,
+                        const std::vector<Samples> &samples,
+                        const std::vector<Samples> &mhz, std::size_t i) {
+  double us = median(samples[i]);
+  std::string text =
+      fmt::format("{:9.1f} us {:7.1f} TFLOP/s +-{:.1f}%", us,
+                  result.operations / us / 1e6, 50 * spread(samples[i]));
+  if (i < mhz.size() && !mhz[i].empty())
+    text += fmt::format(" {:.0f} MHz", median(mhz[i]));
+  return text;
 }
 
 /// How much faster Kiln is than contender `i`.
 static double ratio(const std::vector<Samples> &samples, std::size_t i) {
   return median(samples[i]) / median(samples.front());
+}
+
+double ProblemResult::rested_ratio() const {
+  return ratio(rested, rested.size() - 1);
+}
+
+double ProblemResult::sustained_ratio() const {
+  return ratio(sustained, sustained.size() - 1);
 }
 
 void ProblemResult::print() const {
@@ -53,14 +69,15 @@ void ProblemResult::print() const {
         comparisons.front().max_rel_err);
     return;
   }
-  say("{:<20} {:>12}  {:<38} {:<38}\n", "", "max_rel_err", "rested",
+  say("{:<20} {:>12}  {:<48} {:<48}\n", "", "max_rel_err", "rested",
       "sustained");
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     std::string error = comparisons.empty()
                             ? "-"
                             : fmt::format("{:.2e}", comparisons[i].max_rel_err);
-    say("{:<20} {:>12}  {:<38} {:<38}\n", contenders[i], error,
-        cell(*this, rested[i]), cell(*this, sustained[i]));
+    say("{:<20} {:>12}  {:<48} {:<48}\n", contenders[i], error,
+        cell(*this, rested, rested_mhz, i),
+        cell(*this, sustained, sustained_mhz, i));
   }
   std::fflush(stdout);
 }
@@ -73,22 +90,79 @@ void BenchReport::print_header() const {
 void BenchReport::print_summary() const {
   say("\n{:<60} {:<20} {:>7} {:>10}\n", "times as fast", "as", "rested",
       "sustained");
-  double rested = 0, sustained = 0;
-  int count = 0;
   for (const ProblemResult &result : results)
-    for (std::size_t i = 1; i < result.contenders.size(); ++i) {
-      bool is_last = i + 1 == result.contenders.size();
-      double r = ratio(result.rested, i), s = ratio(result.sustained, i);
+    for (std::size_t i = 1; i < result.contenders.size(); ++i)
       say("{:<60} {:<20} {:7.3f} {:10.3f}\n", result.problem.to_string(),
-          result.contenders[i], r, s);
-      if (!is_last)
-        continue;
-      rested += std::log(r), sustained += std::log(s);
-      ++count;
+          result.contenders[i], ratio(result.rested, i),
+          ratio(result.sustained, i));
+  std::vector<SuiteMean> suites = means();
+  for (const SuiteMean &suite : suites) {
+    std::string what = "geometric mean";
+    if (!suite.name.empty())
+      what += fmt::format(" of {}, {} problems", suite.name, suite.problems);
+    say("{:<60} {:<20} {:7.3f} {:10.3f}\n", what, "the best of it",
+        suite.rested, suite.sustained);
+  }
+}
+
+std::vector<SuiteMean> BenchReport::means() const {
+  std::vector<SuiteMean> suites;
+  for (const ProblemResult &result : results) {
+    if (result.contenders.size() < 2)
+      continue;
+    auto suite = std::ranges::find(suites, result.suite, &SuiteMean::name);
+    if (suite == suites.end())
+      suite = suites.insert(suite, {result.suite});
+    // Logarithms, until all are there.
+    if (suite->problems++ == 0)
+      suite->rested = suite->sustained = 0;
+    suite->rested += std::log(result.rested_ratio());
+    suite->sustained += std::log(result.sustained_ratio());
+  }
+  for (SuiteMean &suite : suites) {
+    suite.rested = std::exp(suite.rested / suite.problems);
+    suite.sustained = std::exp(suite.sustained / suite.problems);
+  }
+  return suites;
+}
+
+StoredRun StoredRun::read(const std::string &path) {
+  StoredRun run{path, {}};
+  nlohmann::json json = read_json(path);
+  for (const Node &problem : Node(json, path).at("problems").list("problems")) {
+    std::string name = problem.at("problem").text("a problem in words");
+    auto contenders = problem.at("contenders").list("contenders");
+    if (contenders.empty()) // it was wrong
+      continue;
+    double us = contenders.front().at("rested_median_us").number();
+    if (!(us > 0))
+      contenders.front().at("rested_median_us").refuse("a positive number");
+    run.rested_us[name] = us;
+  }
+  return run;
+}
+
+void BenchReport::print_against(const StoredRun &before) const {
+  say("\n{:<60} {:>11} {:>11} {:>7}\n", fmt::format("against {}", before.path),
+      "before", "now", "ratio");
+  double sum = 0;
+  int count = 0;
+  for (const ProblemResult &result : results) {
+    std::string name = result.problem.to_string();
+    auto stored = before.rested_us.find(name);
+    if (result.contenders.empty() || stored == before.rested_us.end()) {
+      say("{:<60} {:>11}\n", name,
+          result.contenders.empty() ? "wrong now" : "not in it");
+      continue;
     }
+    double now = median(result.rested.front());
+    say("{:<60} {:8.1f} us {:8.1f} us {:7.3f}\n", name, stored->second, now,
+        stored->second / now);
+    sum += std::log(stored->second / now);
+    ++count;
+  }
   if (count)
-    say("{:<60} {:<20} {:7.3f} {:10.3f}\n", "geometric mean", "the best of it",
-        std::exp(rested / count), std::exp(sustained / count));
+    say("{:<60} {:>31.3f}\n", "geometric mean", std::exp(sum / count));
 }
 
 static nlohmann::json json_of(const ProblemResult &result) {
@@ -97,6 +171,8 @@ static nlohmann::json json_of(const ProblemResult &result) {
                          {"kernel", result.kernel},
                          {"operations", result.operations},
                          {"buffer_sets", result.buffer_sets}};
+  if (!result.suite.empty())
+    json["suite"] = result.suite;
   if (!result.note.empty())
     json["note"] = result.note;
   if (!result.comparisons.empty())
@@ -108,6 +184,10 @@ static nlohmann::json json_of(const ProblemResult &result) {
                           {"sustained_us", result.sustained[i]},
                           {"rested_median_us", median(result.rested[i])},
                           {"sustained_median_us", median(result.sustained[i])}};
+    if (i < result.rested_mhz.size() && !result.rested_mhz[i].empty())
+      one["rested_mhz"] = median(result.rested_mhz[i]);
+    if (i < result.sustained_mhz.size() && !result.sustained_mhz[i].empty())
+      one["sustained_mhz"] = median(result.sustained_mhz[i]);
     if (!result.comparisons.empty())
       one["max_rel_err"] = result.comparisons[i].max_rel_err;
     json["contenders"].push_back(std::move(one));

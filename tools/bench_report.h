@@ -6,6 +6,7 @@
 #include <kiln/gemm.h>
 #include <kiln/reference.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace kiln::cli {
 /// One product; Kiln is the first contender.
 struct ProblemResult {
   GemmProblem problem;
+  std::string suite; ///< it was measured with; may be empty
   GemmSchedule schedule;
   std::string kernel;
   double operations = 0;
@@ -21,9 +23,28 @@ struct ProblemResult {
   std::vector<Comparison> comparisons; ///< empty where not verified
   std::vector<std::string> contenders; ///< empty where Kiln was wrong
   std::vector<Samples> rested, sustained;
+  std::vector<Samples> rested_mhz, sustained_mhz; ///< empty: nobody tells
   std::string note; ///< why there is nothing to compare with
 
+  /// How much faster Kiln is than the last contender, the best of them.
+  double rested_ratio() const, sustained_ratio() const;
   void print() const;
+};
+
+/// The geometric means of the ratios of a suite.
+struct SuiteMean {
+  std::string name;
+  double rested = 1, sustained = 1;
+  int problems = 0;
+};
+
+/// A run that was stored: microseconds of Kiln, rested, by problem.
+struct StoredRun {
+  std::string path;
+  std::map<std::string, double> rested_us;
+
+  /// What `write_json` wrote. Throws UserError.
+  static StoredRun read(const std::string &path);
 };
 
 struct BenchReport {
@@ -33,8 +54,12 @@ struct BenchReport {
   std::vector<ProblemResult> results;
 
   void print_header() const;
-  /// The ratios of all problems, and their geometric mean.
+  /// The ratios of all problems, and their geometric means.
   void print_summary() const;
+  /// How much faster each problem is than in that run.
+  void print_against(const StoredRun &before) const;
+  /// In the order in which the suites were measured.
+  std::vector<SuiteMean> means() const;
   /// Throws UserError where the file cannot be written.
   void write_json(const std::string &path) const;
   bool is_right() const;

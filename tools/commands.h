@@ -18,6 +18,7 @@ void add_gemm_command(CLI::App &app, Action &action);
 void add_attention_command(CLI::App &app, Action &action);
 void add_emit_command(CLI::App &app, Action &action);
 void add_bench_command(CLI::App &app, Action &action);
+void add_tune_command(CLI::App &app, Action &action);
 void add_sim_command(CLI::App &app, Action &action);
 void add_layout_command(CLI::App &app, Action &action);
 /// env, devices, cache

@@ -21,6 +21,7 @@
 #include <kiln/file.h>
 #include <kiln/gemm.h>
 #include <kiln/gemm_reference.h>
+#include <kiln/gpu_clock.h>
 #include <kiln/host_memory.h>
 #include <kiln/kernel.h>
 #include <kiln/layout.h>

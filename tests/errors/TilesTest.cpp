@@ -340,8 +340,8 @@ TEST_F(PipelineErrors, LoadsOfASlot) {
   auto half = [&](const Slot &slot) { slot.load(a, {0, 0}); };
   refused(
       __LINE__, [&] { pipe.produce(half); },
-      "8192 bytes were loaded into a slot of 16384; each tensor of the "
-      "pipeline is loaded once");
+      "8192 bytes of tensors were loaded into a slot of 16384; each tensor of "
+      "the pipeline is loaded once, by one thread");
   refused(
       __LINE__, [&] { pipe.produce_by_threads(half); },
       "the slots of this pipeline are filled by TMA; use produce");
@@ -353,8 +353,8 @@ TEST_F(PipelineErrors, LoadsOfASlot) {
   Pipeline both(kb, 1, {a}, {{f16, 8, 64}}, {.is_by_threads = true});
   refused(
       __LINE__, [&] { both.produce_by_threads([](const Slot &) {}); },
-      "produce_by_threads loaded 0 bytes of tensors into a slot of 8192; each "
-      "tensor of the pipeline is loaded once, by one thread");
+      "0 bytes of tensors were loaded into a slot of 8192; each tensor of the "
+      "pipeline is loaded once, by one thread");
   refused(
       __LINE__, [&] { Pipeline(kb, 1, {a}, {{f16, 8, 64}}, {}); },
       "a pipeline of 1 tensors and 1 tiles, and no threads fill those; set "
