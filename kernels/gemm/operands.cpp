@@ -56,9 +56,14 @@ bool KernelProblem::b_uses_tma() const {
 int KernelProblem::producer_registers() const {
   if (uses_tma())
     return 40;
-  int in_panels = (!a_uses_tma() && !problem.a_is_k_major()) +
-                  (!b_uses_tma() && !problem.b_is_k_major());
-  return 96 + 8 * in_panels;
+  int registers = 96;
+  auto add = [&](const StoredMatrix &matrix, bool is_k_major, bool uses_tma) {
+    if (!uses_tma && (!is_k_major || !matrix.stride.is_constant()))
+      registers += 8;
+  };
+  add(a(), problem.a_is_k_major(), a_uses_tma());
+  add(b(), problem.b_is_k_major(), b_uses_tma());
+  return registers;
 }
 
 bool KernelProblem::stores_by_tma() const {

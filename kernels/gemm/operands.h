@@ -38,7 +38,8 @@ struct KernelProblem {
   bool a_uses_tma() const, b_uses_tma() const;
   bool uses_tma() const { return a_uses_tma() && b_uses_tma(); }
   /// What a thread of the producer needs: little for TMA, more where it copies,
-  /// and most of tiles that lie in several panels.
+  /// and most of tiles that lie in several panels, or of a stride that is known
+  /// at launch.
   int producer_registers() const;
   bool stores_by_tma() const;
 };

@@ -49,6 +49,10 @@ bool canCopyWords(const SharedTile &to, const Tensor &from, int threads) {
     return false;
   if (words > kLanes) // a row of a panel is one of a warp, or of a part of it
     return false;
+  // A word reaches into the next row, and no further.
+  const Dim &stride = from.strides()[0];
+  if (!stride.is_constant() || stride.constant() * size < kWordBytes)
+    return false;
   // A thread's rows are so far apart that all of them begin alike in a word.
   int apart = threads / words;
   return apart * size % kWordBytes == 0 && layout.rows % apart == 0;
