@@ -2,13 +2,13 @@
 //
 // The last line is the verdict: PASS, FAIL, or DONE where nothing was verified.
 #include "commands.h"
-#include "host_memory.h"
 #include "output_file.h"
 #include "say.h"
 #include "sim_options.h"
 
 #include <kiln/attention.h>
 #include <kiln/compile.h>
+#include <kiln/host_memory.h>
 #include <kiln/reference.h>
 #include <kiln/sim.h>
 
@@ -73,8 +73,10 @@ HostTensors::HostTensors(const AttentionProblem &problem, std::uint64_t seed) {
   auto rows = std::size_t(problem.batch) * problem.heads * problem.queries;
   auto keys = std::size_t(problem.batch) * problem.kv_heads * problem.keys;
   auto d = std::size_t(problem.head_dim);
-  MemoryBudget budget;
-  budget.take("Q, K, V and O", 4.0 * double(rows + keys) * double(d));
+  HostMemory together;
+  double bytes = 4.0 * (double(rows) + double(keys)) * double(d);
+  together.take(static_cast<std::uint64_t>(std::min(bytes, 1e18)),
+                "Q, K, V and O");
   // NaN in every float type, so that what nobody wrote cannot pass.
   q = host_bytes("Q", rows * d * 2);
   k = host_bytes("K", keys * d * 2);

@@ -11,7 +11,7 @@
 // Inside a consumer PV of the block before is in flight under the softmax of
 // this one. Consumers fall into step by themselves, one computing exponentials
 // while the tensor core works for the other: barriers that make them take turns
-// change nothing that could be measured.
+// change figures by no more than 1.5%, in both directions.
 #include <kiln/attention.h>
 
 #include <kiln/kiln.h>

@@ -173,6 +173,6 @@ ld.volatile.global.b32 %r2, [%out];
 setp.eq.u32 %p3, %r2, 0;
 @%p3 bra again;
 )" + repeated([](int) { return "ld.volatile.global.b32 %r2, [%out+4];\n"; })),
-            1u);
+            std::size_t(kCount));
   EXPECT_LT(secondsSince(start), kMaxSeconds);
 }

@@ -169,7 +169,7 @@ TEST(Waiting, APollThatIsTurnedOffIsNotWhatIsWaitedFor) {
   run.output(std::vector<std::uint32_t>(8, 0));
   std::string finding = run.finding();
   expectContains(finding, "deadlock: everyone who is left waits:");
-  expectContains(finding, "(byte 0 of out (32 bytes)), which are 0x0");
+  expectContains(finding, "(byte 0 of out (8192 bytes)), which are 0x0");
 }
 
 TEST(Waiting, AnAddressThatHasChangedSinceIsNotRead) {
