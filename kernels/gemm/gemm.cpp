@@ -299,10 +299,20 @@ static void plan_registers(const KernelProblem &computed,
     if (groups == 2 && schedule.occupancy == 1 && !computed.uses_tma())
       schedule.producer_registers += 24;
   }
-  if (schedule.consumer_registers == 0)
+  if (schedule.consumer_registers == 0) {
     schedule.consumer_registers =
         std::min(232, (groups * at_entry - schedule.producer_registers) /
                           schedule.consumers / 8 * 8);
+    // Sums come first: the producer has what they leave.
+    int sums = schedule.consumer_rows() * schedule.consumer_columns() / 128;
+    if (schedule.consumer_registers <= sums) {
+      schedule.consumer_registers = sums / 8 * 8 + 8;
+      schedule.producer_registers =
+          std::min(schedule.producer_registers,
+                   groups * at_entry -
+                       schedule.consumers * schedule.consumer_registers);
+    }
+  }
 }
 
 /// The shared memory of a kernel, its pieces in the order in which it asks for

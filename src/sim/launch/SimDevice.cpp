@@ -154,10 +154,11 @@ static const ptx::Function &findEntry(const ptx::Module &module,
             known.empty() ? "none" : known);
 }
 
-/// Refuse PTX that the described device does not run.
+/// Refuse PTX that the described device does not run. PTX that names no target
+/// runs everywhere.
 static void checkTarget(const ptx::Module &module,
                         const DeviceDescription &device) {
-  if (device.runs(module.target))
+  if (module.target.empty() || device.runs(module.target))
     return;
   std::string others;
   for (std::string_view name : DeviceDescription::known_names())
@@ -360,7 +361,9 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
 }
 
 const DeviceDescription &sim_device_for(std::string_view ptx) {
-  return DeviceDescription::to_simulate(ptx::parse(std::string(ptx)).target);
+  std::string target = ptx::parse(std::string(ptx)).target;
+  return target.empty() ? DeviceDescription::h200()
+                        : DeviceDescription::to_simulate(target);
 }
 
 std::shared_ptr<Device> open_sim(const SimOptions &options) {

@@ -166,8 +166,8 @@ TEST(KernelFile, WrongValuesAreNamed) {
               HasSubstr("\"contract.grid[1]\" of the saved kernel is 1; it "
                         "must be a string"));
   EXPECT_THAT(contract("grid", {"m +", "1", "1"}),
-              HasSubstr("\"contract.grid[0]\" of the saved kernel: \"m +\" is "
-                        "no dimension: the end is wanted at character 3"));
+              HasSubstr("\"contract.grid[0]\" of the saved kernel: \"m +\" is not a "
+                        "valid dimension: the end is wanted at character 3"));
   EXPECT_THAT(errorAfter([](Json &d) { d["contract"] = 3; }),
               HasSubstr("\"contract\" of the saved kernel is 3; it must be an "
                         "object"));

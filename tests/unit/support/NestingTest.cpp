@@ -110,7 +110,7 @@ TEST(Nesting, AliasesStandForTheirBrackets) {
 
 TEST(Nesting, AliasesStandForTheirLength) {
   EXPECT_EQ(refusal(chain(60, " = [#a{a}, #a{a}]\n"), TextFormat::mlir),
-            "text:21: written out, the aliases that are used up to here have "
+            "text:20: written out, the aliases that are used up to here have "
             "more than 16777216 characters; Kiln reads at most 16777216");
   // What follows the last definition is not part of it.
   std::string uses = "#l = loc(\"a\":1:1)\nmodule {\n";
