@@ -59,7 +59,7 @@ void GemmOptions::add_to(CLI::App &command) {
       ->capture_default_str();
   command.add_option("--layout-d", layout_d_, "of C and D: row or column");
   command.add_option("--accumulate", accumulate_,
-                     "type of the sums: f32, f16, s32");
+                     "type of the sums: f32, f16, i32");
   for (const auto &[word, meaning] : kProblemNumbers)
     command.add_option(fmt::format("--{}", word), numbers_[word], meaning);
   command.add_option("--alpha", alpha, "a number A * B is multiplied by");
@@ -96,8 +96,8 @@ std::string GemmOptions::problem_words() const {
                   name(parse_gemm_layout(layout)));
   if (!layout_d_.empty())
     text += fmt::format(" d={}", layout_d_);
-  if (!accumulate_.empty()) // PTX calls i32 so
-    text += fmt::format(" acc={}", accumulate_ == "s32" ? "i32" : accumulate_);
+  if (!accumulate_.empty())
+    text += fmt::format(" acc={}", name(parse_type(accumulate_)));
   for (const auto &[word, number] : numbers_)
     if (number)
       text += fmt::format(" {}={}", word, *number);
@@ -142,10 +142,10 @@ GemmProblem GemmOptions::with_arguments(const GemmProblem &sized) const {
     auto *found = std::find_if(std::begin(dims), std::end(dims),
                                [&](auto &dim) { return dim.first == letter; });
     if (found == std::end(dims))
-      throw UserError(fmt::format(
-          "'{}' is not a dimension; --runtime takes m, n, k, batch or several of "
-          "them with commas between",
-          letter));
+      throw UserError(fmt::format("'{}' is not a dimension; --runtime takes m, "
+                                  "n, k, batch or several of "
+                                  "them with commas between",
+                                  letter));
     *found->second = Dim::argument(letter);
   }
   return problem;

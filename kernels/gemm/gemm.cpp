@@ -150,6 +150,13 @@ static GemmSchedule filled(const KernelProblem &computed,
   return full;
 }
 
+/// Of each thread that multiplies.
+static int accumulator_registers(const GemmProblem &problem,
+                                 const GemmSchedule &schedule) {
+  return schedule.consumer_rows() * schedule.consumer_columns() / 128 *
+         size_bytes(problem.accumulator()) / 4;
+}
+
 /// Throw where the tile is none the instruction can cover.
 static void check_tile(const KernelProblem &computed,
                        const GemmSchedule &schedule) {
@@ -194,7 +201,7 @@ static void check_tile(const KernelProblem &computed,
               problem.a_is_k_major() ? schedule.tile_k : rows);
   check_width(problem.b_is_k_major() ? 'K' : 'N',
               problem.b_is_k_major() ? schedule.tile_k : columns);
-  int registers = rows * columns / 128 * size_bytes(problem.accumulator()) / 4;
+  int registers = accumulator_registers(problem, schedule);
   if (registers > 192)
     refuse_tile(fmt::format("its accumulator takes {} registers of each "
                             "thread; a warpgroup that multiplies can hold 192",
@@ -304,7 +311,7 @@ static void plan_registers(const KernelProblem &computed,
         std::min(232, (groups * at_entry - schedule.producer_registers) /
                           schedule.consumers / 8 * 8);
     // Sums come first: the producer has what they leave.
-    int sums = schedule.consumer_rows() * schedule.consumer_columns() / 128;
+    int sums = accumulator_registers(computed.problem, schedule);
     if (schedule.consumer_registers <= sums) {
       schedule.consumer_registers = sums / 8 * 8 + 8;
       schedule.producer_registers =
@@ -312,6 +319,11 @@ static void plan_registers(const KernelProblem &computed,
                    groups * at_entry -
                        schedule.consumers * schedule.consumer_registers);
     }
+    if (schedule.producer_registers < device.min_role_registers)
+      refuse("an accumulator takes {} registers of each thread, and {} CTAs of "
+             "{} threads per multiprocessor have {} each; use smaller tiles or "
+             "fewer CTAs",
+             sums, schedule.occupancy, groups * 128, at_entry);
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-static constexpr std::array<KnobInfo, 9> kKnobs = {{
+static constexpr std::array<KnobInfo, 8> kKnobs = {{
     {Knob::cache, "KILN_CACHE", "keep what was compiled on disk: on or off",
      "on"},
     {Knob::cacheDir, "KILN_CACHE_DIR", "the folder of the cache",
@@ -27,8 +27,6 @@ static constexpr std::array<KnobInfo, 9> kKnobs = {{
      "CUDA_PATH"},
     {Knob::path, "PATH", "where ptxas, cuobjdump and nvdisasm are looked for",
      "none"},
-    {Knob::color, "NO_COLOR", "any value: no colour in the terminal",
-     "colour where the output is a terminal"},
 }};
 
 std::span<const KnobInfo> allKnobs() { return kKnobs; }

@@ -20,7 +20,6 @@ enum class Knob {
   home,         ///< HOME
   cudaHome,     ///< CUDA_HOME, else CUDA_PATH
   path,         ///< PATH
-  color,        ///< NO_COLOR
 };
 
 struct KnobInfo {

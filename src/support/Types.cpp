@@ -101,9 +101,14 @@ std::string_view name(Type type) { return infoOf(type).name; }
 Type parse_type(std::string_view text) {
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < kTypes.size(); ++i) {
-    if (kTypes[i].name == text)
+    std::string_view name = kTypes[i].name;
+    bool isSigned = kTypes[i].family == Family::signedInteger;
+    // PTX writes s32.
+    bool isAsInPtx =
+        isSigned && text.starts_with('s') && text.substr(1) == name.substr(1);
+    if (name == text || isAsInPtx)
       return static_cast<Type>(i);
-    names.push_back(kTypes[i].name);
+    names.push_back(name);
   }
   userError("there is no type \"{}\"; the types are {}", text,
             fmt::join(names, ", "));

@@ -35,6 +35,18 @@ TEST(GemmErrors, NegativeNumbers) {
                "0 CTAs per multiprocessor; 1 to 8 are possible");
 }
 
+TEST(GemmErrors, SumsThatCtasLeaveNoRegistersFor) {
+  refused_gemm({},
+               {.kind = GemmKind::pingpong,
+                .tile_m = 128,
+                .tile_n = 192,
+                .stages = 1,
+                .occupancy = 2},
+               "an accumulator takes 192 registers of each thread, and 2 CTAs "
+               "of 384 threads per multiprocessor have 80 each; use smaller "
+               "tiles or fewer CTAs");
+}
+
 TEST(GemmErrors, RegistersThatWouldHang) {
   GemmSchedule schedule{.producer_registers = 256, .consumer_registers = 256};
   EXPECT_NO_THROW(build_gemm({}, schedule));

@@ -143,9 +143,14 @@ static constexpr Explanation kExplanations[] = {
      "mbarrier.init.b64 [%rd1], 1;  // %rd1 points to global memory",
      "Pass the barrier in shared memory."},
     {"mbarrier-bytes",
-     "More bytes are expected on an mbarrier than it can count, 2^20 - 1.",
+     "More bytes are expected on an mbarrier than it can count, 2^20 - 1; or a "
+     "CTA ends while one still expects bytes that no copy has brought, or has "
+     "got more bytes than were announced.",
      "mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 2097152;",
-     "Split the copy over several barriers or phases."},
+     "Split a copy that is too large over several barriers or phases. "
+     "Announce, "
+     "with expect_tx, exactly the bytes of the copies that complete on the "
+     "phase; a box that lies outside its tensor counts in full."},
     {"mbarrier-count",
      "An mbarrier is initialised for no arrival, or for more than 2^20 - 1.",
      "mbarrier.init.shared.b64 [%r1], 0;",

@@ -24,6 +24,9 @@ TEST(Types, NamesParseBack) {
 }
 
 TEST(Types, UnknownNameListsTheNames) {
+  EXPECT_EQ(parse_type("s8"), Type::i8);
+  EXPECT_EQ(parse_type("s64"), Type::i64);
+  EXPECT_NE(errorText([] { parse_type("s1"); }), "");
   EXPECT_EQ(errorText([] { parse_type("half"); }),
             "there is no type \"half\"; the types are i1, i8, i16, i32, i64, "
             "u8, u16, u32, u64, index, f16, bf16, tf32, f32, f64, e4m3, e5m2");
