@@ -2,6 +2,7 @@
 //
 // The last line is the verdict: PASS, FAIL, or DONE where nothing was verified.
 #include "commands.h"
+#include "kernel_run.h"
 #include "output_file.h"
 #include "say.h"
 #include "sim_options.h"
@@ -44,12 +45,6 @@ struct HostTensors {
 };
 
 } // namespace
-
-template <typename... Args>
-static void report(std::string_view what, fmt::format_string<Args...> format,
-                   Args &&...args) {
-  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
-}
 
 AttentionProblem AttentionCommand::problem() const {
   if (layout != "bhsd" && layout != "bshd")
@@ -103,34 +98,12 @@ static bool launch(Device &device, const AttentionCommand &command,
   std::vector<LaunchArgument> arguments = {copied(device, host.q),
                                            copied(device, host.k),
                                            copied(device, host.v), o, lse};
-  std::optional<RunWatch> watch;
-  if (device.name().starts_with("sim"))
-    watch.emplace();
-  LaunchResult result = device.launch(kernel, arguments);
-  watch.reset();
-  device.copy_out(host.o.data(), o, host.o.size());
-  device.copy_out(host.lse.data(), lse, host.lse.size());
-  device.synchronize();
-  if (command.sim.has_stats && result.instructions)
-    show_stats(result);
-  if (!result.timeline.events.empty())
-    outputs.attempt(
-        [&] { show_timeline(result.timeline, command.sim.timeline_path); });
-  for (const Finding &finding : result.findings)
-    show_finding(finding);
-  if (!result.ok())
-    return false;
-  if (result.instructions) {
-    report("time", "{:.1f} ms simulated, {} warp instructions",
-           result.time_us / 1e3, result.instructions);
-    return true;
-  }
-  double fastest_us = device.launch(kernel, arguments).time_us;
-  for (int i = 1; i < kTimedLaunches; ++i)
-    fastest_us = std::min(fastest_us, device.launch(kernel, arguments).time_us);
-  report("time", "{:.1f} us, {:.1f} TFLOP/s, the fastest of {}", fastest_us,
-         problem.operations() * 1e-6 / fastest_us, kTimedLaunches);
-  return true;
+  return run_kernel(device, kernel, arguments,
+                    {kTimedLaunches, problem.operations()}, command.sim,
+                    outputs, [&] {
+                      device.copy_out(host.o.data(), o, host.o.size());
+                      device.copy_out(host.lse.data(), lse, host.lse.size());
+                    });
 }
 
 static ExitStatus verify(const AttentionProblem &problem,

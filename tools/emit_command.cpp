@@ -55,10 +55,10 @@ static std::optional<Stage> parse_stage(const std::string &form) {
 static std::string text_of(const EmitOptions &options) {
   std::optional<Stage> stage = parse_stage(options.form);
   if (!stage && options.form != "cubin" && options.form != "sass")
-    throw UserError(fmt::format(
-        "'{}' is not a form of a kernel; --ir takes mlir, nvvm, llvm, ptx, cubin "
-        "or sass",
-        options.form));
+    throw UserError(fmt::format("'{}' is not a form of a kernel; --ir takes "
+                                "mlir, nvvm, llvm, ptx, cubin "
+                                "or sass",
+                                options.form));
   if (options.form == "cubin" && options.output.empty() &&
       isatty(STDOUT_FILENO))
     throw UserError("a cubin is binary and stdout is a terminal; name a file "

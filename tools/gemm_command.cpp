@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "gemm_matrices.h"
 #include "gemm_options.h"
+#include "kernel_run.h"
 #include "output_file.h"
 #include "say.h"
 #include "sim_options.h"
@@ -19,7 +20,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <optional>
 
 namespace kiln::cli {
 
@@ -44,13 +44,6 @@ struct GemmCommand {
 };
 
 } // namespace
-
-/// One line of the account: a word, then what there is to say.
-template <typename... Args>
-static void report(std::string_view what, fmt::format_string<Args...> format,
-                   Args &&...args) {
-  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
-}
 
 static void report_configuration(const GemmCommand &command,
                                  const GemmProblem &problem,
@@ -126,7 +119,8 @@ static void check_device(const std::string &choice) {
   if (choice != "auto" && choice != "none" && choice != "cuda" &&
       choice != "sim")
     throw UserError(fmt::format(
-        "'{}' is not a valid device; --device takes auto, sim, cuda or none", choice));
+        "'{}' is not a valid device; --device takes auto, sim, cuda or none",
+        choice));
 }
 
 /// The device to run on, or nothing where none is wanted.
@@ -137,9 +131,9 @@ static std::shared_ptr<Device> choose_device(const GemmCommand &command,
   return open_device(command.device, options);
 }
 
-static double tera_operations(const ReferenceGemm &gemm, double time_us) {
-  return 2e-6 * static_cast<double>(gemm.batch) * static_cast<double>(gemm.m) *
-         static_cast<double>(gemm.n) * static_cast<double>(gemm.k) / time_us;
+static double operations_of(const ReferenceGemm &gemm) {
+  return 2.0 * static_cast<double>(gemm.batch) * static_cast<double>(gemm.m) *
+         static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
 }
 
 /// Run once into `host.d`; on a GPU some times more, for the time. False where
@@ -148,34 +142,10 @@ static bool run_gemm(Device &device, const Kernel &kernel,
                      const ReferenceGemm &gemm, const GemmBuffers &buffers,
                      const SimFlags &sim, GemmMatrices &host,
                      Outputs &outputs) {
-  std::vector<LaunchArgument> arguments =
-      launch_arguments(kernel, gemm, buffers);
-  std::optional<RunWatch> watch;
-  if (device.name().starts_with("sim"))
-    watch.emplace();
-  LaunchResult result = device.launch(kernel, arguments);
-  watch.reset();
-  device.copy_out(host.d.data(), buffers.d, host.d.size());
-  device.synchronize();
-  if (sim.has_stats && result.instructions)
-    show_stats(result);
-  if (!result.timeline.events.empty())
-    outputs.attempt([&] { show_timeline(result.timeline, sim.timeline_path); });
-  for (const Finding &finding : result.findings)
-    show_finding(finding);
-  if (!result.ok())
-    return false;
-  if (result.instructions) {
-    report("time", "{:.1f} ms simulated, {} warp instructions",
-           result.time_us / 1e3, result.instructions);
-    return true;
-  }
-  double fastest_us = device.launch(kernel, arguments).time_us;
-  for (int i = 1; i < kTimedLaunches; ++i)
-    fastest_us = std::min(fastest_us, device.launch(kernel, arguments).time_us);
-  report("time", "{:.1f} us, {:.1f} TFLOP/s, the fastest of {}", fastest_us,
-         tera_operations(gemm, fastest_us), kTimedLaunches);
-  return true;
+  return run_kernel(device, kernel, launch_arguments(kernel, gemm, buffers),
+                    {kTimedLaunches, operations_of(gemm)}, sim, outputs, [&] {
+                      device.copy_out(host.d.data(), buffers.d, host.d.size());
+                    });
 }
 
 /// What another library makes of the same numbers, on a GPU that has it.

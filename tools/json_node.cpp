@@ -21,7 +21,8 @@ json read_json(const std::string &path) {
   try {
     return json::parse(text);
   } catch (const json::exception &error) {
-    throw UserError(fmt::format("{} is not valid JSON: {}", path, error.what()));
+    throw UserError(
+        fmt::format("{} is not valid JSON: {}", path, error.what()));
   }
 }
 

@@ -86,8 +86,9 @@ static void read_words(LayoutOptions &options, bool has_type) {
   for (const std::string &word : options.words) {
     if (std::isdigit(static_cast<unsigned char>(word[0]))) {
       if (!parse_shape(word, options.rows, options.columns))
-        throw UserError(fmt::format(
-            "'{}' is not a valid shape; write rows x columns, for example 64x16", word));
+        throw UserError(fmt::format("'{}' is not a valid shape; write rows x "
+                                    "columns, for example 64x16",
+                                    word));
     } else {
       options.type = parse_type(word);
     }
@@ -149,8 +150,8 @@ static ExitStatus run_layout(LayoutOptions &options) {
     show(options.is_transposed ? layout.transpose() : layout, options.svg);
     return ExitStatus::ok;
   }
-  throw UserError(
-      fmt::format("'{}' is not a valid layout; there are {}", options.kind, names));
+  throw UserError(fmt::format("'{}' is not a valid layout; there are {}",
+                              options.kind, names));
 }
 
 void add_layout_command(CLI::App &app, Action &action) {

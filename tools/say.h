@@ -21,4 +21,11 @@ void say(fmt::format_string<Args...> format, Args &&...args) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+/// One line of the account: a word, then what there is to say.
+template <typename... Args>
+void report(std::string_view what, fmt::format_string<Args...> format,
+            Args &&...args) {
+  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
+}
+
 } // namespace kiln::cli

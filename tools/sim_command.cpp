@@ -47,12 +47,6 @@ struct Account {
 
 } // namespace
 
-template <typename... Args>
-static void report(std::string_view what, fmt::format_string<Args...> format,
-                   Args &&...args) {
-  say("{:<10} {}\n", what, fmt::format(format, std::forward<Args>(args)...));
-}
-
 /// The orders to run; the first one's results are saved.
 static std::vector<SimSchedule> schedules_of(const SimCommand &command,
                                              const SimOptions &options) {

@@ -314,10 +314,9 @@ static void plan_registers(const KernelProblem &computed,
     int sums = accumulator_registers(computed.problem, schedule);
     if (schedule.consumer_registers <= sums) {
       schedule.consumer_registers = sums / 8 * 8 + 8;
-      schedule.producer_registers =
-          std::min(schedule.producer_registers,
-                   groups * at_entry -
-                       schedule.consumers * schedule.consumer_registers);
+      schedule.producer_registers = std::min(
+          schedule.producer_registers,
+          groups * at_entry - schedule.consumers * schedule.consumer_registers);
     }
     if (schedule.producer_registers < device.min_role_registers)
       refuse("an accumulator takes {} registers of each thread, and {} CTAs of "

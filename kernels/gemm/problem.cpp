@@ -158,9 +158,10 @@ GemmProblem GemmProblem::parse(const std::string &text) {
   std::vector<std::string> sizes =
       words.empty() ? words : split(words.front(), 'x');
   if (sizes.size() != 3)
-    throw UserError(fmt::format("'{}' is not a valid problem: it must begin with MxNxK, "
-                                "for example 4096x4096x1024",
-                                text));
+    throw UserError(
+        fmt::format("'{}' is not a valid problem: it must begin with MxNxK, "
+                    "for example 4096x4096x1024",
+                    text));
   GemmProblem problem;
   problem.m = parse_dim(sizes[0], "M");
   problem.n = parse_dim(sizes[1], "N");

@@ -63,10 +63,10 @@ Values Sums::added(const SharedTile &tile, const Value &line,
     Values part;
     for (int i = 0; i < neighbours_; i += kWidest) {
       int count = std::min(kWidest, neighbours_);
-      Values some = schedule_.split_k == 1
-                        ? tile.load_vector(line, first + i, count)
-                        : map_shared(tile, rank).load_vector(line, first + i,
-                                                             count);
+      Values some =
+          schedule_.split_k == 1
+              ? tile.load_vector(line, first + i, count)
+              : map_shared(tile, rank).load_vector(line, first + i, count);
       part.insert(part.end(), some.begin(), some.end());
     }
     if (sums.empty())

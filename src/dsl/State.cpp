@@ -249,8 +249,8 @@ Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
   double number = std::get<double>(operand.operand());
   if (!is_float(fallback))
     userErrorAt(operand.where(),
-                "the literal {} is not a valid {}; cast one of the operands", number,
-                kiln::name(fallback));
+                "the literal {} is not a valid {}; cast one of the operands",
+                number, kiln::name(fallback));
   mlir::Value value = mlir::arith::ConstantOp::create(
       builder, at(operand.where()),
       builder.getFloatAttr(lower(fallback), number));

@@ -50,7 +50,8 @@ static Constant parseInteger(TokenStream &stream) {
                                         "bits",
                                         token.text.substr(0, 40)));
   if (status != std::errc() || end != digits.data() + digits.size())
-    stream.fail(token.line, fmt::format("'{}' is not a valid octal number", token.text));
+    stream.fail(token.line,
+                fmt::format("'{}' is not a valid octal number", token.text));
   bool isLarge = value > std::uint64_t(std::numeric_limits<int64_t>::max());
   return integer(value, isUnsigned || isLarge);
 }

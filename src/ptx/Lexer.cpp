@@ -188,11 +188,12 @@ private:
     if (isWhole && !isNamePart(ahead(0)))
       return token(kind);
     skip(isNamePart);
-    stream_.fail(line_,
-                 fmt::format("'{}' is not a valid number; PTX writes 12, 0x1F, 017, "
-                             "0b11, 12U, 1.5, 0f and 8 or 0d and 16 hex digits",
-                             text_.substr(begin_, std::min<std::size_t>(
-                                                      at_ - begin_, 40))));
+    stream_.fail(
+        line_,
+        fmt::format(
+            "'{}' is not a valid number; PTX writes 12, 0x1F, 017, "
+            "0b11, 12U, 1.5, 0f and 8 or 0d and 16 hex digits",
+            text_.substr(begin_, std::min<std::size_t>(at_ - begin_, 40))));
   }
 };
 } // namespace

@@ -86,8 +86,8 @@ void FunctionParser::parsePredicate(Instruction &instruction) {
   Token name = stream_.peek();
   instruction.predicate = expectRegister();
   if (function_.registers[instruction.predicate].type != ScalarType::pred)
-    stream_.fail(name.line,
-                 fmt::format("the register '{}' is not a predicate", name.text));
+    stream_.fail(name.line, fmt::format("the register '{}' is not a predicate",
+                                        name.text));
 }
 
 int FunctionParser::expectRegister() {

@@ -115,8 +115,9 @@ static void checkAllowed(const std::vector<std::string> &allow) {
     bool isId = id.size() > 1 && id.front() == 'C' &&
                 id.find_first_not_of("0123456789", 1) == std::string::npos;
     if (!isId)
-      userError("'{}' is not the id of a ptxas message; ids are written as C7508",
-                id);
+      userError(
+          "'{}' is not the id of a ptxas message; ids are written as C7508",
+          id);
   }
 }
 

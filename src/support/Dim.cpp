@@ -289,8 +289,8 @@ private:
   char peek() const { return text_[position_]; }
 
   [[noreturn]] void fail(std::string_view wanted) const {
-    userError("\"{}\" is not a valid dimension: {} is wanted at character {}", text_,
-              wanted, position_ + 1);
+    userError("\"{}\" is not a valid dimension: {} is wanted at character {}",
+              text_, wanted, position_ + 1);
   }
 
   std::string_view text_;
