@@ -34,18 +34,15 @@ struct AsyncCopyOptions {
 /// Becomes cp.async.cg.shared.global [to], [from], 16, valid.
 void async_copy(const Element &to, const Element &from, int count,
                 const AsyncCopyOptions &options = {},
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
 
 /// Close the group of the copies this thread has issued
 /// (cp.async.commit_group).
-void async_copy_commit(
-    std::source_location where = std::source_location::current());
+void async_copy_commit(Where where = Where::current());
 /// Wait until at most `groups` of this thread's groups are in flight
 /// (cp.async.wait_group).
-void async_copy_wait(
-    int groups, std::source_location where = std::source_location::current());
+void async_copy_wait(int groups, Where where = Where::current());
 /// Wait for all copies of this thread, committed or not (cp.async.wait_all).
-void async_copy_wait_all(
-    std::source_location where = std::source_location::current());
+void async_copy_wait_all(Where where = Where::current());
 
 } // namespace kiln

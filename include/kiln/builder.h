@@ -23,10 +23,10 @@
 #include <kiln/mbarrier.h>
 #include <kiln/memory.h>
 #include <kiln/value.h>
+#include <kiln/where.h>
 
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -63,31 +63,28 @@ struct SharedOptions {
 class KernelBuilder {
 public:
   KernelBuilder(std::string name, const KernelOptions &options,
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
   ~KernelBuilder();
   KernelBuilder(const KernelBuilder &) = delete;
 
   // Arguments, in the order the caller passes them.
 
   /// A problem dimension given at launch: an i32 argument.
-  Dim dim(const std::string &name,
-          std::source_location where = std::source_location::current());
+  Dim dim(const std::string &name, Where where = Where::current());
   Value scalar(const std::string &name, Type type,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
   /// A tensor read and written through its pointer. `strides` in elements,
   /// outermost first; empty: row-major.
   Tensor tensor(const std::string &name, Type type, std::vector<Dim> shape,
-                std::vector<Dim> strides = {},
-                std::source_location where = std::source_location::current());
+                std::vector<Dim> strides = {}, Where where = Where::current());
   /// A tensor copied by TMA, rank 1 to 5. `strides` as above.
-  TmaTensor
-  tensor_map(const std::string &name, Type type, std::vector<Dim> shape,
-             const TmaOptions &options, std::vector<Dim> strides = {},
-             std::source_location where = std::source_location::current());
+  TmaTensor tensor_map(const std::string &name, Type type,
+                       std::vector<Dim> shape, const TmaOptions &options,
+                       std::vector<Dim> strides = {},
+                       Where where = Where::current());
   /// The same memory as `tensor`, copied by TMA too.
-  TmaTensor
-  tensor_map(const Tensor &tensor, const TmaOptions &options,
-             std::source_location where = std::source_location::current());
+  TmaTensor tensor_map(const Tensor &tensor, const TmaOptions &options,
+                       Where where = Where::current());
 
   /// How many CTAs are launched.
   void grid(Dim x, Dim y = 1, Dim z = 1);
@@ -95,25 +92,21 @@ public:
   // Shared memory: carved from one block whose size is part of the contract;
   // each piece is aligned as its layout asks.
 
-  SharedTile
-  shared(const TileLayout &layout, const SharedOptions &options = {},
-         std::source_location where = std::source_location::current());
+  SharedTile shared(const TileLayout &layout, const SharedOptions &options = {},
+                    Where where = Where::current());
   /// `count` tiles one behind the other; `tile_at` picks one by a Value.
-  SharedTile
-  shared_array(const TileLayout &layout, int count,
-               const SharedOptions &options = {},
-               std::source_location where = std::source_location::current());
+  SharedTile shared_array(const TileLayout &layout, int count,
+                          const SharedOptions &options = {},
+                          Where where = Where::current());
   /// Bytes of shared memory so far.
   int shared_bytes() const;
-  MbarrierArray
-  mbarriers(int count,
-            std::source_location where = std::source_location::current());
+  MbarrierArray mbarriers(int count, Where where = Where::current());
 
   /// The kernel as MLIR, checked. Ends the kernel: a builder builds once.
-  Module module(std::source_location where = std::source_location::current());
+  Module module(Where where = Where::current());
   /// The same, compiled.
   Kernel build(const CompileOptions &options = {},
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
 
   /// The compiler's side of it.
   class State;

@@ -18,30 +18,24 @@
 namespace kiln {
 
 /// Which cluster of the grid this is (%clusterid); all of these are i32.
-Value cluster_id(Axis axis = Axis::x,
-                 std::source_location where = std::source_location::current());
+Value cluster_id(Axis axis = Axis::x, Where where = Where::current());
 /// The place of this CTA in its cluster (%cluster_ctaid).
-Value cta_in_cluster(Axis axis = Axis::x, std::source_location where =
-                                              std::source_location::current());
+Value cta_in_cluster(Axis axis = Axis::x, Where where = Where::current());
 /// The same as one number, x first (%cluster_ctarank).
-Value cluster_rank(
-    std::source_location where = std::source_location::current());
+Value cluster_rank(Where where = Where::current());
 /// CTAs of the cluster (%cluster_nctarank).
-Value cluster_size(
-    std::source_location where = std::source_location::current());
+Value cluster_size(Where where = Where::current());
 
 /// Arrive at the barrier of the cluster; what this thread wrote becomes visible
 /// to those that wait (barrier.cluster.arrive.release.aligned). Every thread of
 /// the cluster arrives, then waits, by whole warps.
-void cluster_arrive(
-    std::source_location where = std::source_location::current());
+void cluster_arrive(Where where = Where::current());
 /// The same without ordering memory (barrier.cluster.arrive.relaxed.aligned).
-void cluster_arrive_relaxed(
-    std::source_location where = std::source_location::current());
+void cluster_arrive_relaxed(Where where = Where::current());
 /// barrier.cluster.wait.acquire.aligned
-void cluster_wait(std::source_location where = std::source_location::current());
+void cluster_wait(Where where = Where::current());
 /// cluster_arrive, then cluster_wait.
-void cluster_sync(std::source_location where = std::source_location::current());
+void cluster_sync(Where where = Where::current());
 
 /// A tile of another CTA of the cluster: its elements are read and written by
 /// ld and st.shared::cluster.
@@ -63,8 +57,7 @@ private:
 };
 
 /// The tile of CTA `rank` at the place of `tile` (mapa).
-RemoteTile
-map_shared(const SharedTile &tile, At rank,
-           std::source_location where = std::source_location::current());
+RemoteTile map_shared(const SharedTile &tile, At rank,
+                      Where where = Where::current());
 
 } // namespace kiln

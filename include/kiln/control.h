@@ -44,7 +44,7 @@ Values for_range(At lower, At upper, At step, const Values &initial,
 /// number, which can be used where C++ wants one.
 void unrolled(int lower, int upper, int step,
               const std::function<void(int)> &body,
-              std::source_location where = std::source_location::current());
+              Where where = Where::current());
 
 /// Run `then` where the i1 `condition` holds, and `otherwise` where not.
 void if_(At condition, const std::function<void()> &then,
@@ -61,7 +61,6 @@ void predicated(At condition, const std::function<void()> &body);
 
 /// Run `body` as long as `condition` holds; both are kernel code.
 void while_(const std::function<Value()> &condition,
-            const std::function<void()> &body,
-            std::source_location where = std::source_location::current());
+            const std::function<void()> &body, Where where = Where::current());
 
 } // namespace kiln

@@ -29,28 +29,28 @@ enum class CopyScope : std::uint8_t {
 // reads as 0 and is not written.
 
 void copy(CopyScope scope, const SharedTile &to, const Tensor &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 void copy(CopyScope scope, const Tensor &to, const SharedTile &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 void copy(CopyScope scope, const SharedTile &to, const SharedTile &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 /// Of constant shape.
 void copy(CopyScope scope, const Tensor &to, const Tensor &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 
 // A register tile decides itself which thread has which element; its layout is
 // of as many threads as the scope has.
 
 void copy(CopyScope scope, RegisterTile &to, const SharedTile &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 void copy(CopyScope scope, RegisterTile &to, const Tensor &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 void copy(CopyScope scope, const SharedTile &to, const RegisterTile &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 void copy(CopyScope scope, const Tensor &to, const RegisterTile &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 /// Of the same layout.
 void copy(CopyScope scope, RegisterTile &to, const RegisterTile &from,
-          std::source_location where = std::source_location::current());
+          Where where = Where::current());
 
 } // namespace kiln

@@ -12,17 +12,15 @@
 // another.
 #pragma once
 
-#include <source_location>
+#include <kiln/where.h>
 
 namespace kiln {
 
 /// Wait until the kernels this one depends on have ended and their writes are
 /// visible (griddepcontrol.wait).
-void wait_for_dependencies(
-    std::source_location where = std::source_location::current());
+void wait_for_dependencies(Where where = Where::current());
 /// Let the kernels that depend on this one start, as soon as every CTA has said
 /// so or ended (griddepcontrol.launch_dependents).
-void launch_dependents(
-    std::source_location where = std::source_location::current());
+void launch_dependents(Where where = Where::current());
 
 } // namespace kiln

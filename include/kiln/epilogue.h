@@ -27,19 +27,17 @@ public:
   /// `tensor` has 2 dimensions, or more with a tile of 1 in those before the
   /// last two; its tile is a subtile: it divides the accumulators.
   Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
-           const EpilogueOptions &options = {},
-           std::source_location where = std::source_location::current());
+           const EpilogueOptions &options = {}, Where where = Where::current());
 
   /// Write `accumulator` at `origin` (..., row, column), each element passed
   /// through `map` first. Waits for what is in flight. Called by the 128
   /// threads of a warpgroup, the `warpgroup`-th of those that store.
   void store(Accumulator &accumulator, const std::vector<At> &origin,
              const ElementMap &map = {}, At warpgroup = 0,
-             std::source_location where = std::source_location::current());
+             Where where = Where::current());
   /// Wait until what this warpgroup stored has been read from shared memory:
   /// before the kernel ends, or the buffers serve something else.
-  void
-  finish(std::source_location where = std::source_location::current()) const;
+  void finish(Where where = Where::current()) const;
 
 private:
   TmaTensor tensor_;

@@ -5,7 +5,8 @@
 // what would be accepted, so `what()` is ready to be shown.
 #pragma once
 
-#include <source_location>
+#include <kiln/where.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -19,8 +20,7 @@ struct SourceLine {
   SourceLine() = default;
   SourceLine(std::string file, unsigned line)
       : file(std::move(file)), line(line) {}
-  SourceLine(const std::source_location &where)
-      : file(where.file_name()), line(where.line()) {}
+  SourceLine(const Where &where) : file(where.file), line(where.line) {}
 
   bool is_known() const { return line != 0; }
 };

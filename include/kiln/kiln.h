@@ -50,3 +50,4 @@
 #include <kiln/vector.h>
 #include <kiln/warp.h>
 #include <kiln/wgmma.h>
+#include <kiln/where.h>

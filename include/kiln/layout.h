@@ -42,8 +42,8 @@
 
 #include <kiln/error.h>
 #include <kiln/types.h>
+#include <kiln/where.h>
 
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -75,8 +75,6 @@ struct RegisterSlice;
 
 class RegisterLayout {
 public:
-  using Where = std::source_location;
-
   /// Any layout, the fastest mode first. `name` is for people. Every element
   /// must be held equally often, and by no thread twice; thread modes that move
   /// nothing, {2, 0, 0}, say that so many threads hold copies of one element.

@@ -32,7 +32,7 @@ struct MatrixOptions {
 /// Becomes ldmatrix.sync.aligned.m8n8.x4.shared.b16.
 Values ldmatrix(const Element &row, int count,
                 const MatrixOptions &options = {},
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
 
 /// Write 1, 2 or 4 matrices, one word of each per lane, to the rows the lanes
 /// name as for ldmatrix.
@@ -42,7 +42,7 @@ Values ldmatrix(const Element &row, int count,
 /// Becomes stmatrix.sync.aligned.m8n8.x4.shared.b16.
 void stmatrix(const Element &row, const Values &words,
               const MatrixOptions &options = {},
-              std::source_location where = std::source_location::current());
+              Where where = Where::current());
 
 /// A matrix in its words, transposed (movmatrix.sync.aligned.m8n8.trans.b16).
 Value movmatrix(At word);
@@ -76,7 +76,6 @@ struct MmaForm {
 ///
 /// Becomes mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.
 Values mma(const MmaForm &form, const Values &a, const Values &b,
-           const Values &c,
-           std::source_location where = std::source_location::current());
+           const Values &c, Where where = Where::current());
 
 } // namespace kiln

@@ -33,16 +33,12 @@ public:
   /// Scope::cta it is the plain mbarrier.arrive.shared::cluster, which orders
   /// nothing between CTAs: enough to hand back what was only read by wgmma or
   /// TMA and waited for, since that is finished.
-  void
-  arrive(At count = 1, Scope scope = Scope::cluster,
-         std::source_location where = std::source_location::current()) const;
+  void arrive(At count = 1, Scope scope = Scope::cluster,
+              Where where = Where::current()) const;
   /// mbarrier.arrive.expect_tx.release.cluster.shared::cluster
-  void arrive_expect_tx(At bytes, std::source_location where =
-                                      std::source_location::current()) const;
+  void arrive_expect_tx(At bytes, Where where = Where::current()) const;
   /// mbarrier.expect_tx.relaxed.cluster.shared::cluster
-  void
-  expect_tx(At bytes,
-            std::source_location where = std::source_location::current()) const;
+  void expect_tx(At bytes, Where where = Where::current()) const;
 
   /// In shared::cluster.
   Value address() const { return address_; }
@@ -58,53 +54,43 @@ public:
   Mbarrier(Value address, int array) : address_(address), array_(array) {}
 
   /// Before any other use, by one thread, then a CTA barrier.
-  void init(int count,
-            std::source_location where = std::source_location::current()) const;
+  void init(int count, Where where = Where::current()) const;
   /// End it (mbarrier.inval): its memory may hold something else, or be
   /// initialised again.
-  void
-  inval(std::source_location where = std::source_location::current()) const;
+  void inval(Where where = Where::current()) const;
 
   /// `count` arrivals (mbarrier.arrive.release).
-  void
-  arrive(At count = 1, Scope scope = Scope::cta,
-         std::source_location where = std::source_location::current()) const;
+  void arrive(At count = 1, Scope scope = Scope::cta,
+              Where where = Where::current()) const;
   /// Announce `bytes` that TMA will write, then one arrival
   /// (mbarrier.arrive.expect_tx.release).
-  void arrive_expect_tx(
-      At bytes, Scope scope = Scope::cta,
-      std::source_location where = std::source_location::current()) const;
+  void arrive_expect_tx(At bytes, Scope scope = Scope::cta,
+                        Where where = Where::current()) const;
   /// Announce `bytes` without arriving (mbarrier.expect_tx.relaxed).
-  void
-  expect_tx(At bytes, Scope scope = Scope::cta,
-            std::source_location where = std::source_location::current()) const;
+  void expect_tx(At bytes, Scope scope = Scope::cta,
+                 Where where = Where::current()) const;
 
   /// One arrival once the cp.async copies this thread has issued so far are
   /// written (cp.async.mbarrier.arrive.noinc). An extra one counts beyond those
   /// the barrier was initialised with (without .noinc).
-  void arrive_copies(
-      bool is_extra = false,
-      std::source_location where = std::source_location::current()) const;
+  void arrive_copies(bool is_extra = false,
+                     Where where = Where::current()) const;
 
   /// Wait until the phase of that parity has completed: a loop around
   /// mbarrier.try_wait.parity.
   void wait(At parity, Scope scope = Scope::cta,
-            std::source_location where = std::source_location::current()) const;
+            Where where = Where::current()) const;
   /// Whether that phase has completed, an i1 (mbarrier.try_wait.parity). It may
   /// suspend the thread for `hint_ns` first, and may say no too early.
-  Value
-  try_wait(At parity, int hint_ns = 10000000, Scope scope = Scope::cta,
-           std::source_location where = std::source_location::current()) const;
+  Value try_wait(At parity, int hint_ns = 10000000, Scope scope = Scope::cta,
+                 Where where = Where::current()) const;
   /// The same without suspending (mbarrier.test_wait.parity).
-  Value
-  test_wait(At parity, Scope scope = Scope::cta,
-            std::source_location where = std::source_location::current()) const;
+  Value test_wait(At parity, Scope scope = Scope::cta,
+                  Where where = Where::current()) const;
 
   /// The barrier of CTA `rank` of this cluster at the same place (mapa). That
   /// CTA must have initialised it: fence_mbarrier_init, then cluster_sync.
-  RemoteMbarrier
-  remote(At rank,
-         std::source_location where = std::source_location::current()) const;
+  RemoteMbarrier remote(At rank, Where where = Where::current()) const;
 
   Value address() const { return address_; }
 
@@ -130,7 +116,6 @@ private:
 };
 
 /// fence.mbarrier_init: other CTAs of the cluster see the init.
-void fence_mbarrier_init(
-    std::source_location where = std::source_location::current());
+void fence_mbarrier_init(Where where = Where::current());
 
 } // namespace kiln

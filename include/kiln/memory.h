@@ -28,7 +28,7 @@ enum class CacheHint : std::uint8_t {
 class Element {
 public:
   /// Made by Kiln: the address, and the tensor it may mark as written.
-  Element(Value address, Type type, int argument, std::source_location where)
+  Element(Value address, Type type, int argument, Where where)
       : address_(address), type_(type), argument_(argument), where_(where) {}
 
   operator Value() const;
@@ -52,13 +52,13 @@ private:
   Value address_;
   Type type_;
   int argument_; ///< of the contract; -1: shared memory
-  std::source_location where_;
+  Where where_;
 };
 
 /// Fetch the line of a tensor's element into L2 and go on; with `into_l1` into
 /// L1 too (prefetch.global.L2).
 void prefetch(const Element &element, bool into_l1 = false,
-              std::source_location where = std::source_location::current());
+              Where where = Where::current());
 
 /// A tensor in global memory, row-major unless strides say otherwise, or a view
 /// of one: the same memory with other indices.
@@ -106,22 +106,16 @@ public:
   /// One index of a dimension, which is gone.
   Tensor index(int dimension, At at, int multiple = 1) const;
   /// The dimensions in another order: dimension i is `order[i]` of this one.
-  Tensor
-  permute(const std::vector<int> &order,
-          std::source_location where = std::source_location::current()) const;
+  Tensor permute(const std::vector<int> &order,
+                 Where where = Where::current()) const;
   /// Of two dimensions.
-  Tensor
-  transpose(std::source_location where = std::source_location::current()) const;
+  Tensor transpose(Where where = Where::current()) const;
   /// As many elements in another shape; they must lie one behind the other, and
   /// the tensor must not be a slice that could reach beyond its end.
-  Tensor
-  reshape(std::vector<Dim> shape,
-          std::source_location where = std::source_location::current()) const;
+  Tensor reshape(std::vector<Dim> shape, Where where = Where::current()) const;
 
   /// How many indices of a dimension lie inside, i32: shape() but for slices.
-  Value
-  bound(int dimension,
-        std::source_location where = std::source_location::current()) const;
+  Value bound(int dimension, Where where = Where::current()) const;
   /// Whether `size` indices of a dimension from 0 on lie inside, whatever the
   /// arguments are.
   bool surely_holds(int dimension, std::int64_t size) const;
@@ -203,8 +197,7 @@ public:
   const TileLayout &layout() const { return layout_; }
   /// Where it begins. A slice has no address of its own, for a swizzle counts
   /// from the beginning of the whole: whole().address(), or that of an element.
-  Value
-  address(std::source_location where = std::source_location::current()) const;
+  Value address(Where where = Where::current()) const;
   /// Seen as its transpose: [columns, rows]. What is stored does not move.
   SharedTile transpose() const;
   bool is_transposed() const { return is_transposed_; }
@@ -216,9 +209,8 @@ public:
   SharedTile slice(At row, At column, int rows, int columns) const;
   /// The elements in row-major order, in rows of another length: of a whole
   /// tile without a swizzle, stored in one panel.
-  SharedTile
-  reshape(int rows, int columns,
-          std::source_location where = std::source_location::current()) const;
+  SharedTile reshape(int rows, int columns,
+                     Where where = Where::current()) const;
   /// The tile it is a slice of, as it is stored.
   SharedTile whole() const { return SharedTile(address_, layout_); }
   bool is_whole() const {
@@ -298,9 +290,8 @@ public:
   int argument() const { return argument_; } ///< of the contract
   Value map() const { return map_; }
   /// The same with a policy of L2 for its copies (tma.h, l2_policy).
-  TmaTensor with_policy(
-      const Value &policy,
-      std::source_location where = std::source_location::current()) const;
+  TmaTensor with_policy(const Value &policy,
+                        Where where = Where::current()) const;
   /// Not valid where there is none.
   Value policy() const { return policy_; }
 

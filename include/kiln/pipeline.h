@@ -44,7 +44,7 @@ public:
   Value slot() const { return slot_; }
   Value parity() const { return parity_; }
   /// To the next slot.
-  void advance(std::source_location where = std::source_location::current());
+  void advance(Where where = Where::current());
   /// `count` slots further.
   void skip(At count);
 
@@ -83,26 +83,22 @@ class Slot {
 public:
   /// Load the tile of `tensor` at `origin` into this slot.
   void load(const TmaTensor &tensor, const std::vector<At> &origin,
-            std::source_location where = std::source_location::current()) const;
+            Where where = Where::current()) const;
   /// Load this CTA's part of it, for all that share it; `origin` is that of the
   /// whole tile.
   void load(const TmaTensor &tensor, const std::vector<At> &origin,
-            const Multicast &multicast,
-            std::source_location where = std::source_location::current()) const;
+            const Multicast &multicast, Where where = Where::current()) const;
   /// A tensor and the line that names it.
   struct Named {
     const TmaTensor &tensor;
-    std::source_location where;
-    Named(const TmaTensor &tensor,
-          std::source_location where = std::source_location::current())
+    Where where;
+    Named(const TmaTensor &tensor, Where where = Where::current())
         : tensor(tensor), where(where) {}
   };
   /// The tile of a tensor in this slot.
   SharedTile operator[](Named name) const;
   /// The tile by its place in the pipeline's list.
-  SharedTile
-  tile(int index,
-       std::source_location where = std::source_location::current()) const;
+  SharedTile tile(int index, Where where = Where::current()) const;
 
 private:
   friend class Pipeline;
@@ -117,64 +113,58 @@ public:
   /// `stages` slots for one tile of each tensor. Initialises the barriers and
   /// synchronises the CTA, or the cluster: all threads must reach it.
   Pipeline(KernelBuilder &kb, int stages, std::vector<TmaTensor> tensors,
-           const PipelineOptions &options = {},
-           std::source_location where = std::source_location::current());
+           const PipelineOptions &options = {}, Where where = Where::current());
   /// The same for tiles that threads fill.
   Pipeline(KernelBuilder &kb, int stages, const std::vector<TileLayout> &tiles,
-           const PipelineOptions &options,
-           std::source_location where = std::source_location::current());
+           const PipelineOptions &options, Where where = Where::current());
   /// The same where TMA loads the tiles of `tensors` and threads fill `tiles`,
   /// which come behind them in a slot.
   Pipeline(KernelBuilder &kb, int stages, std::vector<TmaTensor> tensors,
            const std::vector<TileLayout> &tiles, const PipelineOptions &options,
-           std::source_location where = std::source_location::current());
+           Where where = Where::current());
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
 
   /// The next slot, once it is full. Called by the 128 threads of a warpgroup;
   /// a slot may be kept while others are acquired.
-  Slot acquire(std::source_location where = std::source_location::current());
+  Slot acquire(Where where = Where::current());
   /// Let the producer have a slot again, when nothing reads it any more: what
   /// wgmma read has been waited for. What threads read with ordinary loads
   /// needs fence_async_shared and sync_warpgroup first, as `read` has them.
-  void release(const Slot &slot,
-               std::source_location where = std::source_location::current());
+  void release(const Slot &slot, Where where = Where::current());
   /// The next slot to fill, once it is empty. By one thread where TMA fills it,
   /// by the 128 threads of a warpgroup where they do.
-  Slot reserve(std::source_location where = std::source_location::current());
+  Slot reserve(Where where = Where::current());
   /// A slot has been filled: TMA was given its loads, or threads have stored.
-  void commit(const Slot &slot,
-              std::source_location where = std::source_location::current());
+  void commit(const Slot &slot, Where where = Where::current());
 
   /// Fill the next slot by TMA: `body` loads every tensor once. One thread of
   /// the calling warpgroup does it (see one_thread).
   void produce(const std::function<void(const Slot &)> &body,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
   /// Fill the next slot by the 128 threads of the calling warpgroup: `body`
   /// stores to every tile, and one thread of it loads every tensor. What they
   /// store becomes visible to wgmma.
-  void produce_by_threads(
-      const std::function<void(const Slot &)> &body,
-      std::source_location where = std::source_location::current());
+  void produce_by_threads(const std::function<void(const Slot &)> &body,
+                          Where where = Where::current());
   /// Multiply from the next slot into `accumulator`: `body` issues its mma.
   void consume(Accumulator &accumulator,
                const std::function<void(const Slot &)> &body,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
   /// Read the next slot with ordinary loads, by the 128 threads of the calling
   /// warpgroup: it goes back to the producer when all of them have come to the
   /// end of `body`.
   void read(const std::function<void(const Slot &)> &body,
-            std::source_location where = std::source_location::current());
+            Where where = Where::current());
   /// Wait for the multiplications in flight and release the last slot, so that
   /// another round can begin.
-  void drain(Accumulator &accumulator,
-             std::source_location where = std::source_location::current());
+  void drain(Accumulator &accumulator, Where where = Where::current());
   /// Leave out `count` slots that another consumer takes.
   void skip(At count);
   /// End of a kernel whose CTAs load into each other: none leaves while another
   /// may still write to it or arrive at its barriers. Reached by all threads,
   /// outside roles; nothing where CTAs are alone.
-  void finish(std::source_location where = std::source_location::current());
+  void finish(Where where = Where::current());
 
   int stages() const;
   /// Bytes of one slot.
@@ -184,7 +174,7 @@ public:
 
 private:
   friend class Slot;
-  void check_own(const Slot &slot, std::source_location where) const;
+  void check_own(const Slot &slot, Where where) const;
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -193,13 +183,11 @@ private:
 class LoadedTile {
 public:
   /// The tile, once it is there. Called by any threads, any number of times.
-  SharedTile
-  wait(std::source_location where = std::source_location::current()) const;
+  SharedTile wait(Where where = Where::current()) const;
 
 private:
   friend LoadedTile tma_load_once(KernelBuilder &, const TmaTensor &,
-                                  const std::vector<At> &,
-                                  std::source_location);
+                                  const std::vector<At> &, Where);
   LoadedTile(SharedTile tile, Mbarrier full) : tile_(tile), full_(full) {}
   SharedTile tile_;
   Mbarrier full_;
@@ -213,10 +201,9 @@ private:
 ///     s.mma(q.wait(), k.transpose());
 ///
 /// Synchronises the CTA: all threads must reach it, once, outside roles.
-LoadedTile
-tma_load_once(KernelBuilder &kb, const TmaTensor &tensor,
-              const std::vector<At> &origin,
-              std::source_location where = std::source_location::current());
+LoadedTile tma_load_once(KernelBuilder &kb, const TmaTensor &tensor,
+                         const std::vector<At> &origin,
+                         Where where = Where::current());
 
 /// The most slots of those tiles that fit beside `reserved_bytes` of other
 /// shared memory on that target.

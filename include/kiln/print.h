@@ -21,7 +21,7 @@ struct PrintOptions {
 /// (i32 %d, i64 %lld, unsigned %u and %llu, index %llu, i1 %i, f32 and f64 %f;
 /// smaller integers and half types are widened). A newline is added.
 void print(const std::string &format, std::initializer_list<At> values = {},
-           std::source_location where = std::source_location::current());
+           Where where = Where::current());
 
 /// The same by some threads, or only while debugging. A predicate and a thread
 /// together: that thread, where the predicate holds. A debug print that is not
@@ -30,7 +30,6 @@ void print(const std::string &format, std::initializer_list<At> values = {},
 ///     print("row {} sum {}", {row, sum}, {.predicate = row < m, .thread = 0});
 ///     print("stage {}", {stage}, {.thread = 0, .is_debug = true});
 void print(const std::string &format, std::initializer_list<At> values,
-           const PrintOptions &options,
-           std::source_location where = std::source_location::current());
+           const PrintOptions &options, Where where = Where::current());
 
 } // namespace kiln

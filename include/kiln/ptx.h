@@ -63,10 +63,9 @@ struct PtxOptions {
 
 /// Add the text to the kernel. Returns what it wrote, in the order of the
 /// operands.
-std::vector<Value>
-inline_ptx(const std::string &text,
-           const std::vector<PtxOperand> &operands = {},
-           const PtxOptions &options = {},
-           std::source_location where = std::source_location::current());
+std::vector<Value> inline_ptx(const std::string &text,
+                              const std::vector<PtxOperand> &operands = {},
+                              const PtxOptions &options = {},
+                              Where where = Where::current());
 
 } // namespace kiln

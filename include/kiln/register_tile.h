@@ -25,8 +25,6 @@ namespace kiln {
 
 class RegisterTile {
 public:
-  using Where = std::source_location;
-
   /// Holds nothing yet. The threads of the layout are consecutive ones of the
   /// CTA, thread_id() % layout.threads(): a warp, a warpgroup, a CTA.
   RegisterTile(Type type, RegisterLayout layout,
@@ -107,13 +105,12 @@ struct LoadOptions {
 };
 
 /// A tile read from a shared tile of the layout's shape.
-RegisterTile
-load_tile(const RegisterLayout &layout, const SharedTile &from,
-          std::source_location where = std::source_location::current());
+RegisterTile load_tile(const RegisterLayout &layout, const SharedTile &from,
+                       Where where = Where::current());
 /// A tile read from a tensor at `origin` (row, column).
-RegisterTile
-load_tile(const RegisterLayout &layout, const Tensor &from,
-          const std::vector<At> &origin, const LoadOptions &options = {},
-          std::source_location where = std::source_location::current());
+RegisterTile load_tile(const RegisterLayout &layout, const Tensor &from,
+                       const std::vector<At> &origin,
+                       const LoadOptions &options = {},
+                       Where where = Where::current());
 
 } // namespace kiln

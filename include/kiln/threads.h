@@ -11,27 +11,22 @@ namespace kiln {
 enum class Axis : std::uint8_t { x, y, z };
 
 /// %tid, %ctaid, %nctaid; all i32.
-Value thread_id(Axis axis = Axis::x,
-                std::source_location where = std::source_location::current());
-Value block_id(Axis axis = Axis::x,
-               std::source_location where = std::source_location::current());
-Value grid_size(Axis axis = Axis::x,
-                std::source_location where = std::source_location::current());
+Value thread_id(Axis axis = Axis::x, Where where = Where::current());
+Value block_id(Axis axis = Axis::x, Where where = Where::current());
+Value grid_size(Axis axis = Axis::x, Where where = Where::current());
 
 /// Of the threads along x. The same for all lanes of a warp in a way the
 /// assembler can see (read through shfl.sync), so that a branch on it does not
 /// count as divergent.
-Value warp_id(std::source_location where = std::source_location::current());
-Value warpgroup_id(
-    std::source_location where = std::source_location::current());
+Value warp_id(Where where = Where::current());
+Value warpgroup_id(Where where = Where::current());
 /// 0..31.
-Value lane_id(std::source_location where = std::source_location::current());
+Value lane_id(Where where = Where::current());
 /// 0..127 inside the warpgroup.
-Value warpgroup_thread_id(
-    std::source_location where = std::source_location::current());
+Value warpgroup_thread_id(Where where = Where::current());
 
 /// True in exactly one lane of the warp (elect.sync). All lanes must reach it.
-Value elect(std::source_location where = std::source_location::current());
+Value elect(Where where = Where::current());
 
 struct RoleOptions {
   /// Registers per thread while in this role: a multiple of 8 in 24..256. The
@@ -44,57 +39,49 @@ struct RoleOptions {
 /// a kernel, each index once.
 void warpgroup(int index, const RoleOptions &options,
                const std::function<void()> &body,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
 void warpgroup(int index, const std::function<void()> &body,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
 
 /// One role of `count` warpgroups from `first` on; `body` gets which of them
 /// the thread is in, 0 .. count - 1. The code exists once.
 void warpgroups(int first, int count, const RoleOptions &options,
                 const std::function<void(Value)> &body,
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
 
 /// Run `body` in one thread: of the warpgroup inside a role, else of the CTA.
 /// Inside another one_thread it is simply run.
 void one_thread(const std::function<void()> &body,
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
 
 /// The same in another warp than the first: the `warp`-th, 0 to 3, of the
 /// warpgroup inside a role, else of the CTA.
-void one_thread_of(
-    int warp, const std::function<void()> &body,
-    std::source_location where = std::source_location::current());
+void one_thread_of(int warp, const std::function<void()> &body,
+                   Where where = Where::current());
 
 /// bar.sync 0: all threads of the CTA; orders their memory accesses.
-void sync_threads(std::source_location where = std::source_location::current());
+void sync_threads(Where where = Where::current());
 /// bar.sync id, threads: a named barrier 1..15 for that many threads.
-void sync_threads(int id, int threads,
-                  std::source_location where = std::source_location::current());
+void sync_threads(int id, int threads, Where where = Where::current());
 
 /// bar.arrive id, threads: count as arrived at a named barrier without waiting;
 /// others of its `threads` wait with sync_threads.
-void arrive_threads(
-    int id, int threads,
-    std::source_location where = std::source_location::current());
+void arrive_threads(int id, int threads, Where where = Where::current());
 /// The 128 threads of the calling warpgroup meet, in a role or in a kernel that
 /// has just one: bar.sync on the named barrier 1 plus the warpgroup's index.
-void sync_warpgroup(
-    std::source_location where = std::source_location::current());
+void sync_warpgroup(Where where = Where::current());
 
 // TMA and wgmma see memory through a proxy of their own: what a thread wrote
 // becomes visible to them by a fence, as wide as what it wrote.
 
 /// Of this CTA's shared memory: fence.proxy.async.shared::cta.
-void fence_async_shared(
-    std::source_location where = std::source_location::current());
+void fence_async_shared(Where where = Where::current());
 /// Of the cluster's: fence.proxy.async.shared::cluster.
-void fence_async_cluster(
-    std::source_location where = std::source_location::current());
+void fence_async_cluster(Where where = Where::current());
 /// Of global memory, before TMA reads what a thread wrote there:
 /// fence.proxy.async.global.
-void fence_async_global(
-    std::source_location where = std::source_location::current());
+void fence_async_global(Where where = Where::current());
 /// Of all memory: fence.proxy.async.
-void fence_async(std::source_location where = std::source_location::current());
+void fence_async(Where where = Where::current());
 
 } // namespace kiln

@@ -25,39 +25,39 @@ namespace kiln {
 /// A tile with the line it stands on. Never written by hand.
 class TileAt {
 public:
-  TileAt(const RegisterTile &tile, At::Where where = At::Where::current())
+  TileAt(const RegisterTile &tile, Where where = Where::current())
       : tile_(&tile), where_(where) {}
 
   const RegisterTile &tile() const { return *tile_; }
-  const At::Where &where() const { return where_; }
+  const Where &where() const { return where_; }
 
 private:
   const RegisterTile *tile_;
-  At::Where where_;
+  Where where_;
 };
 
 /// What can stand beside a tile and means one value for all its elements.
 template <typename T>
-concept ScalarOperand = std::constructible_from<At, const T &, At::Where>;
+concept ScalarOperand = std::constructible_from<At, const T &, Where>;
 
 /// The right operand of a tile: a tile or a scalar. Never written by hand.
 class TileOperand {
 public:
-  TileOperand(const RegisterTile &tile, At::Where where = At::Where::current())
+  TileOperand(const RegisterTile &tile, Where where = Where::current())
       : tile_(&tile), where_(where) {}
   template <ScalarOperand T>
-  TileOperand(const T &scalar, At::Where where = At::Where::current())
+  TileOperand(const T &scalar, Where where = Where::current())
       : scalar_(At(scalar, where)), where_(where) {}
 
   /// Nothing where it is a scalar.
   const RegisterTile *tile() const { return tile_; }
   const std::optional<At> &scalar() const { return scalar_; }
-  const At::Where &where() const { return where_; }
+  const Where &where() const { return where_; }
 
 private:
   const RegisterTile *tile_ = nullptr;
   std::optional<At> scalar_;
-  At::Where where_;
+  Where where_;
 };
 
 RegisterTile operator+(const RegisterTile &lhs, TileOperand rhs);
@@ -71,7 +71,7 @@ RegisterTile max(const RegisterTile &lhs, TileOperand rhs);
 RegisterTile fma(const RegisterTile &a, TileOperand b, TileOperand c);
 /// Every element in another type.
 RegisterTile cast(const RegisterTile &tile, Type type,
-                  std::source_location where = std::source_location::current());
+                  Where where = Where::current());
 
 // Functions of f32, as those of one Value (math.h).
 RegisterTile sqrt(TileAt x, const MathOptions &options = {});
@@ -106,14 +106,14 @@ KILN_SCALAR_ON_THE_LEFT(/)
 /// theirs, and for each tile the register that stands for each of its
 /// registers.
 struct Broadcast {
-  Broadcast(std::vector<const RegisterTile *> tiles, const At::Where &where);
+  Broadcast(std::vector<const RegisterTile *> tiles, const Where &where);
   /// What tile `index` has for register `reg` of the result.
   Value element(int index, int reg) const;
 
   RegisterLayout layout;
   std::vector<const RegisterTile *> tiles;
   std::vector<std::vector<int>> registers;
-  At::Where where;
+  Where where;
 };
 
 /// `function` of what the tiles have for one register of the result.
@@ -151,15 +151,13 @@ struct ReduceOptions {
 /// elements of a thread first, in the order of its registers, then lanes 1, 2,
 /// 4 ... apart (shfl.sync.bfly), then the warps in their order, through
 /// `scratch`.
-RegisterTile
-reduce_rows(const RegisterTile &tile, Combine combine,
-            const ReduceOptions &options = {},
-            std::source_location where = std::source_location::current());
+RegisterTile reduce_rows(const RegisterTile &tile, Combine combine,
+                         const ReduceOptions &options = {},
+                         Where where = Where::current());
 /// One value per column, [1, columns]; the scratch tile has a row for each
 /// column.
-RegisterTile
-reduce_columns(const RegisterTile &tile, Combine combine,
-               const ReduceOptions &options = {},
-               std::source_location where = std::source_location::current());
+RegisterTile reduce_columns(const RegisterTile &tile, Combine combine,
+                            const ReduceOptions &options = {},
+                            Where where = Where::current());
 
 } // namespace kiln

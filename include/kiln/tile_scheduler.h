@@ -60,23 +60,19 @@ public:
   /// reaches over its edge.
   TileScheduler(KernelBuilder &kb, const Dim &tiles_m, const Dim &tiles_n,
                 const Dim &batch = 1, const TileSchedulerOptions &options = {},
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
 
   /// Run `body` for each tile of this CTA, in order.
-  void
-  for_each(const std::function<void(const OutputTile &)> &body,
-           std::source_location where = std::source_location::current()) const;
+  void for_each(const std::function<void(const OutputTile &)> &body,
+                Where where = Where::current()) const;
   /// Only every `step`-th from the `first` on: consumers that take turns.
-  void
-  for_each(At first, int step,
-           const std::function<void(const OutputTile &)> &body,
-           std::source_location where = std::source_location::current()) const;
+  void for_each(At first, int step,
+                const std::function<void(const OutputTile &)> &body,
+                Where where = Where::current()) const;
 
   /// The place of this CTA among the tiles of its cluster.
-  Value cluster_row(
-      std::source_location where = std::source_location::current()) const;
-  Value cluster_column(
-      std::source_location where = std::source_location::current()) const;
+  Value cluster_row(Where where = Where::current()) const;
+  Value cluster_column(Where where = Where::current()) const;
 
 private:
   OutputTile tile(const Value &index) const;

@@ -25,17 +25,16 @@ namespace kiln {
 /// Becomes one cp.async.bulk.tensor.shared::cluster.global per box.
 void tma_load(const SharedTile &tile, const TmaTensor &source,
               const std::vector<At> &origin, const Mbarrier &barrier,
-              std::source_location where = std::source_location::current());
+              Where where = Where::current());
 
 /// The same into every CTA of the cluster whose bit, by rank, is set in `mask`:
 /// at the same place in each, and each signals its own bytes to its own
 /// barrier. Every one of them must have announced its bytes.
 ///
 /// Becomes one cp.async.bulk.tensor...multicast::cluster per box.
-void tma_load_multicast(
-    const SharedTile &tile, const TmaTensor &source,
-    const std::vector<At> &origin, const Mbarrier &barrier, At mask,
-    std::source_location where = std::source_location::current());
+void tma_load_multicast(const SharedTile &tile, const TmaTensor &source,
+                        const std::vector<At> &origin, const Mbarrier &barrier,
+                        At mask, Where where = Where::current());
 
 /// Copy `tile` to the tensor at `origin`, leaving out what lies outside it. No
 /// coordinate may be negative. Called by one thread; the tensor becomes an
@@ -43,8 +42,7 @@ void tma_load_multicast(
 ///
 /// Becomes one cp.async.bulk.tensor.global.shared::cta.bulk_group per box.
 void tma_store(const TmaTensor &tensor, const std::vector<At> &origin,
-               const SharedTile &tile,
-               std::source_location where = std::source_location::current());
+               const SharedTile &tile, Where where = Where::current());
 
 /// What a reducing store does with the element that is there.
 enum class Reduction : std::uint8_t {
@@ -61,31 +59,25 @@ enum class Reduction : std::uint8_t {
 /// tma_store that combines: tensor = tensor op tile, each element atomically.
 ///
 /// Becomes one cp.reduce.async.bulk.tensor per box.
-void tma_reduce_store(
-    Reduction op, const TmaTensor &tensor, const std::vector<At> &origin,
-    const SharedTile &tile,
-    std::source_location where = std::source_location::current());
+void tma_reduce_store(Reduction op, const TmaTensor &tensor,
+                      const std::vector<At> &origin, const SharedTile &tile,
+                      Where where = Where::current());
 
 /// Close the group of the stores this thread has issued
 /// (cp.async.bulk.commit_group).
-void tma_store_commit(
-    std::source_location where = std::source_location::current());
+void tma_store_commit(Where where = Where::current());
 /// Wait until at most `groups` of this thread's groups are in flight: the
 /// others have been written (cp.async.bulk.wait_group).
-void tma_store_wait(
-    int groups, std::source_location where = std::source_location::current());
+void tma_store_wait(int groups, Where where = Where::current());
 /// Wait until all but `groups` of them have read their shared memory, which may
 /// then be used again (cp.async.bulk.wait_group.read).
-void tma_store_wait_read(
-    int groups, std::source_location where = std::source_location::current());
+void tma_store_wait_read(int groups, Where where = Where::current());
 
 /// Fetch the tensor map itself, ahead of its first use (prefetch.tensormap).
-void tma_prefetch(const TmaTensor &tensor,
-                  std::source_location where = std::source_location::current());
+void tma_prefetch(const TmaTensor &tensor, Where where = Where::current());
 /// Fetch a tile into L2: one cp.async.bulk.prefetch.tensor per box.
-void tma_prefetch_tile(
-    const TmaTensor &source, const std::vector<At> &origin,
-    std::source_location where = std::source_location::current());
+void tma_prefetch_tile(const TmaTensor &source, const std::vector<At> &origin,
+                       Where where = Where::current());
 
 /// Which lines the L2 cache gives up first.
 enum class L2Eviction : std::uint8_t {
@@ -101,7 +93,7 @@ enum class L2Eviction : std::uint8_t {
 ///     TmaTensor weights = b.with_policy(l2_policy(L2Eviction::last));
 ///     tma_load(tile, weights, {row, column}, barrier);
 Value l2_policy(L2Eviction eviction, double fraction = 1,
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
 
 /// Copy `bytes`, a multiple of 16, from the tensor's element `origin` on to the
 /// start of a tile without a swizzle, and signal them to `barrier`: no tensor
@@ -109,11 +101,11 @@ Value l2_policy(L2Eviction eviction, double fraction = 1,
 /// on a multiple of 16 bytes.
 void bulk_copy(const SharedTile &to, const Tensor &from,
                const std::vector<At> &origin, At bytes, const Mbarrier &barrier,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
 /// The other way, as part of a group like tma_store
 /// (cp.async.bulk.global.shared::cta.bulk_group).
 void bulk_copy(const Tensor &to, const std::vector<At> &origin,
                const SharedTile &from, At bytes,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
 
 } // namespace kiln

@@ -18,9 +18,9 @@
 #include <kiln/dim.h>
 #include <kiln/error.h>
 #include <kiln/types.h>
+#include <kiln/where.h>
 
 #include <concepts>
-#include <source_location>
 #include <variant>
 
 namespace kiln {
@@ -49,8 +49,6 @@ private:
 /// operands takes these.
 class At {
 public:
-  using Where = std::source_location;
-
   At(const Value &value, Where where = Where::current())
       : operand_(value), where_(where) {}
   template <typename T>
@@ -137,11 +135,11 @@ Value value_of(At operand);
 /// The Value on the right of a literal, with the line it stands on.
 struct RightOfLiteral {
   Value value;
-  At::Where where;
+  Where where;
 
   template <typename T>
     requires(!std::is_arithmetic_v<T> && std::convertible_to<const T &, Value>)
-  RightOfLiteral(const T &value, At::Where where = At::Where::current())
+  RightOfLiteral(const T &value, Where where = Where::current())
       : value(value), where(where) {}
 };
 

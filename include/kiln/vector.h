@@ -13,6 +13,7 @@
 #pragma once
 
 #include <kiln/value.h>
+#include <kiln/where.h>
 
 #include <optional>
 #include <vector>
@@ -25,17 +26,17 @@ using Values = std::vector<Value>;
 /// stands for as many. Never written by hand.
 class AtEach {
 public:
-  AtEach(const Values &values, At::Where where = At::Where::current())
+  AtEach(const Values &values, Where where = Where::current())
       : values_(values), where_(where) {}
   AtEach(const At &scalar) : scalar_(scalar), where_(scalar.where()) {}
   template <typename T>
     requires(!std::same_as<T, Values> && !std::same_as<T, AtEach> &&
              !std::same_as<T, At> &&
-             std::constructible_from<At, const T &, At::Where>)
-  AtEach(const T &scalar, At::Where where = At::Where::current())
+             std::constructible_from<At, const T &, Where>)
+  AtEach(const T &scalar, Where where = Where::current())
       : scalar_(At(scalar, where)), where_(where) {}
 
-  const At::Where &where() const { return where_; }
+  const Where &where() const { return where_; }
   /// Nothing where it is a vector.
   const std::optional<At> &scalar() const { return scalar_; }
   const Values &values() const { return values_; }
@@ -43,7 +44,7 @@ public:
 private:
   Values values_;
   std::optional<At> scalar_;
-  At::Where where_;
+  Where where_;
 };
 
 // Of f16 and bf16, by pairs: add, sub, mul, fma, min and max .f16x2 or .bf16x2.
@@ -52,10 +53,10 @@ Values operator-(const Values &lhs, AtEach rhs);
 Values operator*(const Values &lhs, AtEach rhs);
 Values min(const Values &lhs, At rhs);
 Values min(const Values &lhs, const Values &rhs,
-           std::source_location where = std::source_location::current());
+           Where where = Where::current());
 Values max(const Values &lhs, At rhs);
 Values max(const Values &lhs, const Values &rhs,
-           std::source_location where = std::source_location::current());
+           Where where = Where::current());
 /// a * b + c rounded once.
 Values fma(const Values &a, AtEach b, AtEach c);
 
@@ -64,16 +65,14 @@ Values fma(const Values &a, AtEach b, AtEach c);
 ///     from f32 to f16 and bf16            cvt.rn.f16x2.f32
 ///     from f32 and f16 to e4m3 and e5m2   cvt.rn.satfinite.e4m3x2.f32
 ///     from e4m3 and e5m2 to f16           cvt.rn.f16x2.e4m3x2
-Values cast(const Values &values, Type type,
-            std::source_location where = std::source_location::current());
+Values cast(const Values &values, Type type, Where where = Where::current());
 
 /// The bits of two values of 16 bits or four of 8, the first one lowest, as a
 /// u32. Two f32 become a word of halves in one instruction
 /// (cvt.rn.f16x2.f32):
 ///
 ///     Value word = pack({cast(x, f16), cast(y, f16)});
-Value pack(const Values &values,
-           std::source_location where = std::source_location::current());
+Value pack(const Values &values, Where where = Where::current());
 /// What `pack` put into a word of 32 bits: two or four values of `type`.
 Values unpack(At word, Type type);
 

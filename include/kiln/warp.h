@@ -41,7 +41,7 @@ Value ballot(At predicate, std::uint32_t members = all_lanes);
 
 /// bar.warp.sync: wait for the members; orders their memory accesses.
 void warp_sync(std::uint32_t members = all_lanes,
-               std::source_location where = std::source_location::current());
+               Where where = Where::current());
 
 // Over all 32 lanes, each of which gets the result. i32 and u32 are one
 // redux.sync; other numbers are five shuffles and five operations, whose order

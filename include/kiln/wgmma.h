@@ -51,10 +51,10 @@ using ElementMap = std::function<Values(const Values &values, const Value &row,
 
 /// Orders registers that threads wrote, accumulators and A operands, before the
 /// multiplications that follow (wgmma.fence.sync.aligned).
-void wgmma_fence(std::source_location where = std::source_location::current());
+void wgmma_fence(Where where = Where::current());
 /// Makes a group of the multiplications issued since the last one
 /// (wgmma.commit_group.sync.aligned).
-void wgmma_commit(std::source_location where = std::source_location::current());
+void wgmma_commit(Where where = Where::current());
 struct WaitOptions {
   /// Wait when this tile has been computed. The assembler moves a wait up in
   /// front of arithmetic that needs nothing of it, and what was to overlap the
@@ -66,7 +66,7 @@ struct WaitOptions {
 /// (wgmma.wait_group.sync.aligned), 0 to 7. No use of the accumulators that
 /// land by it can move above it.
 void wgmma_wait(int groups, const WaitOptions &options = {},
-                std::source_location where = std::source_location::current());
+                Where where = Where::current());
 
 /// What one multiplication does besides a * b + accumulator.
 struct MmaOptions {
@@ -86,7 +86,7 @@ public:
   /// register), i32 for i8 and u8. Its first mma overwrites what it holds
   /// (scale-d = 0), so nothing is zeroed.
   Accumulator(Type type, int rows, int columns, int instruction_n = 0,
-              std::source_location where = std::source_location::current());
+              Where where = Where::current());
   ~Accumulator();
   Accumulator(const Accumulator &) = delete;
 
@@ -99,34 +99,28 @@ public:
   /// Becomes wgmma.fence, one wgmma.mma_async per 64 rows, instruction_n
   /// columns and 32 bytes of K, wgmma.commit_group.
   void mma(const SharedTile &a, const SharedTile &b,
-           const MmaOptions &options = {},
-           std::source_location where = std::source_location::current());
+           const MmaOptions &options = {}, Where where = Where::current());
   /// The instructions alone, between wgmma_fence and wgmma_commit.
   void issue(const SharedTile &a, const SharedTile &b,
-             const MmaOptions &options = {},
-             std::source_location where = std::source_location::current());
+             const MmaOptions &options = {}, Where where = Where::current());
   /// The same with a in the registers of the warpgroup, laid out as
   /// RegisterLayout::wgmma_operand(type, rows, K); they must not change until
   /// the wait. Its issue fences by itself, for what was just computed.
   void mma(const RegisterTile &a, const SharedTile &b,
-           const MmaOptions &options = {},
-           std::source_location where = std::source_location::current());
+           const MmaOptions &options = {}, Where where = Where::current());
   void issue(const RegisterTile &a, const SharedTile &b,
-             const MmaOptions &options = {},
-             std::source_location where = std::source_location::current());
+             const MmaOptions &options = {}, Where where = Where::current());
   /// wgmma_wait, above which no use of these registers can move either, landed
   /// or not.
   void wait(int groups, const WaitOptions &options = {},
-            std::source_location where = std::source_location::current());
+            Where where = Where::current());
   /// Start over: the next mma overwrites.
-  void reset(std::source_location where = std::source_location::current());
+  void reset(Where where = Where::current());
   /// Start from what `tile` holds: the next mma adds to it. The tile has the
   /// accumulator's type and layout().
-  void start_from(const RegisterTile &tile,
-                  std::source_location where = std::source_location::current());
+  void start_from(const RegisterTile &tile, Where where = Where::current());
   /// What it holds. Refused while a multiplication is in flight: wait first.
-  RegisterTile
-  tile(std::source_location where = std::source_location::current()) const;
+  RegisterTile tile(Where where = Where::current()) const;
   /// RegisterLayout::accumulator(rows(), columns())
   RegisterLayout layout() const;
 
@@ -135,22 +129,18 @@ public:
   /// leaving out what lies outside it. Waits for what is in flight.
   void store(const Tensor &tensor, const std::vector<At> &origin,
              const StoreOptions &options = {}, const ElementMap &map = {},
-             std::source_location where = std::source_location::current());
+             Where where = Where::current());
 
   /// The element of the tile that the thread holds at `index`, 0 .. elements()
   /// - 1. Refused while a multiplication is in flight: wait first.
-  Value element(int index,
-                std::source_location where = std::source_location::current());
+  Value element(int index, Where where = Where::current());
   /// Where in the tile that element lies, as layout() has it.
-  Value fragment_row(int index, std::source_location where =
-                                    std::source_location::current()) const;
-  Value fragment_column(int index, std::source_location where =
-                                       std::source_location::current()) const;
+  Value fragment_row(int index, Where where = Where::current()) const;
+  Value fragment_column(int index, Where where = Where::current()) const;
 
   /// A multiplication may be writing it: on some path to here none was waited
   /// for since.
-  bool is_in_flight(
-      std::source_location where = std::source_location::current()) const;
+  bool is_in_flight(Where where = Where::current()) const;
   Type type() const;
   int rows() const;
   int columns() const;

@@ -11,8 +11,7 @@ namespace kiln {
 
 /// Count an accumulator's registers against those its threads have.
 static void takeRegisters(KernelBuilder::State &state,
-                          const Accumulator &accumulator,
-                          const std::source_location &where) {
+                          const Accumulator &accumulator, const Where &where) {
   int limit = state.device.max_registers_per_thread;
   std::string owner = "a thread";
   int taken = accumulator.registers();
@@ -38,7 +37,7 @@ static void takeRegisters(KernelBuilder::State &state,
 }
 
 Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
-                         std::source_location where)
+                         Where where)
     : state_(std::make_shared<State>(type, rows, columns,
                                      instruction_n ? instruction_n : columns)) {
   auto &state = KernelBuilder::State::current(where);
@@ -77,7 +76,7 @@ Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
 
 Accumulator::~Accumulator() = default;
 
-bool Accumulator::is_in_flight(std::source_location where) const {
+bool Accumulator::is_in_flight(Where where) const {
   return kernelOf(*state_, where).wgmma.isInFlight(state_->id);
 }
 Type Accumulator::type() const { return state_->type; }
@@ -87,19 +86,19 @@ int Accumulator::instruction_n() const { return state_->instructionN; }
 
 /// Write whether the next mma adds.
 static void setAdded(KernelBuilder::State &state, void *slot, bool isAdded,
-                     const std::source_location &where) {
+                     const Where &where) {
   mlir::LLVM::StoreOp::create(state.builder, state.at(where),
                               state.constant(Type::i1, isAdded, where),
                               mlir::Value::getFromOpaquePointer(slot));
 }
 
-void Accumulator::reset(std::source_location where) {
+void Accumulator::reset(Where where) {
   setAdded(kernelOf(*state_, where), state_->added, false, where);
 }
 
 /// Refuse an operand in shared memory that the descriptor cannot describe.
 static void checkLayout(const WgmmaOperand &operand, const char *which,
-                        const std::source_location &where) {
+                        const Where &where) {
   const TileLayout &layout = operand.layout();
   if (layout.swizzle == Swizzle::none && layout.row_bytes() != 16)
     userErrorAt(where,
@@ -111,7 +110,7 @@ static void checkLayout(const WgmmaOperand &operand, const char *which,
 /// Refuse operands that do not give the accumulator's shape.
 static void checkShapes(const Accumulator &accumulator, int rowsA, int columnsA,
                         const SharedTile &b, int instructionK, Type type,
-                        const std::source_location &where) {
+                        const Where &where) {
   if (rowsA != accumulator.rows() || b.columns() != accumulator.columns() ||
       columnsA != b.rows())
     userErrorAt(where, "{}x{} times {}x{} does not give {}x{}", rowsA, columnsA,
@@ -126,7 +125,7 @@ static void checkShapes(const Accumulator &accumulator, int rowsA, int columnsA,
 
 /// A descriptor moved on by `bytes`.
 static mlir::Value stepped(KernelBuilder::State &state, mlir::Value base,
-                           int bytes, const std::source_location &where) {
+                           int bytes, const Where &where) {
   if (bytes == 0)
     return base;
   return mlir::arith::AddIOp::create(
@@ -140,8 +139,7 @@ static mlir::Value stepped(KernelBuilder::State &state, mlir::Value base,
 /// is known, as after a peeled first step, LLVM makes a constant of it.
 static mlir::Value firstAdds(KernelBuilder::State &state,
                              const Accumulator::State &accumulator,
-                             const MmaOptions &options,
-                             const std::source_location &where) {
+                             const MmaOptions &options, const Where &where) {
   mlir::Value flag;
   if (options.add) {
     if (options.add->type() != Type::i1)
@@ -165,7 +163,7 @@ using OperandAt =
 /// One instruction per 64 rows, instruction_n columns and 32 bytes of K.
 static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
                      OperandAt operandA, const SharedTile &b,
-                     const std::source_location &where) {
+                     const Where &where) {
   auto &state = kernelOf(accumulator, where);
   if (state.isOneThread)
     userErrorAt(where, "mma stands inside one_thread; all 128 threads of a "
@@ -198,14 +196,14 @@ static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
 }
 
 void Accumulator::mma(const SharedTile &a, const SharedTile &b,
-                      const MmaOptions &options, std::source_location where) {
+                      const MmaOptions &options, Where where) {
   wgmma_fence(where);
   issue(a, b, options, where);
   wgmma_commit(where);
 }
 
 void Accumulator::issue(const SharedTile &a, const SharedTile &b,
-                        const MmaOptions &options, std::source_location where) {
+                        const MmaOptions &options, Where where) {
   WgmmaOperand operandA{a, !a.is_transposed()};
   WgmmaShape shape{.accumulator = type(),
                    .a = a.layout().type,
@@ -227,13 +225,13 @@ void Accumulator::issue(const SharedTile &a, const SharedTile &b,
 }
 
 void Accumulator::mma(const RegisterTile &a, const SharedTile &b,
-                      const MmaOptions &options, std::source_location where) {
+                      const MmaOptions &options, Where where) {
   issue(a, b, options, where);
   wgmma_commit(where);
 }
 
 void Accumulator::issue(const RegisterTile &a, const SharedTile &b,
-                        const MmaOptions &options, std::source_location where) {
+                        const MmaOptions &options, Where where) {
   WgmmaShape shape{.accumulator = type(),
                    .a = a.type(),
                    .b = b.layout().type,
@@ -263,7 +261,7 @@ void Accumulator::issue(const RegisterTile &a, const SharedTile &b,
 
 /// Refuse an element the accumulator does not have.
 static void checkElement(const Accumulator &accumulator, int index,
-                         const std::source_location &where) {
+                         const Where &where) {
   if (index < 0 || index >= accumulator.elements())
     userErrorAt(where,
                 "there is no element {} in an accumulator of {}x{}, of "
@@ -274,8 +272,7 @@ static void checkElement(const Accumulator &accumulator, int index,
 
 /// The elements in `count` registers of the thread.
 static std::vector<Value> elementsOf(const Accumulator::State &accumulator,
-                                     int first, int count,
-                                     const std::source_location &where) {
+                                     int first, int count, const Where &where) {
   auto &state = kernelOf(accumulator, where);
   std::vector<Value> elements;
   for (mlir::Value word :
@@ -293,7 +290,7 @@ static std::vector<Value> elementsOf(const Accumulator::State &accumulator,
 
 void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
                         const StoreOptions &options, const ElementMap &map,
-                        std::source_location where) {
+                        Where where) {
   if (tensor.shape().size() != 2 || origin.size() != 2)
     userErrorAt(where,
                 "an accumulator is stored to a tensor of 2 dimensions "
@@ -321,14 +318,13 @@ void Accumulator::store(const Tensor &tensor, const std::vector<At> &origin,
 
 RegisterLayout Accumulator::layout() const { return *state_->layout; }
 
-RegisterTile Accumulator::tile(std::source_location where) const {
+RegisterTile Accumulator::tile(Where where) const {
   checkLanded(*state_, where);
   return RegisterTile(layout(), elementsOf(*state_, 0, registers(), where),
                       where);
 }
 
-void Accumulator::start_from(const RegisterTile &tile,
-                             std::source_location where) {
+void Accumulator::start_from(const RegisterTile &tile, Where where) {
   auto &state = kernelOf(*state_, where);
   if (tile.type() != type() || !(tile.layout() == layout()))
     userErrorAt(where,
@@ -352,20 +348,19 @@ void Accumulator::start_from(const RegisterTile &tile,
   setAdded(state, state_->added, true, where);
 }
 
-Value Accumulator::element(int index, std::source_location where) {
+Value Accumulator::element(int index, Where where) {
   checkElement(*this, index, where);
   checkLanded(*state_, where);
   return elementsOf(*state_, index * registers() / elements(), 1,
                     where)[type() == Type::f16 ? index % 2 : 0];
 }
 
-Value Accumulator::fragment_row(int index, std::source_location where) const {
+Value Accumulator::fragment_row(int index, Where where) const {
   checkElement(*this, index, where);
   return TileWalk(*state_->layout, where).row(index);
 }
 
-Value Accumulator::fragment_column(int index,
-                                   std::source_location where) const {
+Value Accumulator::fragment_column(int index, Where where) const {
   checkElement(*this, index, where);
   return TileWalk(*state_->layout, where).column(index);
 }

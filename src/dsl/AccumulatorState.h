@@ -20,30 +20,27 @@ struct Accumulator::State {
 
 /// The kernel under construction, which must be the accumulator's.
 KernelBuilder::State &kernelOf(const Accumulator::State &accumulator,
-                               const std::source_location &where);
+                               const Where &where);
 
 /// Refuse to touch registers that a product may be writing.
-void checkLanded(const Accumulator::State &accumulator,
-                 const std::source_location &where);
+void checkLanded(const Accumulator::State &accumulator, const Where &where);
 
 /// Read `count` registers; one of f16 is a word of two elements.
 llvm::SmallVector<mlir::Value>
 loadRegisters(KernelBuilder::State &state,
               const Accumulator::State &accumulator, int first, int count,
-              const std::source_location &where);
+              const Where &where);
 llvm::SmallVector<mlir::Value>
 loadRegisters(KernelBuilder::State &state,
-              const Accumulator::State &accumulator,
-              const std::source_location &where);
+              const Accumulator::State &accumulator, const Where &where);
 /// Write all of them.
 void storeRegisters(KernelBuilder::State &state,
                     const Accumulator::State &accumulator,
-                    llvm::ArrayRef<mlir::Value> values,
-                    const std::source_location &where);
+                    llvm::ArrayRef<mlir::Value> values, const Where &where);
 
 /// The 32-bit registers of a tile, in its order.
 llvm::SmallVector<mlir::Value> wordsOf(KernelBuilder::State &state,
                                        const RegisterTile &tile,
-                                       const std::source_location &where);
+                                       const Where &where);
 
 } // namespace kiln

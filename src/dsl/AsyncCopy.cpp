@@ -7,7 +7,7 @@ namespace kiln {
 
 /// Refuse what one cp.async cannot copy.
 static void checkCopy(const Element &to, const Element &from, int bytes,
-                      const std::source_location &where) {
+                      const Where &where) {
   if (to.argument() >= 0 || from.argument() < 0)
     userErrorAt(where, "async_copy goes from an element of a tensor to one of "
                        "a shared tile");
@@ -19,7 +19,7 @@ static void checkCopy(const Element &to, const Element &from, int bytes,
 }
 
 void async_copy(const Element &to, const Element &from, int count,
-                const AsyncCopyOptions &options, std::source_location where) {
+                const AsyncCopyOptions &options, Where where) {
   auto &state = KernelBuilder::State::current(where);
   int size = size_bytes(from.type()), bytes = count * size;
   checkCopy(to, from, bytes, where);
@@ -42,12 +42,12 @@ void async_copy(const Element &to, const Element &from, int count,
                   where);
 }
 
-void async_copy_commit(std::source_location where) {
+void async_copy_commit(Where where) {
   KernelBuilder::State::current(where).inlineAsm(
       "cp.async.commit_group;", "~{memory}", {}, nullptr, where);
 }
 
-void async_copy_wait(int groups, std::source_location where) {
+void async_copy_wait(int groups, Where where) {
   auto &state = KernelBuilder::State::current(where);
   if (groups < 0)
     userErrorAt(where, "{} groups of copies cannot be in flight; 0 or more can",
@@ -56,7 +56,7 @@ void async_copy_wait(int groups, std::source_location where) {
                   {}, nullptr, where);
 }
 
-void async_copy_wait_all(std::source_location where) {
+void async_copy_wait_all(Where where) {
   KernelBuilder::State::current(where).inlineAsm(
       "cp.async.wait_all;", "~{memory}", {}, nullptr, where);
 }

@@ -57,8 +57,7 @@ static std::string describe(const AtomicOptions &options) {
 /// The instruction up to its operands: "atom.relaxed.gpu.global.add.s32".
 static std::string mnemonic(const char *opcode, const Operation &operation,
                             const Element &element,
-                            const AtomicOptions &options,
-                            const std::source_location &where) {
+                            const AtomicOptions &options, const Where &where) {
   static constexpr const char *kAccepted[] = {
       "i32, u32, i64, u64, index, f32 and f64", "i32, u32, i64, u64 and index",
       "types of 32 and 64 bits"};
@@ -88,7 +87,7 @@ static void markWritten(KernelBuilder::State &state, const Element &element) {
 static Value addAtomic(const Operation &operation, const Element &element,
                        const std::vector<At> &values,
                        const AtomicOptions &options) {
-  const std::source_location &where = values.back().where();
+  const Where &where = values.back().where();
   auto &state = KernelBuilder::State::current(where);
   std::string text = mnemonic("atom", operation, element, options, where);
   text += values.size() == 2 ? " $0, [$1], $2, $3;" : " $0, [$1], $2;";
@@ -108,7 +107,7 @@ static Value addAtomic(const Operation &operation, const Element &element,
 
 static void addReduction(const Operation &operation, const Element &element,
                          const At &value, const AtomicOptions &options) {
-  const std::source_location &where = value.where();
+  const Where &where = value.where();
   auto &state = KernelBuilder::State::current(where);
   if (options.order != MemoryOrder::relaxed &&
       options.order != MemoryOrder::release)

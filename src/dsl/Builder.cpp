@@ -6,18 +6,17 @@
 namespace kiln {
 
 KernelBuilder::KernelBuilder(std::string name, const KernelOptions &options,
-                             std::source_location where)
+                             Where where)
     : state_(std::make_unique<State>(std::move(name), options, where)) {}
 KernelBuilder::~KernelBuilder() = default;
 
-Dim KernelBuilder::dim(const std::string &name, std::source_location where) {
+Dim KernelBuilder::dim(const std::string &name, Where where) {
   Value value = scalar(name, Type::i32, where);
   state_->dimArguments[name] = state_->use(value, where);
   return Dim::argument(name);
 }
 
-Value KernelBuilder::scalar(const std::string &name, Type type,
-                            std::source_location where) {
+Value KernelBuilder::scalar(const std::string &name, Type type, Where where) {
   State &state = *state_;
   state.checkOpen(where);
   int argument = state.addArgument(
@@ -32,7 +31,7 @@ Value KernelBuilder::scalar(const std::string &name, Type type,
 static std::vector<Dim> stridesOf(const std::string &name,
                                   const std::vector<Dim> &shape,
                                   std::vector<Dim> strides,
-                                  const std::source_location &where) {
+                                  const Where &where) {
   if (shape.empty() || shape.size() > 5)
     userErrorAt(where, "tensor '{}' has {} dimensions; 1 to 5 are possible",
                 name, shape.size());
@@ -65,8 +64,7 @@ static std::vector<Dim> extent(const std::vector<Dim> &shape,
 /// Declare a buffer argument; `strides` become what they are by default.
 static int addBuffer(KernelBuilder::State &state, const std::string &name,
                      Type type, const std::vector<Dim> &shape,
-                     std::vector<Dim> &strides,
-                     const std::source_location &where) {
+                     std::vector<Dim> &strides, const Where &where) {
   state.checkOpen(where);
   bool isDense = strides.empty();
   strides = stridesOf(name, shape, std::move(strides), where);
@@ -79,7 +77,7 @@ static int addBuffer(KernelBuilder::State &state, const std::string &name,
 
 Tensor KernelBuilder::tensor(const std::string &name, Type type,
                              std::vector<Dim> shape, std::vector<Dim> strides,
-                             std::source_location where) {
+                             Where where) {
   State &state = *state_;
   int argument = addBuffer(state, name, type, shape, strides, where);
   mlir::Value base = state.addParameter(
@@ -91,8 +89,7 @@ Tensor KernelBuilder::tensor(const std::string &name, Type type,
 
 /// What the options say per dimension must fit the tensor and the hardware.
 static void checkTmaOptions(const std::string &name, std::size_t rank,
-                            const TmaOptions &options,
-                            const std::source_location &where) {
+                            const TmaOptions &options, const Where &where) {
   if (options.tile.size() != rank)
     userErrorAt(where, "tensor map '{}' has {} dimensions and a tile of {}",
                 name, rank, options.tile.size());
@@ -133,8 +130,7 @@ static void checkTmaOptions(const std::string &name, std::size_t rank,
 /// The tile in shared memory: the innermost dimension is its columns, all
 /// others are rows.
 static TileLayout tileOf(const std::string &name, Type type,
-                         const TmaOptions &options,
-                         const std::source_location &where) {
+                         const TmaOptions &options, const Where &where) {
   TileLayout tile{type, 1, options.tile.back(), options.swizzle, options.panel};
   for (std::size_t i = 0; i + 1 < options.tile.size(); ++i) {
     if (options.tile.size() > 2 &&
@@ -154,8 +150,7 @@ static TmaTensor addTensorMap(KernelBuilder::State &state,
                               const std::string &name, Type type, int argument,
                               const std::vector<Dim> &shape,
                               const std::vector<Dim> &strides,
-                              const TmaOptions &options,
-                              const std::source_location &where) {
+                              const TmaOptions &options, const Where &where) {
   std::size_t rank = shape.size();
   checkTmaOptions(name, rank, options, where);
   if (strides.back() != Dim(1))
@@ -199,8 +194,7 @@ static TmaTensor addTensorMap(KernelBuilder::State &state,
 TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
                                     std::vector<Dim> shape,
                                     const TmaOptions &options,
-                                    std::vector<Dim> strides,
-                                    std::source_location where) {
+                                    std::vector<Dim> strides, Where where) {
   State &state = *state_;
   int argument = addBuffer(state, name, type, shape, strides, where);
   return addTensorMap(state, name, type, argument, shape, strides, options,
@@ -208,8 +202,7 @@ TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
 }
 
 TmaTensor KernelBuilder::tensor_map(const Tensor &tensor,
-                                    const TmaOptions &options,
-                                    std::source_location where) {
+                                    const TmaOptions &options, Where where) {
   State &state = *state_;
   state.checkOpen(where);
   state.use(tensor.base(), where); // of this kernel
@@ -228,8 +221,7 @@ void KernelBuilder::grid(Dim x, Dim y, Dim z) {
 }
 
 SharedTile KernelBuilder::shared(const TileLayout &layout,
-                                 const SharedOptions &options,
-                                 std::source_location where) {
+                                 const SharedOptions &options, Where where) {
   return shared_array(layout, 1, options, where);
 }
 
@@ -237,7 +229,7 @@ int KernelBuilder::shared_bytes() const { return state_->smemBytes; }
 
 SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
                                        const SharedOptions &options,
-                                       std::source_location where) {
+                                       Where where) {
   State &state = *state_;
   state.checkOpen(where);
   layout.check(where);
@@ -253,7 +245,7 @@ SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
   return SharedTile(state.wrap(address, Type::u32), layout);
 }
 
-MbarrierArray KernelBuilder::mbarriers(int count, std::source_location where) {
+MbarrierArray KernelBuilder::mbarriers(int count, Where where) {
   State &state = *state_;
   state.checkOpen(where);
   if (count < 1)
@@ -269,7 +261,7 @@ MbarrierArray KernelBuilder::mbarriers(int count, std::source_location where) {
                        static_cast<int>(state.barriers.size()) - 1);
 }
 
-Module KernelBuilder::State::finish(const std::source_location &where_) {
+Module KernelBuilder::State::finish(const Where &where_) {
   checkOpen(where_);
   checkSharedMemory(*this);
   checkBarriers(*this);
@@ -322,12 +314,9 @@ Module KernelBuilder::State::finish(const std::source_location &where_) {
   return Module(std::move(impl));
 }
 
-Module KernelBuilder::module(std::source_location where) {
-  return state_->finish(where);
-}
+Module KernelBuilder::module(Where where) { return state_->finish(where); }
 
-Kernel KernelBuilder::build(const CompileOptions &options,
-                            std::source_location where) {
+Kernel KernelBuilder::build(const CompileOptions &options, Where where) {
   return compile(state_->finish(where), options);
 }
 

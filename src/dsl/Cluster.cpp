@@ -37,9 +37,9 @@ void checkCluster(const KernelBuilder::State &state) {
   }
 }
 
-mlir::Value
-KernelBuilder::State::remoteAddress(mlir::Value address, const At &rank,
-                                    const std::source_location &where_) {
+mlir::Value KernelBuilder::State::remoteAddress(mlir::Value address,
+                                                const At &rank,
+                                                const Where &where_) {
   auto *literal = std::get_if<std::int64_t>(&rank.operand());
   if (literal && (*literal < 0 || *literal >= clusterCtas()))
     userErrorAt(rank.where(), "there is no CTA {} in a cluster of {}", *literal,
@@ -49,14 +49,14 @@ KernelBuilder::State::remoteAddress(mlir::Value address, const At &rank,
 }
 
 /// A special register of the cluster.
-template <typename Op> static Value read(const std::source_location &where) {
+template <typename Op> static Value read(const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value value =
       Op::create(state.builder, state.at(where), state.builder.getI32Type());
   return state.wrap(value, Type::i32);
 }
 
-Value cluster_id(Axis axis, std::source_location where) {
+Value cluster_id(Axis axis, Where where) {
   switch (axis) {
   case Axis::x:
     return read<mlir::NVVM::ClusterIdXOp>(where);
@@ -67,7 +67,7 @@ Value cluster_id(Axis axis, std::source_location where) {
   }
 }
 
-Value cta_in_cluster(Axis axis, std::source_location where) {
+Value cta_in_cluster(Axis axis, Where where) {
   switch (axis) {
   case Axis::x:
     return read<mlir::NVVM::BlockInClusterIdXOp>(where);
@@ -78,17 +78,12 @@ Value cta_in_cluster(Axis axis, std::source_location where) {
   }
 }
 
-Value cluster_rank(std::source_location where) {
-  return read<mlir::NVVM::ClusterId>(where);
-}
+Value cluster_rank(Where where) { return read<mlir::NVVM::ClusterId>(where); }
 
-Value cluster_size(std::source_location where) {
-  return read<mlir::NVVM::ClusterDim>(where);
-}
+Value cluster_size(Where where) { return read<mlir::NVVM::ClusterDim>(where); }
 
 /// Whole warps meet at the barrier.
-static KernelBuilder::State &stateOfAll(const char *what,
-                                        const std::source_location &where) {
+static KernelBuilder::State &stateOfAll(const char *what, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   if (state.isOneThread)
     userErrorAt(where,
@@ -98,31 +93,30 @@ static KernelBuilder::State &stateOfAll(const char *what,
   return state;
 }
 
-void cluster_arrive(std::source_location where) {
+void cluster_arrive(Where where) {
   auto &state = stateOfAll("cluster_arrive", where);
   state.inlineAsm("barrier.cluster.arrive.release.aligned;", "~{memory}", {},
                   nullptr, where);
 }
 
-void cluster_arrive_relaxed(std::source_location where) {
+void cluster_arrive_relaxed(Where where) {
   auto &state = stateOfAll("cluster_arrive_relaxed", where);
   state.inlineAsm("barrier.cluster.arrive.relaxed.aligned;", "~{memory}", {},
                   nullptr, where);
 }
 
-void cluster_wait(std::source_location where) {
+void cluster_wait(Where where) {
   auto &state = stateOfAll("cluster_wait", where);
   state.inlineAsm("barrier.cluster.wait.acquire.aligned;", "~{memory}", {},
                   nullptr, where);
 }
 
-void cluster_sync(std::source_location where) {
+void cluster_sync(Where where) {
   cluster_arrive(where);
   cluster_wait(where);
 }
 
-RemoteTile map_shared(const SharedTile &tile, At rank,
-                      std::source_location where) {
+RemoteTile map_shared(const SharedTile &tile, At rank, Where where) {
   auto &state = KernelBuilder::State::current(where);
   if (tile.is_transposed())
     userErrorAt(where, "map_shared takes a tile as it is stored, not its "
@@ -137,8 +131,7 @@ Element RemoteTile::operator()(At row, At column) const {
   return SharedTile(address_, layout_)(row, column);
 }
 
-std::vector<Value> RemoteTile::load_vector(At row, At column,
-                                           int count) const {
+std::vector<Value> RemoteTile::load_vector(At row, At column, int count) const {
   return SharedTile(address_, layout_).load_vector(row, column, count);
 }
 

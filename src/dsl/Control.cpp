@@ -22,8 +22,7 @@ static void runInside(KernelBuilder::State &state, mlir::Block *block,
 }
 
 /// An empty std::function would throw an exception of another kind.
-static void requireBody(bool hasBody, const char *what,
-                        const std::source_location &where) {
+static void requireBody(bool hasBody, const char *what, const Where &where) {
   if (!hasBody)
     userErrorAt(where, "{} was given no body", what);
 }
@@ -52,7 +51,7 @@ static void annotate(KernelBuilder::State &state, mlir::scf::ForOp loop,
 
 /// Refuse a loop whose body gives other values than it gets.
 static void checkCarried(const Values &initial, const Values &next,
-                         const std::source_location &where) {
+                         const Where &where) {
   if (next.size() != initial.size())
     userErrorAt(where,
                 "for_range carries {} values and its body gives {}; it gives "
@@ -68,7 +67,7 @@ static void checkCarried(const Values &initial, const Values &next,
 
 /// How often a loop that counts down by `step` turns.
 static Value turnsDown(const Value &lower, const Value &upper,
-                       std::int64_t step, const std::source_location &where) {
+                       std::int64_t step, const Where &where) {
   Value distance = select(At(lower > At(upper, where), where),
                           At(lower - At(upper, where), where), At(0, where));
   return (distance + At(step - 1, where)) / At(step, where);
@@ -90,7 +89,7 @@ static bool surelyTurns(const At &lower, const At &upper, bool isDown) {
 Values for_range(At lower, At upper, At step, const Values &initial,
                  const std::function<Values(Value, Values)> &body,
                  const ForOptions &options) {
-  const std::source_location &where = upper.where();
+  const Where &where = upper.where();
   auto &state = KernelBuilder::State::current(where);
   Type type = loopType(lower, upper);
   if (is_float(type) || type == Type::i1)
@@ -169,8 +168,7 @@ void for_range(At lower, At upper, const std::function<void(Value)> &body,
 }
 
 void unrolled(int lower, int upper, int step,
-              const std::function<void(int)> &body,
-              std::source_location where) {
+              const std::function<void(int)> &body, Where where) {
   requireBody(bool(body), "unrolled", where);
   if (step == 0)
     userErrorAt(where, "unrolled has a step of 0 and would never end");
@@ -194,7 +192,7 @@ void if_(At condition, const std::function<void()> &then,
 }
 
 void while_(const std::function<Value()> &condition,
-            const std::function<void()> &body, std::source_location where) {
+            const std::function<void()> &body, Where where) {
   auto &state = KernelBuilder::State::current(where);
   requireBody(condition && body, "while_", where);
   mlir::Location loc = state.at(where);
@@ -215,8 +213,7 @@ void while_(const std::function<Value()> &condition,
   state.builder.setInsertionPointAfter(loop);
 }
 
-void warpgroup(int index, const std::function<void()> &body,
-               std::source_location where) {
+void warpgroup(int index, const std::function<void()> &body, Where where) {
   warpgroup(index, RoleOptions{}, body, where);
 }
 
@@ -229,8 +226,7 @@ static std::string describe(int first, int count) {
 
 /// Refuse a role that cannot be.
 static void checkRole(const KernelBuilder::State &state, int first, int count,
-                      const RoleOptions &options,
-                      const std::source_location &where) {
+                      const RoleOptions &options, const Where &where) {
   int groups = state.contract.threads() / 128;
   if (count < 1)
     userErrorAt(where, "a role of {} warpgroups; at least 1 is needed", count);
@@ -264,14 +260,13 @@ static void checkRole(const KernelBuilder::State &state, int first, int count,
 }
 
 void warpgroup(int index, const RoleOptions &options,
-               const std::function<void()> &body, std::source_location where) {
+               const std::function<void()> &body, Where where) {
   requireBody(bool(body), "warpgroup", where);
   warpgroups(index, 1, options, [&](Value) { body(); }, where);
 }
 
 void warpgroups(int first, int count, const RoleOptions &options,
-                const std::function<void(Value)> &body,
-                std::source_location where) {
+                const std::function<void(Value)> &body, Where where) {
   auto &state = KernelBuilder::State::current(where);
   requireBody(bool(body), "warpgroups", where);
   checkRole(state, first, count, options, where);
@@ -293,12 +288,11 @@ void warpgroups(int first, int count, const RoleOptions &options,
   });
 }
 
-void one_thread(const std::function<void()> &body, std::source_location where) {
+void one_thread(const std::function<void()> &body, Where where) {
   one_thread_of(0, body, where);
 }
 
-void one_thread_of(int warp, const std::function<void()> &body,
-                   std::source_location where) {
+void one_thread_of(int warp, const std::function<void()> &body, Where where) {
   auto &state = KernelBuilder::State::current(where);
   requireBody(bool(body), "one_thread", where);
   if (state.isOneThread && warp == 0)

@@ -29,7 +29,7 @@ static const char *nameOf(CopyScope scope) {
   return "cta";
 }
 
-static int threadsOf(CopyScope scope, const std::source_location &where) {
+static int threadsOf(CopyScope scope, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   int cta = state.contract.threads();
   int threads = scope == CopyScope::thread      ? 1
@@ -45,7 +45,7 @@ static int threadsOf(CopyScope scope, const std::source_location &where) {
 }
 
 /// Which of those threads this one is.
-static Value threadOf(CopyScope scope, const std::source_location &where) {
+static Value threadOf(CopyScope scope, const Where &where) {
   switch (scope) {
   case CopyScope::thread:
     return constant(Type::i32, At(0, where));
@@ -61,7 +61,7 @@ static Value threadOf(CopyScope scope, const std::source_location &where) {
 
 /// Both ends of a copy, walked along the rows of the destination.
 static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
-                       TileSize shape, const std::source_location &where) {
+                       TileSize shape, const Where &where) {
   int threads = threadsOf(scope, where);
   checkType("copy", from.type, to.type, where);
   if (to.isTransposed)
@@ -110,13 +110,13 @@ static std::string describe(const Tensor &tensor) {
 
 /// A tensor from its first element on.
 static TileMemory memoryOf(const Tensor &tensor, TileSize size,
-                           const std::source_location &where) {
+                           const Where &where) {
   return memoryOf("copy", tensor, {At(0, where), At(0, where)}, size, {},
                   where);
 }
 
 void copy(CopyScope scope, const SharedTile &to, const Tensor &from,
-          std::source_location where) {
+          Where where) {
   KernelBuilder::State::current(where);
   LocationScope location(where);
   TileSize size{to.rows(), to.columns()};
@@ -132,7 +132,7 @@ void copy(CopyScope scope, const SharedTile &to, const Tensor &from,
 }
 
 void copy(CopyScope scope, const Tensor &to, const SharedTile &from,
-          std::source_location where) {
+          Where where) {
   KernelBuilder::State::current(where);
   LocationScope location(where);
   TileSize size{from.rows(), from.columns()};
@@ -141,7 +141,7 @@ void copy(CopyScope scope, const Tensor &to, const SharedTile &from,
 }
 
 void copy(CopyScope scope, const SharedTile &to, const SharedTile &from,
-          std::source_location where) {
+          Where where) {
   KernelBuilder::State::current(where);
   LocationScope location(where);
   if (to.rows() != from.rows() || to.columns() != from.columns())
@@ -153,8 +153,7 @@ void copy(CopyScope scope, const SharedTile &to, const SharedTile &from,
              {to.rows(), to.columns()}, where);
 }
 
-void copy(CopyScope scope, const Tensor &to, const Tensor &from,
-          std::source_location where) {
+void copy(CopyScope scope, const Tensor &to, const Tensor &from, Where where) {
   KernelBuilder::State::current(where);
   LocationScope location(where);
   std::vector<int> sides;
@@ -176,7 +175,7 @@ void copy(CopyScope scope, const Tensor &to, const Tensor &from,
 
 /// Refuse a register tile of other threads than the scope's.
 static void checkScope(CopyScope scope, const RegisterTile &tile,
-                       const std::source_location &where) {
+                       const Where &where) {
   int threads = threadsOf(scope, where);
   if (tile.layout().threads() != threads)
     userErrorAt(where,
@@ -187,31 +186,30 @@ static void checkScope(CopyScope scope, const RegisterTile &tile,
 }
 
 void copy(CopyScope scope, RegisterTile &to, const SharedTile &from,
-          std::source_location where) {
+          Where where) {
   checkScope(scope, to, where);
   to = load_tile(to.layout(), from, where);
 }
 
-void copy(CopyScope scope, RegisterTile &to, const Tensor &from,
-          std::source_location where) {
+void copy(CopyScope scope, RegisterTile &to, const Tensor &from, Where where) {
   checkScope(scope, to, where);
   to = load_tile(to.layout(), from, {At(0, where), At(0, where)}, {}, where);
 }
 
 void copy(CopyScope scope, const SharedTile &to, const RegisterTile &from,
-          std::source_location where) {
+          Where where) {
   checkScope(scope, from, where);
   from.store(to, where);
 }
 
 void copy(CopyScope scope, const Tensor &to, const RegisterTile &from,
-          std::source_location where) {
+          Where where) {
   checkScope(scope, from, where);
   from.store(to, {At(0, where), At(0, where)}, {}, where);
 }
 
 void copy(CopyScope scope, RegisterTile &to, const RegisterTile &from,
-          std::source_location where) {
+          Where where) {
   checkScope(scope, from, where);
   to = from;
 }

@@ -4,16 +4,16 @@
 
 namespace kiln {
 
-static void control(const char *text, const std::source_location &where) {
+static void control(const char *text, const Where &where) {
   KernelBuilder::State::current(where).inlineAsm(text, "~{memory}", {}, nullptr,
                                                  where);
 }
 
-void wait_for_dependencies(std::source_location where) {
+void wait_for_dependencies(Where where) {
   control("griddepcontrol.wait;", where);
 }
 
-void launch_dependents(std::source_location where) {
+void launch_dependents(Where where) {
   control("griddepcontrol.launch_dependents;", where);
 }
 

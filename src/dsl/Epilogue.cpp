@@ -16,7 +16,7 @@ int epilogue_bytes(const TileLayout &subtile, const EpilogueOptions &options) {
 }
 
 Epilogue::Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
-                   const EpilogueOptions &options, std::source_location where)
+                   const EpilogueOptions &options, Where where)
     : tensor_(tensor), options_(options) {
   if (tensor.rank() < 2)
     userErrorAt(where,
@@ -94,8 +94,7 @@ static void storePairs(const Part &part, const SharedTile &tile) {
 }
 
 void Epilogue::store(Accumulator &accumulator, const std::vector<At> &origin,
-                     const ElementMap &map, At warpgroup,
-                     std::source_location where) {
+                     const ElementMap &map, At warpgroup, Where where) {
   const TileLayout &subtile = tensor_.tile();
   if (accumulator.rows() % subtile.rows ||
       accumulator.columns() % subtile.columns)
@@ -152,7 +151,7 @@ void Epilogue::store(Accumulator &accumulator, const std::vector<At> &origin,
   }
 }
 
-void Epilogue::finish(std::source_location where) const {
+void Epilogue::finish(Where where) const {
   one_thread([&] { tma_store_wait_read(0, where); }, where);
 }
 

@@ -6,19 +6,19 @@
 // again.
 #pragma once
 
+#include "kiln/where.h"
+
 #include <optional>
-#include <source_location>
 
 namespace kiln {
 
 /// The line in force instead of each operation's own, if any.
-inline thread_local std::optional<std::source_location> collectiveLine;
+inline thread_local std::optional<Where> collectiveLine;
 
 /// For the body of a collective: the outermost one wins.
 class LocationScope {
 public:
-  explicit LocationScope(const std::source_location &where)
-      : saved_(collectiveLine) {
+  explicit LocationScope(const Where &where) : saved_(collectiveLine) {
     if (!collectiveLine)
       collectiveLine = where;
   }
@@ -26,14 +26,14 @@ public:
   LocationScope(const LocationScope &) = delete;
 
 private:
-  std::optional<std::source_location> saved_;
+  std::optional<Where> saved_;
 };
 
 /// Around a call of the user's lambda inside a collective that `where` called.
 class UserCode {
 public:
   /// Lines count again only where the collective itself was called by a user.
-  explicit UserCode(const std::optional<std::source_location> &outside)
+  explicit UserCode(const std::optional<Where> &outside)
       : saved_(collectiveLine) {
     collectiveLine = outside;
   }
@@ -41,7 +41,7 @@ public:
   UserCode(const UserCode &) = delete;
 
 private:
-  std::optional<std::source_location> saved_;
+  std::optional<Where> saved_;
 };
 
 } // namespace kiln

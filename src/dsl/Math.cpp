@@ -17,7 +17,7 @@ struct Operand {
   KernelBuilder::State &state;
   Type type;
   mlir::Value value;
-  std::source_location where;
+  Where where;
 
   Operand(const At &x, Type fallback, const char *what)
       : state(KernelBuilder::State::current(x.where())), where(x.where()) {

@@ -22,7 +22,7 @@ static std::string operandList(std::size_t first, std::size_t count) {
 /// "sync.aligned.m8n8.x4.trans.shared.b16", for rows in shared memory.
 static std::string suffix(const char *what, const Element &row,
                           std::size_t count, const MatrixOptions &options,
-                          const std::source_location &where) {
+                          const Where &where) {
   if (count != 1 && count != 2 && count != 4)
     userErrorAt(where, "{} moves 1, 2 or 4 matrices, not {}", what, count);
   if (row.argument() >= 0)
@@ -40,7 +40,7 @@ static std::string suffix(const char *what, const Element &row,
 }
 
 Values ldmatrix(const Element &row, int count, const MatrixOptions &options,
-                std::source_location where) {
+                Where where) {
   std::string form = suffix("ldmatrix", row, count, options, where);
   std::vector<PtxOperand> operands(count, out(Type::u32));
   operands.push_back(in(At(row.address(), where)));
@@ -50,7 +50,7 @@ Values ldmatrix(const Element &row, int count, const MatrixOptions &options,
 }
 
 void stmatrix(const Element &row, const Values &words,
-              const MatrixOptions &options, std::source_location where) {
+              const MatrixOptions &options, Where where) {
   auto &state = KernelBuilder::State::current(where);
   std::string form = suffix("stmatrix", row, words.size(), options, where);
   std::vector<PtxOperand> operands = {in(At(row.address(), where))};
@@ -125,7 +125,7 @@ static bool isForm(const MmaForm &form) {
 /// few or of another type than its registers.
 static void addMatrix(std::vector<PtxOperand> &operands, const Values &values,
                       int count, Type type, const char *what,
-                      const MmaForm &form, const std::source_location &where) {
+                      const MmaForm &form, const Where &where) {
   if (static_cast<int>(values.size()) != count)
     userErrorAt(where, "mma {} takes {} registers of {} for {}, not {}",
                 form.to_string(), count, name(type), what, values.size());
@@ -136,7 +136,7 @@ static void addMatrix(std::vector<PtxOperand> &operands, const Values &values,
 }
 
 Values mma(const MmaForm &form, const Values &a, const Values &b,
-           const Values &c, std::source_location where) {
+           const Values &c, Where where) {
   if (!isForm(form))
     userErrorAt(where,
                 "there is no mma {}; there are m16n8 with k 8 and 16 of f16 "

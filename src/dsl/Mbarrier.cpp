@@ -13,13 +13,13 @@ static constexpr int kMaxBarrierCount = DeviceDescription::max_mbarrier_count;
 
 /// The barrier's allocation, once its address is known to be of this kernel.
 static BarrierUse &useOf(KernelBuilder::State &state, const Value &address,
-                         int array, const std::source_location &where) {
+                         int array, const Where &where) {
   state.use(address, where);
   return state.barriers[array];
 }
 
 /// Note who waits first, for the check that somebody arrives.
-static void noteWait(BarrierUse &barrier, const std::source_location &where) {
+static void noteWait(BarrierUse &barrier, const Where &where) {
   if (!barrier.firstWait.is_known())
     barrier.firstWait = collectiveLine.value_or(where);
 }
@@ -28,7 +28,7 @@ static void noteWait(BarrierUse &barrier, const std::source_location &where) {
 /// its order by default. Barriers are of a CTA; a cluster is as far as anyone
 /// can reach them.
 static std::string suffixOf(Scope scope, const char *order,
-                            const std::source_location &where) {
+                            const Where &where) {
   if (scope != Scope::cta && scope != Scope::cluster)
     userErrorAt(where, "an mbarrier orders the threads of a CTA or of a "
                        "cluster; use Scope::cta or Scope::cluster");
@@ -48,8 +48,7 @@ static mlir::Value useCount(KernelBuilder::State &state, const At &value,
 /// `instruction [address], operand;` without a result.
 static void addInstruction(KernelBuilder::State &state,
                            const std::string &instruction, mlir::Value address,
-                           mlir::Value operand,
-                           const std::source_location &where) {
+                           mlir::Value operand, const Where &where) {
   if (operand)
     state.inlineAsm(fmt::format("{} [$0], $1;", instruction), "l,r,~{memory}",
                     {address, operand}, nullptr, where);
@@ -61,8 +60,7 @@ static void addInstruction(KernelBuilder::State &state,
 /// mbarrier.arrive at an address whose space `space` names; what it gives back,
 /// a state, is not needed to wait by parity.
 static void arriveAt(KernelBuilder::State &state, const std::string &space,
-                     mlir::Value address, const At &count,
-                     const std::source_location &where) {
+                     mlir::Value address, const At &count, const Where &where) {
   auto *literal = std::get_if<std::int64_t>(&count.operand());
   bool isOne = literal && *literal == 1;
   addInstruction(state, fmt::format("mbarrier.arrive{}.b64 _,", space), address,
@@ -87,7 +85,7 @@ Mbarrier MbarrierArray::operator[](At index) const {
   return Mbarrier(state.wrap(address, Type::u32), array_);
 }
 
-void Mbarrier::init(int count, std::source_location where) const {
+void Mbarrier::init(int count, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   if (count < 1 || count > kMaxBarrierCount)
     userErrorAt(where, "an mbarrier counts 1 to {} arrivals, not {}",
@@ -97,21 +95,20 @@ void Mbarrier::init(int count, std::source_location where) const {
                  state.constant(Type::i32, count, where), where);
 }
 
-void Mbarrier::inval(std::source_location where) const {
+void Mbarrier::inval(Where where) const {
   auto &state = KernelBuilder::State::current(where);
   addInstruction(state, "mbarrier.inval.shared.b64", state.use(address_, where),
                  {}, where);
 }
 
-void Mbarrier::arrive(At count, Scope scope, std::source_location where) const {
+void Mbarrier::arrive(At count, Scope scope, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
   arriveAt(state, suffixOf(scope, "release", where) + ".shared",
            state.use(address_, where), count, where);
 }
 
-void Mbarrier::arrive_expect_tx(At bytes, Scope scope,
-                                std::source_location where) const {
+void Mbarrier::arrive_expect_tx(At bytes, Scope scope, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
   addInstruction(state,
@@ -121,8 +118,7 @@ void Mbarrier::arrive_expect_tx(At bytes, Scope scope,
                  where);
 }
 
-void Mbarrier::expect_tx(At bytes, Scope scope,
-                         std::source_location where) const {
+void Mbarrier::expect_tx(At bytes, Scope scope, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   addInstruction(
       state,
@@ -131,7 +127,7 @@ void Mbarrier::expect_tx(At bytes, Scope scope,
       state.use(address_, where), useCount(state, bytes, 0, "bytes"), where);
 }
 
-void Mbarrier::arrive_copies(bool is_extra, std::source_location where) const {
+void Mbarrier::arrive_copies(bool is_extra, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   if (!is_extra)
     useOf(state, address_, array_, where).hasArrive = true;
@@ -145,7 +141,7 @@ void Mbarrier::arrive_copies(bool is_extra, std::source_location where) const {
 static Value testPhase(KernelBuilder::State &state, const char *how,
                        const Value &address, const At &parity,
                        std::optional<int> hintNs, Scope scope,
-                       const std::source_location &where) {
+                       const Where &where) {
   mlir::Value complete = state.inlineAsm(
       fmt::format("mbarrier.{}.parity{}.shared::cta.b64 $0, [$1], $2{};", how,
                   suffixOf(scope, "acquire", where),
@@ -156,7 +152,7 @@ static Value testPhase(KernelBuilder::State &state, const char *how,
   return state.wrap(complete, Type::i1);
 }
 
-void Mbarrier::wait(At parity, Scope scope, std::source_location where) const {
+void Mbarrier::wait(At parity, Scope scope, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   noteWait(useOf(state, address_, array_, where), where);
   // A loop of its own in one block: nothing can float into it, and the
@@ -177,7 +173,7 @@ void Mbarrier::wait(At parity, Scope scope, std::source_location where) const {
 }
 
 Value Mbarrier::try_wait(At parity, int hint_ns, Scope scope,
-                         std::source_location where) const {
+                         Where where) const {
   auto &state = KernelBuilder::State::current(where);
   if (hint_ns < 0)
     userErrorAt(where,
@@ -188,31 +184,28 @@ Value Mbarrier::try_wait(At parity, int hint_ns, Scope scope,
   return testPhase(state, "try_wait", address_, parity, hint_ns, scope, where);
 }
 
-Value Mbarrier::test_wait(At parity, Scope scope,
-                          std::source_location where) const {
+Value Mbarrier::test_wait(At parity, Scope scope, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   noteWait(useOf(state, address_, array_, where), where);
   return testPhase(state, "test_wait", address_, parity, std::nullopt, scope,
                    where);
 }
 
-RemoteMbarrier Mbarrier::remote(At rank, std::source_location where) const {
+RemoteMbarrier Mbarrier::remote(At rank, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value address =
       state.remoteAddress(state.use(address_, where), rank, where);
   return RemoteMbarrier(state.wrap(address, Type::u32), array_);
 }
 
-void RemoteMbarrier::arrive(At count, Scope scope,
-                            std::source_location where) const {
+void RemoteMbarrier::arrive(At count, Scope scope, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
   arriveAt(state, suffixOf(scope, "release", where) + kRemote,
            state.use(address_, where), count, where);
 }
 
-void RemoteMbarrier::arrive_expect_tx(At bytes,
-                                      std::source_location where) const {
+void RemoteMbarrier::arrive_expect_tx(At bytes, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   useOf(state, address_, array_, where).hasArrive = true;
   addInstruction(
@@ -222,14 +215,14 @@ void RemoteMbarrier::arrive_expect_tx(At bytes,
       state.use(address_, where), useCount(state, bytes, 0, "bytes"), where);
 }
 
-void RemoteMbarrier::expect_tx(At bytes, std::source_location where) const {
+void RemoteMbarrier::expect_tx(At bytes, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   addInstruction(
       state, "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64",
       state.use(address_, where), useCount(state, bytes, 0, "bytes"), where);
 }
 
-void fence_mbarrier_init(std::source_location where) {
+void fence_mbarrier_init(Where where) {
   KernelBuilder::State::current(where).inlineAsm(
       "fence.mbarrier_init.release.cluster;", "~{memory}", {}, nullptr, where);
 }

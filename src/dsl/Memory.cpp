@@ -29,7 +29,7 @@ static const char *modifierOf(CacheHint hint) {
 }
 
 static void checkHint(CacheHint hint, int argument, bool isStore,
-                      const std::source_location &where) {
+                      const Where &where) {
   if (argument < 0)
     userErrorAt(where, "shared memory has no cache; hints ({}) are for tensors",
                 modifierOf(hint));
@@ -67,8 +67,7 @@ static std::pair<const char *, unsigned> registerOf(Type type) {
 
 /// A register's bits as an element, or the other way round.
 static mlir::Value convertBits(KernelBuilder::State &state, mlir::Value value,
-                               mlir::Type to,
-                               const std::source_location &where) {
+                               mlir::Type to, const Where &where) {
   mlir::Type from = value.getType();
   if (from == to)
     return value;
@@ -103,7 +102,7 @@ static bool isPacked(Type type, std::size_t count) {
 static std::vector<Value> loadHinted(KernelBuilder::State &state,
                                      mlir::Value address, Type type,
                                      std::size_t count, CacheHint hint,
-                                     const std::source_location &where) {
+                                     const Where &where) {
   if (isPacked(type, count)) {
     std::vector<Value> values;
     std::size_t words = count * size_bytes(type) / 4;
@@ -141,7 +140,7 @@ static std::vector<Value> loadHinted(KernelBuilder::State &state,
 
 static void storeHinted(KernelBuilder::State &state, mlir::Value address,
                         Type type, const std::vector<Value> &values,
-                        CacheHint hint, const std::source_location &where) {
+                        CacheHint hint, const Where &where) {
   if (isPacked(type, values.size())) {
     std::vector<Value> words;
     auto each = 4 / size_bytes(type);
@@ -177,7 +176,7 @@ Element::operator Value() const {
 }
 
 void Element::operator=(At value) const {
-  const std::source_location &where = value.where();
+  const Where &where = value.where();
   auto &state = KernelBuilder::State::current(where);
   mlir::Value address = state.use(address_, where);
   mlir::Value bits = state.use(value, type_);
@@ -203,7 +202,7 @@ Value Element::load(CacheHint hint) const {
 void Element::store(At value, CacheHint hint) const {
   if (hint == CacheHint::none)
     return *this = value;
-  const std::source_location &where = value.where();
+  const Where &where = value.where();
   auto &state = KernelBuilder::State::current(where);
   checkHint(hint, argument_, /*isStore=*/true, where);
   storeHinted(state, state.use(address_, where), type_,
@@ -211,8 +210,7 @@ void Element::store(At value, CacheHint hint) const {
   state.contract.arguments[argument_].is_output = true;
 }
 
-void prefetch(const Element &element, bool into_l1,
-              std::source_location where) {
+void prefetch(const Element &element, bool into_l1, Where where) {
   auto &state = KernelBuilder::State::current(where);
   if (element.argument() < 0)
     userErrorAt(where, "prefetch was given an element of shared memory, which "
@@ -227,7 +225,7 @@ static mlir::Value elementAddress(KernelBuilder::State &state,
                                   const Value &base, Type type,
                                   const std::vector<Dim> &strides,
                                   const std::vector<At> &indices,
-                                  const std::source_location &where) {
+                                  const Where &where) {
   if (indices.size() != strides.size())
     userErrorAt(where, "a tensor of {} dimensions was given {} indices",
                 strides.size(), indices.size());
@@ -255,8 +253,7 @@ Element Tensor::operator()(At i, At j) const { return at({i, j}); }
 Element Tensor::operator()(At i, At j, At k) const { return at({i, j, k}); }
 
 Element Tensor::at(const std::vector<At> &indices) const {
-  std::source_location where =
-      indices.empty() ? std::source_location::current() : indices[0].where();
+  Where where = indices.empty() ? Where::current() : indices[0].where();
   auto &state = KernelBuilder::State::current(where);
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
@@ -267,7 +264,7 @@ Element Tensor::at(const std::vector<At> &indices) const {
 
 /// Refuse what one instruction cannot access.
 static void checkVector(const char *what, Type type, std::int64_t count,
-                        const std::source_location &where) {
+                        const Where &where) {
   if (count < 1 || count > 16 || (count & (count - 1)) != 0)
     userErrorAt(where, "{} 1, 2, 4, 8 or 16 values, not {}", what, count);
   if (count * size_bytes(type) > 16)
@@ -277,7 +274,7 @@ static void checkVector(const char *what, Type type, std::int64_t count,
 
 /// Consecutive indices must mean consecutive elements.
 static void checkAdjacent(const std::vector<Dim> &strides, std::size_t count,
-                          const std::source_location &where) {
+                          const Where &where) {
   if (count > 1 && strides.back() != Dim(1))
     userErrorAt(where,
                 "the innermost stride of this tensor is {}; vectors "
@@ -287,7 +284,7 @@ static void checkAdjacent(const std::vector<Dim> &strides, std::size_t count,
 
 static std::vector<Value> loadVector(KernelBuilder::State &state,
                                      mlir::Value address, Type type, int count,
-                                     const std::source_location &where) {
+                                     const Where &where) {
   if (state.predicate)
     return loadHinted(state, address, type, count, CacheHint::none, where);
   mlir::Location loc = state.at(where);
@@ -305,7 +302,7 @@ static std::vector<Value> loadVector(KernelBuilder::State &state,
 
 static void storeVector(KernelBuilder::State &state, mlir::Value address,
                         Type type, const std::vector<Value> &values,
-                        const std::source_location &where) {
+                        const Where &where) {
   if (state.predicate)
     return storeHinted(state, address, type, values, CacheHint::none, where);
   auto count = static_cast<int>(values.size());
@@ -330,8 +327,7 @@ static void alignArgument(KernelBuilder::State &state, int argument, Type type,
 
 std::vector<Value> Tensor::load_vector(const std::vector<At> &indices,
                                        int count, CacheHint hint) const {
-  std::source_location where =
-      indices.empty() ? std::source_location::current() : indices[0].where();
+  Where where = indices.empty() ? Where::current() : indices[0].where();
   auto &state = KernelBuilder::State::current(where);
   checkVector("load_vector reads", type_, count, where);
   checkAdjacent(strides_, count, where);
@@ -346,8 +342,7 @@ std::vector<Value> Tensor::load_vector(const std::vector<At> &indices,
 void Tensor::store_vector(const std::vector<At> &indices,
                           const std::vector<Value> &values,
                           CacheHint hint) const {
-  std::source_location where =
-      indices.empty() ? std::source_location::current() : indices[0].where();
+  Where where = indices.empty() ? Where::current() : indices[0].where();
   auto &state = KernelBuilder::State::current(where);
   checkVector("store_vector writes", type_, values.size(), where);
   checkAdjacent(strides_, values.size(), where);
@@ -365,7 +360,7 @@ void Tensor::store_vector(const std::vector<At> &indices,
 
 /// An index of a slice in the whole tile.
 static Value inWhole(KernelBuilder::State &state, const At &index, int origin,
-                     const Value &runtime, const std::source_location &where) {
+                     const Value &runtime, const Where &where) {
   Value value = state.resolve(index, Type::i32);
   if (origin)
     value = value + At(origin, where);
@@ -376,7 +371,7 @@ static Value inWhole(KernelBuilder::State &state, const At &index, int origin,
 
 Element SharedTile::operator()(At row, At column) const {
   auto &state = KernelBuilder::State::current(row.where());
-  const std::source_location &where = row.where();
+  const Where &where = row.where();
   Value r = inWhole(state, is_transposed_ ? column : row, origin_row_,
                     runtime_row_, where);
   Value c = inWhole(state, is_transposed_ ? row : column, origin_column_,
@@ -405,7 +400,7 @@ Element SharedTile::operator()(At row, At column) const {
 /// Refuse vectors of a tile whose elements are not neighbours or not aligned.
 static void checkTileVector(const char *what, const SharedTile &tile,
                             const At &column, std::size_t count) {
-  const std::source_location &where = column.where();
+  const Where &where = column.where();
   checkVector(what, tile.layout().type, count, where);
   if (tile.is_transposed() && count > 1)
     userErrorAt(where,

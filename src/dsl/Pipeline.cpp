@@ -16,7 +16,7 @@ static constexpr int kThreadsPerWarpgroup = 128;
 PipelineState::PipelineState(int stages, int first_parity)
     : stages_(stages), slot_(i32, 0), parity_(i32, first_parity) {}
 
-void PipelineState::advance(std::source_location where) {
+void PipelineState::advance(Where where) {
   Value next = slot() + At(1, where);
   Value wraps = next == At(stages_, where);
   parity_ = At(parity() ^ At(cast(At(wraps, where), i32), where), where);
@@ -73,8 +73,7 @@ struct Pipeline::State {
 
 /// Refuse a ring that cannot be.
 static void checkRing(int stages, std::size_t tiles,
-                      const PipelineOptions &options,
-                      const std::source_location &where) {
+                      const PipelineOptions &options, const Where &where) {
   if (stages < 1)
     userErrorAt(where, "a pipeline of {} stages; at least 1 is needed", stages);
   if (tiles == 0)
@@ -114,7 +113,7 @@ static std::vector<TileLayout> joined(std::vector<TileLayout> first,
 
 Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    std::vector<TmaTensor> tensors,
-                   const PipelineOptions &options, std::source_location where)
+                   const PipelineOptions &options, Where where)
     : Pipeline(kb, stages, slotTiles(tensors, options), options, where) {
   LocationScope scope(where);
   state_->tensors = std::move(tensors);
@@ -126,7 +125,7 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
 
 Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    const std::vector<TileLayout> &tiles,
-                   const PipelineOptions &options, std::source_location where) {
+                   const PipelineOptions &options, Where where) {
   checkRing(stages, tiles.size(), options, where);
   LocationScope scope(where);
   std::vector<SharedTile> arrays;
@@ -152,7 +151,7 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
 Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    std::vector<TmaTensor> tensors,
                    const std::vector<TileLayout> &tiles,
-                   const PipelineOptions &options, std::source_location where)
+                   const PipelineOptions &options, Where where)
     : Pipeline(kb, stages, joined(slotTiles(tensors, options), tiles), options,
                where) {
   if (!options.is_by_threads)
@@ -178,7 +177,7 @@ const SharedTile &Pipeline::tiles(int index) const {
   return state_->tiles.at(index);
 }
 
-Slot Pipeline::acquire(std::source_location where) {
+Slot Pipeline::acquire(Where where) {
   LocationScope scope(where);
   PipelineState &at = state_->consumer;
   Slot slot(*this, at.slot());
@@ -187,13 +186,13 @@ Slot Pipeline::acquire(std::source_location where) {
   return slot;
 }
 
-void Pipeline::release(const Slot &slot, std::source_location where) {
+void Pipeline::release(const Slot &slot, Where where) {
   LocationScope scope(where);
   check_own(slot, where);
   state_->release(slot.index_);
 }
 
-Slot Pipeline::reserve(std::source_location where) {
+Slot Pipeline::reserve(Where where) {
   State &state = *state_;
   bool isByThreads = state.options.is_by_threads;
   bool isOneThread = KernelBuilder::State::current(where).isOneThread;
@@ -214,7 +213,7 @@ Slot Pipeline::reserve(std::source_location where) {
   return slot;
 }
 
-void Pipeline::commit(const Slot &slot, std::source_location where) {
+void Pipeline::commit(const Slot &slot, Where where) {
   LocationScope scope(where);
   check_own(slot, where);
   int wanted = 0;
@@ -232,14 +231,14 @@ void Pipeline::commit(const Slot &slot, std::source_location where) {
 }
 
 /// Refuse a slot of another pipeline.
-void Pipeline::check_own(const Slot &slot, std::source_location where) const {
+void Pipeline::check_own(const Slot &slot, Where where) const {
   if (slot.pipeline_ != this)
     userErrorAt(where, "this slot is of another pipeline; each takes back its "
                        "own");
 }
 
 void Pipeline::produce(const std::function<void(const Slot &)> &body,
-                       std::source_location where) {
+                       Where where) {
   auto outside = collectiveLine;
   LocationScope scope(where);
   if (state_->options.is_by_threads)
@@ -256,7 +255,7 @@ void Pipeline::produce(const std::function<void(const Slot &)> &body,
 }
 
 void Pipeline::produce_by_threads(const std::function<void(const Slot &)> &body,
-                                  std::source_location where) {
+                                  Where where) {
   auto outside = collectiveLine;
   LocationScope scope(where);
   if (!state_->options.is_by_threads)
@@ -272,7 +271,7 @@ void Pipeline::produce_by_threads(const std::function<void(const Slot &)> &body,
 
 void Pipeline::consume(Accumulator &accumulator,
                        const std::function<void(const Slot &)> &body,
-                       std::source_location where) {
+                       Where where) {
   auto outside = collectiveLine;
   LocationScope scope(where);
   Slot slot = acquire(where);
@@ -289,7 +288,7 @@ void Pipeline::consume(Accumulator &accumulator,
 }
 
 void Pipeline::read(const std::function<void(const Slot &)> &body,
-                    std::source_location where) {
+                    Where where) {
   auto outside = collectiveLine;
   LocationScope scope(where);
   Slot slot = acquire(where);
@@ -303,7 +302,7 @@ void Pipeline::read(const std::function<void(const Slot &)> &body,
   release(slot, where);
 }
 
-void Pipeline::drain(Accumulator &accumulator, std::source_location where) {
+void Pipeline::drain(Accumulator &accumulator, Where where) {
   LocationScope scope(where);
   accumulator.wait(0);
   if (state_->inFlight() == 0)
@@ -314,15 +313,14 @@ void Pipeline::drain(Accumulator &accumulator, std::source_location where) {
 
 void Pipeline::skip(At count) { state_->consumer.skip(count); }
 
-void Pipeline::finish(std::source_location where) {
+void Pipeline::finish(Where where) {
   if (state_->isInCluster())
     cluster_sync(where);
 }
 
 /// The place of `tensor` among those of a pipeline.
 static std::size_t indexOf(const std::vector<TmaTensor> &tensors,
-                           const TmaTensor &tensor,
-                           const std::source_location &where) {
+                           const TmaTensor &tensor, const Where &where) {
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (tensors[i].map().impl() == tensor.map().impl())
       return i;
@@ -331,12 +329,12 @@ static std::size_t indexOf(const std::vector<TmaTensor> &tensors,
 }
 
 void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
-                std::source_location where) const {
+                Where where) const {
   load(tensor, origin, Multicast{}, where);
 }
 
 void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
-                const Multicast &multicast, std::source_location where) const {
+                const Multicast &multicast, Where where) const {
   Pipeline::State &state = *pipeline_->state_;
   std::size_t i = indexOf(state.tensors, tensor, where);
   if (multicast.parts != state.parts(i))
@@ -363,7 +361,7 @@ void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
                      where);
 }
 
-SharedTile Slot::tile(int index, std::source_location where) const {
+SharedTile Slot::tile(int index, Where where) const {
   const auto &tiles = pipeline_->state_->tiles;
   if (index < 0 || index >= static_cast<int>(tiles.size()))
     userErrorAt(where, "a slot of {} tiles has no tile {}", tiles.size(),
@@ -376,14 +374,13 @@ SharedTile Slot::operator[](Named name) const {
   return tile(static_cast<int>(i), name.where);
 }
 
-SharedTile LoadedTile::wait(std::source_location where) const {
+SharedTile LoadedTile::wait(Where where) const {
   full_.wait(At(0, where), Scope::cta, where);
   return tile_;
 }
 
 LoadedTile tma_load_once(KernelBuilder &kb, const TmaTensor &tensor,
-                         const std::vector<At> &origin,
-                         std::source_location where) {
+                         const std::vector<At> &origin, Where where) {
   LocationScope scope(where);
   SharedTile tile = kb.shared(tensor.tile(), {}, where);
   Mbarrier full = kb.mbarriers(1, where)[0];

@@ -18,7 +18,7 @@ namespace kiln {
 /// that shares no register with an operand a zero to start from.
 GuardedAsm guardAsm(KernelBuilder::State &state, const std::string &text,
                     const std::string &constraints, mlir::ValueRange operands,
-                    mlir::Type result, const std::source_location &where) {
+                    mlir::Type result, const Where &where) {
   if (std::count(text.begin(), text.end(), ';') != 1 || text.back() != ';')
     userErrorAt(where, "what stands here is more than one instruction, and a "
                        "predicate guards one; use if_ around it");
@@ -70,7 +70,7 @@ static bool isGuarded(mlir::Operation &op, mlir::Value predicate) {
 
 /// Refuse what was built inside `predicated` and would be done in any case.
 static void checkGuarded(mlir::Operation &op, mlir::Value predicate,
-                         const std::source_location &where) {
+                         const Where &where) {
   if (isGuarded(op, predicate))
     return;
   if (mlir::isa<mlir::LLVM::StoreOp>(op))
@@ -83,7 +83,7 @@ static void checkGuarded(mlir::Operation &op, mlir::Value predicate,
 }
 
 void predicated(At condition, const std::function<void()> &body) {
-  const std::source_location &where = condition.where();
+  const Where &where = condition.where();
   auto &state = KernelBuilder::State::current(where);
   if (!body)
     userErrorAt(where, "predicated was given no body");

@@ -8,7 +8,7 @@ namespace kiln {
 
 /// The value as printf takes it, and its conversion.
 static std::pair<Value, const char *> prepare(const Value &value,
-                                              const std::source_location &at) {
+                                              const Where &at) {
   switch (value.type()) {
   case Type::i1:
     return {cast(At(value, at), Type::u32), "%i"};
@@ -44,7 +44,7 @@ static std::pair<Value, const char *> prepare(const Value &value,
 
 /// Refuse a format that has more or fewer {} than there are values.
 static void checkFormat(const std::string &format, std::size_t values,
-                        const std::source_location &where) {
+                        const Where &where) {
   std::size_t places = 0;
   for (std::size_t at = format.find("{}"); at != std::string::npos;
        at = format.find("{}", at + 2))
@@ -55,7 +55,7 @@ static void checkFormat(const std::string &format, std::size_t values,
 }
 
 void print(const std::string &format, std::initializer_list<At> values,
-           std::source_location where) {
+           Where where) {
   auto &state = KernelBuilder::State::current(where);
   checkFormat(format, values.size(), where);
   std::string text;
@@ -78,7 +78,7 @@ void print(const std::string &format, std::initializer_list<At> values,
 }
 
 void print(const std::string &format, std::initializer_list<At> values,
-           const PrintOptions &options, std::source_location where) {
+           const PrintOptions &options, Where where) {
   auto &state = KernelBuilder::State::current(where);
   checkFormat(format, values.size(), where);
   int threads = state.contract.block[0];

@@ -22,7 +22,7 @@ namespace {
 /// Assembles one inline assembly out of the user's operands.
 struct RawPtx {
   KernelBuilder::State &state;
-  std::source_location where;
+  Where where;
   llvm::SmallVector<Type> resultTypes;
   llvm::SmallVector<mlir::Type> results; ///< as registers hold them
   llvm::SmallVector<mlir::Value> inputs;
@@ -39,8 +39,7 @@ struct RawPtx {
 } // namespace
 
 /// The register an operand lies in. Addresses are those of 64 bits.
-static char registerOf(Type type, bool isAddress,
-                       const std::source_location &where) {
+static char registerOf(Type type, bool isAddress, const Where &where) {
   if (isAddress)
     return 'l';
   switch (size_bits(type)) {
@@ -152,7 +151,7 @@ static std::string translate(const RawPtx &raw, const std::string &text) {
 
 /// Refuse what the assembler would complain about in a text nobody wrote.
 static void checkText(const std::string &text, bool hasPredicate,
-                      const std::source_location &where) {
+                      const Where &where) {
   std::size_t last = text.find_last_not_of(" \n\t");
   if (last == std::string::npos || (text[last] != ';' && text[last] != '}'))
     userErrorAt(where,
@@ -185,8 +184,7 @@ static std::vector<Value> unpack(RawPtx &raw, mlir::Value packed) {
 
 std::vector<Value> inline_ptx(const std::string &text,
                               const std::vector<PtxOperand> &operands,
-                              const PtxOptions &options,
-                              std::source_location where) {
+                              const PtxOptions &options, Where where) {
   auto &state = KernelBuilder::State::current(where);
   if (options.predicate) {
     std::vector<Value> results;

@@ -8,8 +8,7 @@ namespace kiln {
 
 /// Refuse a layout whose threads the CTA does not consist of.
 static void checkThreads(const KernelBuilder::State &state,
-                         const RegisterLayout &layout,
-                         const std::source_location &where) {
+                         const RegisterLayout &layout, const Where &where) {
   int threads = state.contract.threads();
   if (threads % layout.threads() != 0)
     userErrorAt(
@@ -45,8 +44,7 @@ RegisterTile::RegisterTile(Type type, RegisterLayout layout, At value)
 
 /// The type all values of a tile have: that of the first one.
 static Type typeOf(const RegisterLayout &layout,
-                   const std::vector<Value> &values,
-                   const std::source_location &where) {
+                   const std::vector<Value> &values, const Where &where) {
   if (static_cast<int>(values.size()) != layout.registers())
     userErrorAt(
         where,
@@ -86,7 +84,7 @@ namespace {
 /// The variable a register lies in, checked, and its place there.
 struct Place {
   KernelBuilder::State &state;
-  std::source_location where;
+  Where where;
   mlir::Value slot;
   mlir::Type type; ///< of the variable
   int index;       ///< in a pair
@@ -104,7 +102,7 @@ struct Place {
 
 static Place placeOf(const RegisterTile &tile, const void *kernel,
                      const std::vector<void *> &slots, int index,
-                     const std::source_location &where) {
+                     const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   if (kernel != state.token)
     userErrorAt(where, "this RegisterTile belongs to another kernel than {}",

@@ -52,7 +52,7 @@ static int threadsOf(const KernelOptions &options, const std::string &name,
 
 KernelBuilder::State::State(std::string kernelName,
                             const KernelOptions &kernelOptions,
-                            const std::source_location &location)
+                            const Where &location)
     : token(freshToken()), context(makeContext()), builder(context.get()),
       name(std::move(kernelName)), options(kernelOptions),
       device(DeviceDescription::for_target(kernelOptions.target)),
@@ -90,8 +90,7 @@ KernelBuilder::State::State(std::string kernelName,
 
 KernelBuilder::State::~State() { std::erase(openStates, this); }
 
-KernelBuilder::State &
-KernelBuilder::State::current(const std::source_location &where) {
+KernelBuilder::State &KernelBuilder::State::current(const Where &where) {
   if (openStates.empty())
     userErrorAt(where, "there is no kernel under construction in this thread; "
                        "make a KernelBuilder first");
@@ -99,7 +98,7 @@ KernelBuilder::State::current(const std::source_location &where) {
   return *openStates.back();
 }
 
-void KernelBuilder::State::checkOpen(const std::source_location &at) const {
+void KernelBuilder::State::checkOpen(const Where &at) const {
   if (isBuilt)
     userErrorAt(at,
                 "kernel {} has been built already; a KernelBuilder builds "
@@ -107,10 +106,10 @@ void KernelBuilder::State::checkOpen(const std::source_location &at) const {
                 name);
 }
 
-mlir::Location KernelBuilder::State::at(const std::source_location &own) {
-  const std::source_location &line = collectiveLine ? *collectiveLine : own;
-  return mlir::FileLineColLoc::get(context.get(), line.file_name(), line.line(),
-                                   line.column());
+mlir::Location KernelBuilder::State::at(const Where &own) {
+  const Where &line = collectiveLine ? *collectiveLine : own;
+  return mlir::FileLineColLoc::get(context.get(), line.file, line.line,
+                                   line.column);
 }
 
 mlir::Type KernelBuilder::State::lower(Type type) {
@@ -141,8 +140,7 @@ static std::string describe(mlir::Location location) {
   return "an unknown line";
 }
 
-mlir::Value KernelBuilder::State::use(const Value &value,
-                                      const std::source_location &at) {
+mlir::Value KernelBuilder::State::use(const Value &value, const Where &at) {
   if (!value.is_valid())
     userErrorAt(at, "this Value was never given one; assign it before use");
   if (value.kernel() != token)
@@ -159,7 +157,7 @@ mlir::Value KernelBuilder::State::use(const Value &value,
 }
 
 mlir::Value KernelBuilder::State::constant(Type type, std::int64_t value,
-                                           const std::source_location &at_) {
+                                           const Where &at_) {
   mlir::Type lowered = lower(type);
   mlir::TypedAttr attribute =
       is_float(type) ? mlir::TypedAttr(builder.getFloatAttr(
@@ -169,7 +167,7 @@ mlir::Value KernelBuilder::State::constant(Type type, std::int64_t value,
 }
 
 mlir::Value KernelBuilder::State::dimValue(const Dim &dim, Type type,
-                                           const std::source_location &where_) {
+                                           const Where &where_) {
   if (dim.is_constant())
     return constant(type, dim.constant(), where_);
   if (dim.op() == Dim::Op::argument) {
@@ -214,8 +212,7 @@ mlir::Value KernelBuilder::State::dimValue(const Dim &dim, Type type,
 
 /// Refuse an integer literal that its type cannot hold; both the signed and the
 /// unsigned reading of its bits are accepted.
-static void checkFits(std::int64_t value, Type type,
-                      const std::source_location &where) {
+static void checkFits(std::int64_t value, Type type, const Where &where) {
   int bits = size_bits(type);
   if (is_float(type) || bits == 64)
     return;
@@ -267,8 +264,7 @@ mlir::Value KernelBuilder::State::use(const At &operand, Type type) {
   return use(value, operand.where());
 }
 
-mlir::Value KernelBuilder::State::slot(mlir::Type type,
-                                       const std::source_location &where_) {
+mlir::Value KernelBuilder::State::slot(mlir::Type type, const Where &where_) {
   mlir::OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(entry);
   mlir::Value one = constant(Type::i32, 1, where_);
@@ -277,7 +273,7 @@ mlir::Value KernelBuilder::State::slot(mlir::Type type,
 }
 
 mlir::Value KernelBuilder::State::offset(mlir::Value address, mlir::Value bytes,
-                                         const std::source_location &where_) {
+                                         const Where &where_) {
   return mlir::LLVM::GEPOp::create(builder, at(where_), address.getType(),
                                    builder.getI8Type(), address, bytes);
 }
@@ -296,11 +292,11 @@ static mlir::Value addAsm(mlir::OpBuilder &builder, mlir::Location loc,
   return result ? op.getRes() : mlir::Value();
 }
 
-mlir::Value
-KernelBuilder::State::inlineAsm(const std::string &text,
-                                const std::string &constraints,
-                                mlir::ValueRange operands, mlir::Type result,
-                                const std::source_location &where_) {
+mlir::Value KernelBuilder::State::inlineAsm(const std::string &text,
+                                            const std::string &constraints,
+                                            mlir::ValueRange operands,
+                                            mlir::Type result,
+                                            const Where &where_) {
   if (!predicate)
     return addAsm(builder, at(where_), text, constraints, operands, result,
                   /*hasSideEffects=*/true);
@@ -314,14 +310,14 @@ mlir::Value KernelBuilder::State::pureAsm(const std::string &text,
                                           const std::string &constraints,
                                           mlir::ValueRange operands,
                                           mlir::Type result,
-                                          const std::source_location &where_) {
+                                          const Where &where_) {
   return addAsm(builder, at(where_), text, constraints, operands, result,
                 /*hasSideEffects=*/false);
 }
 
 int KernelBuilder::State::placeSmem(const SmemAllocation &piece, int alignment,
                                     const SharedOptions &options,
-                                    const std::source_location &where_) const {
+                                    const Where &where_) const {
   if (options.offset && options.over)
     userErrorAt(where_, "a tile is placed at an offset or over another one, "
                         "not both");
@@ -357,10 +353,10 @@ int KernelBuilder::State::placeSmem(const SmemAllocation &piece, int alignment,
   return start;
 }
 
-mlir::Value
-KernelBuilder::State::allocateSmem(SmemAllocation piece, int alignment,
-                                   const SharedOptions &options_,
-                                   const std::source_location &where_) {
+mlir::Value KernelBuilder::State::allocateSmem(SmemAllocation piece,
+                                               int alignment,
+                                               const SharedOptions &options_,
+                                               const Where &where_) {
   piece.where = where_;
   piece.offset = placeSmem(piece, alignment, options_, where_);
   smemBytes = std::max(smemBytes, piece.offset + piece.bytes);
@@ -374,8 +370,7 @@ KernelBuilder::State::allocateSmem(SmemAllocation piece, int alignment,
   return address;
 }
 
-int KernelBuilder::State::addArgument(ArgumentSpec spec,
-                                      const std::source_location &where_) {
+int KernelBuilder::State::addArgument(ArgumentSpec spec, const Where &where_) {
   for (const ArgumentSpec &other : contract.arguments)
     if (other.name == spec.name)
       userErrorAt(where_, "kernel {} has an argument called '{}' already", name,
@@ -389,9 +384,9 @@ int KernelBuilder::State::addArgument(ArgumentSpec spec,
   return static_cast<int>(contract.arguments.size()) - 1;
 }
 
-mlir::Value
-KernelBuilder::State::addParameter(ParameterSpec spec, mlir::Type type,
-                                   const std::source_location &where_) {
+mlir::Value KernelBuilder::State::addParameter(ParameterSpec spec,
+                                               mlir::Type type,
+                                               const Where &where_) {
   isTensorMap.push_back(spec.kind == ParameterSpec::Kind::tensor_map);
   contract.parameters.push_back(std::move(spec));
   return entry->addArgument(type, at(where_));

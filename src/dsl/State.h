@@ -50,71 +50,66 @@ struct BarrierUse {
 
 class KernelBuilder::State {
 public:
-  State(std::string name, const KernelOptions &options,
-        const std::source_location &where);
+  State(std::string name, const KernelOptions &options, const Where &where);
   ~State();
 
   /// The kernel of this thread. Throws UserError where there is none.
-  static State &current(const std::source_location &where);
+  static State &current(const Where &where);
   /// The same, and it must not have been built.
-  void checkOpen(const std::source_location &where) const;
+  void checkOpen(const Where &where) const;
 
   // Locations and values.
-  mlir::Location at(const std::source_location &where);
+  mlir::Location at(const Where &where);
   mlir::Type lower(Type type);
   mlir::Type pointer(int addressSpace);
   Value wrap(mlir::Value value, Type type) {
     return Value(value.getAsOpaquePointer(), token, type);
   }
   /// The MLIR value, checked: of this kernel, and visible here.
-  mlir::Value use(const Value &value, const std::source_location &where);
+  mlir::Value use(const Value &value, const Where &where);
   /// Any operand as a value of `type`; a Value must have it already.
   mlir::Value use(const At &operand, Type type);
   /// Any operand; literals and Dims take `fallback`.
   Value resolve(const At &operand, Type fallback);
-  mlir::Value constant(Type type, std::int64_t value,
-                       const std::source_location &where);
-  mlir::Value dimValue(const Dim &dim, Type type,
-                       const std::source_location &where);
+  mlir::Value constant(Type type, std::int64_t value, const Where &where);
+  mlir::Value dimValue(const Dim &dim, Type type, const Where &where);
   /// A variable in registers: an alloca of the entry block.
-  mlir::Value slot(mlir::Type type, const std::source_location &where);
+  mlir::Value slot(mlir::Type type, const Where &where);
   /// `address` moved by `bytes`.
   mlir::Value offset(mlir::Value address, mlir::Value bytes,
-                     const std::source_location &where);
+                     const Where &where);
 
   /// Inline assembly with side effects, guarded inside `predicated`; `result`
   /// null: it gives nothing.
   mlir::Value inlineAsm(const std::string &text, const std::string &constraints,
                         mlir::ValueRange operands, mlir::Type result,
-                        const std::source_location &where);
+                        const Where &where);
   /// The same for an instruction that only computes `result`.
   mlir::Value pureAsm(const std::string &text, const std::string &constraints,
                       mlir::ValueRange operands, mlir::Type result,
-                      const std::source_location &where);
+                      const Where &where);
 
   // Shared memory.
   mlir::Value allocateSmem(SmemAllocation piece, int alignment,
-                           const SharedOptions &options,
-                           const std::source_location &where);
+                           const SharedOptions &options, const Where &where);
   /// Where a new piece may begin.
   int placeSmem(const SmemAllocation &piece, int alignment,
-                const SharedOptions &options,
-                const std::source_location &where) const;
+                const SharedOptions &options, const Where &where) const;
 
   // Clusters (Cluster.cpp).
   void setCluster();
   int clusterCtas() const;
   /// The address of the same shared memory in CTA `rank` of the cluster.
   mlir::Value remoteAddress(mlir::Value address, const At &rank,
-                            const std::source_location &where);
+                            const Where &where);
 
   // Arguments.
-  int addArgument(ArgumentSpec spec, const std::source_location &where);
+  int addArgument(ArgumentSpec spec, const Where &where);
   mlir::Value addParameter(ParameterSpec spec, mlir::Type type,
-                           const std::source_location &where);
+                           const Where &where);
 
   /// Close the kernel: checks, attributes, verification.
-  Module finish(const std::source_location &where);
+  Module finish(const Where &where);
 
   /// Tells this kernel from every other, also from one that is gone.
   const void *token;
@@ -154,7 +149,7 @@ struct GuardedAsm {
 };
 GuardedAsm guardAsm(KernelBuilder::State &state, const std::string &text,
                     const std::string &constraints, mlir::ValueRange operands,
-                    mlir::Type result, const std::source_location &where);
+                    mlir::Type result, const Where &where);
 
 /// e4m3 and e5m2, which travel as their bits.
 inline bool isEightBitFloat(Type type) {
@@ -164,7 +159,7 @@ inline bool isEightBitFloat(Type type) {
 /// Refuse addresses and eight-bit floats, which are carried and not computed
 /// with; `what` is the operation (Values.cpp).
 void checkArithmetic(const Value &value, mlir::Value mlirValue,
-                     const char *what, const std::source_location &where);
+                     const char *what, const Where &where);
 
 /// Refuse an accumulator that is used in a loop while the product of the turn
 /// before may be in flight; at the end of its body (WgmmaProtocol.cpp).

@@ -7,7 +7,7 @@ namespace kiln {
 
 /// One special register per axis.
 template <typename X, typename Y, typename Z>
-static Value readRegister(Axis axis, const std::source_location &where) {
+static Value readRegister(Axis axis, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Location loc = state.at(where);
   mlir::Type i32 = state.builder.getI32Type();
@@ -26,23 +26,23 @@ static Value readRegister(Axis axis, const std::source_location &where) {
   return state.wrap(value, Type::i32);
 }
 
-Value thread_id(Axis axis, std::source_location where) {
+Value thread_id(Axis axis, Where where) {
   return readRegister<mlir::NVVM::ThreadIdXOp, mlir::NVVM::ThreadIdYOp,
                       mlir::NVVM::ThreadIdZOp>(axis, where);
 }
 
-Value block_id(Axis axis, std::source_location where) {
+Value block_id(Axis axis, Where where) {
   return readRegister<mlir::NVVM::BlockIdXOp, mlir::NVVM::BlockIdYOp,
                       mlir::NVVM::BlockIdZOp>(axis, where);
 }
 
-Value grid_size(Axis axis, std::source_location where) {
+Value grid_size(Axis axis, Where where) {
   return readRegister<mlir::NVVM::GridDimXOp, mlir::NVVM::GridDimYOp,
                       mlir::NVVM::GridDimZOp>(axis, where);
 }
 
 /// `value` as lane 0 has it, so that ptxas knows all lanes agree (else C7520).
-static Value uniform(const Value &value, const std::source_location &where) {
+static Value uniform(const Value &value, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value mask = state.constant(Type::i32, -1, where);
   mlir::Value lane = state.constant(Type::i32, 0, where);
@@ -54,30 +54,28 @@ static Value uniform(const Value &value, const std::source_location &where) {
   return state.wrap(result, Type::i32);
 }
 
-Value warp_id(std::source_location where) {
+Value warp_id(Where where) {
   return uniform(thread_id(Axis::x, where) >> At(5, where), where);
 }
 
-Value warpgroup_id(std::source_location where) {
+Value warpgroup_id(Where where) {
   return uniform(thread_id(Axis::x, where) >> At(7, where), where);
 }
 
-Value lane_id(std::source_location where) {
-  return thread_id(Axis::x, where) & At(31, where);
-}
+Value lane_id(Where where) { return thread_id(Axis::x, where) & At(31, where); }
 
-Value warpgroup_thread_id(std::source_location where) {
+Value warpgroup_thread_id(Where where) {
   return thread_id(Axis::x, where) & At(127, where);
 }
 
-Value elect(std::source_location where) {
+Value elect(Where where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value result = mlir::NVVM::ElectSyncOp::create(
       state.builder, state.at(where), state.builder.getI1Type(), mlir::Value());
   return state.wrap(result, Type::i1);
 }
 
-void sync_threads(std::source_location where) {
+void sync_threads(Where where) {
   auto &state = KernelBuilder::State::current(where);
   if (state.currentRole)
     userErrorAt(where,
@@ -92,7 +90,7 @@ void sync_threads(std::source_location where) {
 
 /// Refuse a named barrier or a number of threads the hardware does not have.
 static void checkNamedBarrier(const KernelBuilder::State &state, int id,
-                              int threads, const std::source_location &where) {
+                              int threads, const Where &where) {
   if (id < 1 || id > 15)
     userErrorAt(where, "there is no named barrier {}; 1 to 15 are free", id);
   if (threads < 32 || threads % 32 != 0 || threads > state.contract.threads())
@@ -102,21 +100,21 @@ static void checkNamedBarrier(const KernelBuilder::State &state, int id,
                 id, threads, state.contract.threads());
 }
 
-void sync_threads(int id, int threads, std::source_location where) {
+void sync_threads(int id, int threads, Where where) {
   auto &state = KernelBuilder::State::current(where);
   checkNamedBarrier(state, id, threads, where);
   state.inlineAsm(fmt::format("bar.sync {}, {};", id, threads), "~{memory}", {},
                   nullptr, where);
 }
 
-void arrive_threads(int id, int threads, std::source_location where) {
+void arrive_threads(int id, int threads, Where where) {
   auto &state = KernelBuilder::State::current(where);
   checkNamedBarrier(state, id, threads, where);
   state.inlineAsm(fmt::format("bar.arrive {}, {};", id, threads), "~{memory}",
                   {}, nullptr, where);
 }
 
-void sync_warpgroup(std::source_location where) {
+void sync_warpgroup(Where where) {
   auto &state = KernelBuilder::State::current(where);
   if (state.isOneThread)
     userErrorAt(where, "sync_warpgroup stands inside one_thread; all 128 "
@@ -137,25 +135,23 @@ void sync_warpgroup(std::source_location where) {
                   nullptr, where);
 }
 
-static void addFence(const char *text, const std::source_location &where) {
+static void addFence(const char *text, const Where &where) {
   KernelBuilder::State::current(where).inlineAsm(text, "~{memory}", {}, nullptr,
                                                  where);
 }
 
-void fence_async_shared(std::source_location where) {
+void fence_async_shared(Where where) {
   addFence("fence.proxy.async.shared::cta;", where);
 }
 
-void fence_async_cluster(std::source_location where) {
+void fence_async_cluster(Where where) {
   addFence("fence.proxy.async.shared::cluster;", where);
 }
 
-void fence_async_global(std::source_location where) {
+void fence_async_global(Where where) {
   addFence("fence.proxy.async.global;", where);
 }
 
-void fence_async(std::source_location where) {
-  addFence("fence.proxy.async;", where);
-}
+void fence_async(Where where) { addFence("fence.proxy.async;", where); }
 
 } // namespace kiln

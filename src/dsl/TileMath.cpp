@@ -16,8 +16,7 @@ largestLayout(const std::vector<const RegisterTile *> &tiles) {
   return *largest;
 }
 
-Broadcast::Broadcast(std::vector<const RegisterTile *> all,
-                     const At::Where &line)
+Broadcast::Broadcast(std::vector<const RegisterTile *> all, const Where &line)
     : layout(largestLayout(all)), tiles(std::move(all)), where(line) {
   for (const RegisterTile *tile : tiles) {
     registers.push_back(tile->layout().registers_for(layout));
@@ -47,7 +46,7 @@ static Values valuesOf(const Broadcast &tiles, int index) {
 template <typename Operation>
 static RegisterTile combined(const RegisterTile &lhs, const TileOperand &rhs,
                              Operation &&operation) {
-  const At::Where &where = rhs.where();
+  const Where &where = rhs.where();
   if (rhs.tile()) {
     Broadcast both({&lhs, rhs.tile()}, where);
     return RegisterTile(both.layout,
@@ -96,7 +95,7 @@ RegisterTile operator/(const RegisterTile &lhs, TileOperand rhs) {
 
 RegisterTile fast_divide(const RegisterTile &lhs, TileOperand rhs,
                          const MathOptions &options) {
-  const At::Where &where = rhs.where();
+  const Where &where = rhs.where();
   if (rhs.tile())
     return lhs * TileOperand(rcp(TileAt(*rhs.tile(), where), options), where);
   auto &state = KernelBuilder::State::current(where);
@@ -153,8 +152,7 @@ RegisterTile fma(const RegisterTile &a, TileOperand b, TileOperand c) {
                       b.where());
 }
 
-RegisterTile cast(const RegisterTile &tile, Type type,
-                  std::source_location where) {
+RegisterTile cast(const RegisterTile &tile, Type type, Where where) {
   return RegisterTile(tile.layout(), cast(tile.values(where), type, where),
                       where);
 }

@@ -24,8 +24,7 @@ TileMemory TileMemory::transposed() const {
   return result;
 }
 
-TileMemory TileMemory::below(const Value &first,
-                             const std::source_location &where) const {
+TileMemory TileMemory::below(const Value &first, const Where &where) const {
   TileMemory result = *this;
   if (rowBound)
     result.rowBound = *rowBound - At(first, where);
@@ -51,7 +50,7 @@ static int longestVector(Type type,
   return count;
 }
 
-TileMemory memoryOf(const SharedTile &tile, const std::source_location &where) {
+TileMemory memoryOf(const SharedTile &tile, const Where &where) {
   SharedTile stored = tile.is_transposed() ? tile.transpose() : tile;
   Type type = tile.layout().type;
   return {
@@ -81,8 +80,7 @@ static std::int64_t multipleOf(const At &index, int otherwise) {
 
 TileMemory memoryOf(const char *what, const Tensor &tensor,
                     const std::vector<At> &origin, TileSize size,
-                    const StoreOptions &options,
-                    const std::source_location &where) {
+                    const StoreOptions &options, const Where &where) {
   if (tensor.shape().size() != 2 || origin.size() != 2)
     userErrorAt(where,
                 "{} takes a tensor of 2 dimensions and an origin (row, "
@@ -132,8 +130,7 @@ TileMemory memoryOf(const char *what, const Tensor &tensor,
   return memory;
 }
 
-void checkType(const char *what, Type memory, Type tile,
-               const std::source_location &where) {
+void checkType(const char *what, Type memory, Type tile, const Where &where) {
   if (memory != tile)
     userErrorAt(where, "{} of a tile of {} and memory of {}; `cast` the tile",
                 what, name(tile), name(memory));
@@ -142,7 +139,7 @@ void checkType(const char *what, Type memory, Type tile,
 /// Run `body` where `index` lies below the bound, if there is one.
 template <typename Body>
 static void whereInside(const Value &index, const std::optional<Value> &bound,
-                        const std::source_location &where, Body &&body) {
+                        const Where &where, Body &&body) {
   if (bound)
     if_(At(index < At(*bound, where), where), body);
   else
@@ -153,7 +150,7 @@ static void whereInside(const Value &index, const std::optional<Value> &bound,
 /// lies inside `memory`.
 template <typename Body>
 static void forEachVector(const RegisterLayout &tile, const TileMemory &memory,
-                          const std::source_location &where, Body &&body) {
+                          const Where &where, Body &&body) {
   RegisterLayout layout = memory.isTransposed ? tile.transpose(where) : tile;
   TileWalk walk(layout, where);
   int count = std::min(walk.vector(), memory.vector);
@@ -170,7 +167,7 @@ static void forEachVector(const RegisterLayout &tile, const TileMemory &memory,
 }
 
 void loadElements(RegisterTile &tile, const TileMemory &from,
-                  const std::source_location &where) {
+                  const Where &where) {
   forEachVector(tile.layout(), from, where,
                 [&](const Value &row, const Value &column, int reg, int count) {
                   std::vector<Value> values = from.load(row, column, count);
@@ -182,7 +179,7 @@ void loadElements(RegisterTile &tile, const TileMemory &from,
 /// An i1: the calling thread has the first copy of its elements; nothing where
 /// there are no copies.
 static std::optional<Value> isFirstCopy(const RegisterLayout &layout,
-                                        const std::source_location &where) {
+                                        const Where &where) {
   std::optional<Value> isFirst;
   if (layout.copies() == 1)
     return isFirst;
@@ -198,7 +195,7 @@ static std::optional<Value> isFirstCopy(const RegisterLayout &layout,
 }
 
 void storeElements(const RegisterTile &tile, const TileMemory &to,
-                   const std::source_location &where) {
+                   const Where &where) {
   auto write = [&] {
     forEachVector(
         tile.layout(), to, where,
@@ -217,8 +214,7 @@ void storeElements(const RegisterTile &tile, const TileMemory &to,
 
 /// Refuse a shared tile of another shape than the register tile's.
 static void checkShape(const char *what, const SharedTile &memory,
-                       const RegisterLayout &layout,
-                       const std::source_location &where) {
+                       const RegisterLayout &layout, const Where &where) {
   if (memory.rows() != layout.rows() || memory.columns() != layout.columns())
     userErrorAt(where,
                 "{} of a tile of {}x{} and a shared tile of {}x{}; they have "
@@ -246,7 +242,7 @@ void RegisterTile::store(const Tensor &to, const std::vector<At> &origin,
 }
 
 RegisterTile load_tile(const RegisterLayout &layout, const SharedTile &from,
-                       std::source_location where) {
+                       Where where) {
   KernelBuilder::State::current(where);
   LocationScope scope(where);
   checkShape("load_tile", from, layout, where);
@@ -271,7 +267,7 @@ Value fillOf(const At &fill, Type type) {
 
 RegisterTile load_tile(const RegisterLayout &layout, const Tensor &from,
                        const std::vector<At> &origin,
-                       const LoadOptions &options, std::source_location where) {
+                       const LoadOptions &options, Where where) {
   KernelBuilder::State::current(where);
   LocationScope scope(where);
   TileMemory memory =

@@ -35,20 +35,18 @@ struct TileMemory {
   /// The same, seen the other way round, where neighbours lie apart.
   TileMemory transposed() const;
   /// The same from row `first` on.
-  TileMemory below(const Value &first, const std::source_location &where) const;
+  TileMemory below(const Value &first, const Where &where) const;
 };
 
-TileMemory memoryOf(const SharedTile &tile, const std::source_location &where);
+TileMemory memoryOf(const SharedTile &tile, const Where &where);
 /// A tile of a tensor of two dimensions from `origin` on. `what`
 /// asks for it.
 TileMemory memoryOf(const char *what, const Tensor &tensor,
                     const std::vector<At> &origin, TileSize size,
-                    const StoreOptions &options,
-                    const std::source_location &where);
+                    const StoreOptions &options, const Where &where);
 
 /// Refuse memory of another type than the tile's. `what`: "load_tile", "store".
-void checkType(const char *what, Type memory, Type tile,
-               const std::source_location &where);
+void checkType(const char *what, Type memory, Type tile, const Where &where);
 
 /// What stands for elements outside, as a value of `type`; literals of every
 /// type there is, also of those that are only carried.
@@ -56,9 +54,9 @@ Value fillOf(const At &fill, Type type);
 
 /// Read every element that lies inside; the others stay as they are.
 void loadElements(RegisterTile &tile, const TileMemory &from,
-                  const std::source_location &where);
+                  const Where &where);
 /// Write every element that lies inside.
 void storeElements(const RegisterTile &tile, const TileMemory &to,
-                   const std::source_location &where);
+                   const Where &where);
 
 } // namespace kiln

@@ -17,7 +17,7 @@ namespace kiln {
 static constexpr int kLanes = 32;
 
 static Value combined(Combine combine, const Value &a, const Value &b,
-                      const std::source_location &where) {
+                      const Where &where) {
   switch (combine) {
   case Combine::sum:
     return a + At(b, where);
@@ -39,8 +39,7 @@ struct RowSpread {
 };
 } // namespace
 
-static RowSpread spreadOf(const RegisterLayout &layout,
-                          const std::source_location &where) {
+static RowSpread spreadOf(const RegisterLayout &layout, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   RowSpread spread;
   spread.warp = state.wrap(state.constant(Type::i32, 0, where), Type::i32);
@@ -88,8 +87,7 @@ static RowSpread spreadOf(const RegisterLayout &layout,
 /// Refuse a scratch tile through which the warps of a row cannot meet.
 static void checkScratch(const KernelBuilder::State &state,
                          const RegisterTile &tile, const RowSpread &spread,
-                         const ReduceOptions &options,
-                         const std::source_location &where) {
+                         const ReduceOptions &options, const Where &where) {
   const RegisterLayout &layout = tile.layout();
   if (!options.scratch)
     userErrorAt(where,
@@ -118,8 +116,7 @@ static void checkScratch(const KernelBuilder::State &state,
 static void reduceAcrossWarps(const RegisterLayout &rows,
                               const RowSpread &spread, Combine combine,
                               const ReduceOptions &options,
-                              std::vector<Value> &partial,
-                              const std::source_location &where) {
+                              std::vector<Value> &partial, const Where &where) {
   const SharedTile &scratch = *options.scratch;
   auto meet = [&] {
     options.barrier ? sync_threads(options.barrier, rows.threads(), where)
@@ -142,8 +139,7 @@ static void reduceAcrossWarps(const RegisterLayout &rows,
 }
 
 RegisterTile reduce_rows(const RegisterTile &tile, Combine combine,
-                         const ReduceOptions &options,
-                         std::source_location where) {
+                         const ReduceOptions &options, Where where) {
   auto &state = KernelBuilder::State::current(where);
   LocationScope scope(where);
   RegisterLayout rows = tile.layout().per_row(where);
@@ -173,8 +169,7 @@ RegisterTile reduce_rows(const RegisterTile &tile, Combine combine,
 }
 
 RegisterTile reduce_columns(const RegisterTile &tile, Combine combine,
-                            const ReduceOptions &options,
-                            std::source_location where) {
+                            const ReduceOptions &options, Where where) {
   return reduce_rows(tile.transpose(where), combine, options, where)
       .transpose(where);
 }

@@ -11,8 +11,7 @@ namespace kiln {
 
 /// Refuse an order that is none.
 static void checkOptions(const TileSchedulerOptions &options,
-                         const ClusterShape &cluster,
-                         const std::source_location &where) {
+                         const ClusterShape &cluster, const Where &where) {
   if (options.group < 1)
     userErrorAt(where, "groups of {} tiles; at least 1 is needed",
                 options.group);
@@ -40,8 +39,7 @@ static void checkOptions(const TileSchedulerOptions &options,
 
 TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
                              const Dim &tiles_n, const Dim &batch,
-                             const TileSchedulerOptions &options,
-                             std::source_location where)
+                             const TileSchedulerOptions &options, Where where)
     : blocks_m_(ceil_div(tiles_m, options.cluster_m)),
       blocks_n_(ceil_div(tiles_n, options.cluster_n)),
       blocks_(blocks_m_ * blocks_n_ * batch), has_batch_(batch != Dim(1)),
@@ -58,14 +56,14 @@ TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
   kb.grid(min(blocks_, max(most, 1)) * ctas);
 }
 
-Value TileScheduler::cluster_row(std::source_location where) const {
+Value TileScheduler::cluster_row(Where where) const {
   if (options_.cluster_m == 1)
     return constant(i32, At(0, where));
   Value rank = cluster_rank(where);
   return options_.cluster_n == 1 ? rank : rank % At(options_.cluster_m, where);
 }
 
-Value TileScheduler::cluster_column(std::source_location where) const {
+Value TileScheduler::cluster_column(Where where) const {
   if (options_.cluster_n == 1)
     return constant(i32, At(0, where));
   Value rank = cluster_rank(where);
@@ -99,14 +97,13 @@ OutputTile TileScheduler::tile(const Value &index) const {
 }
 
 void TileScheduler::for_each(
-    const std::function<void(const OutputTile &)> &body,
-    std::source_location where) const {
+    const std::function<void(const OutputTile &)> &body, Where where) const {
   for_each(At(0, where), 1, body, where);
 }
 
 void TileScheduler::for_each(
     At first, int step, const std::function<void(const OutputTile &)> &body,
-    std::source_location where) const {
+    Where where) const {
   auto outside = collectiveLine;
   LocationScope scope(where);
   int ctas = options_.cluster_ctas();

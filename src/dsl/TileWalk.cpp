@@ -14,8 +14,7 @@ static bool isPowerOfTwo(int number) {
 }
 
 /// number / divisor, by a shift where it is one.
-static Value divided(const Value &number, int divisor,
-                     const std::source_location &where) {
+static Value divided(const Value &number, int divisor, const Where &where) {
   if (divisor == 1)
     return number;
   if (isPowerOfTwo(divisor))
@@ -25,16 +24,14 @@ static Value divided(const Value &number, int divisor,
 }
 
 /// number % divisor, by a mask where it is one.
-static Value remainder(const Value &number, int divisor,
-                       const std::source_location &where) {
+static Value remainder(const Value &number, int divisor, const Where &where) {
   if (isPowerOfTwo(divisor))
     return number & At(divisor - 1, where);
   return number % At(divisor, where);
 }
 
 /// Which of the layout's threads is calling.
-static Value threadOf(const RegisterLayout &layout,
-                      const std::source_location &where) {
+static Value threadOf(const RegisterLayout &layout, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   Value thread = thread_id(Axis::x, where);
   if (layout.threads() == state.contract.threads())
@@ -57,7 +54,7 @@ static int vectorOf(const RegisterLayout &layout) {
 }
 
 std::vector<Value> threadDigits(const RegisterLayout &layout,
-                                const std::source_location &where) {
+                                const Where &where) {
   Value thread = threadOf(layout, where);
   std::vector<Value> digits;
   int faster = 1; // threads of the modes before
@@ -71,8 +68,7 @@ std::vector<Value> threadDigits(const RegisterLayout &layout,
   return digits;
 }
 
-TileWalk::TileWalk(const RegisterLayout &layout,
-                   const std::source_location &where)
+TileWalk::TileWalk(const RegisterLayout &layout, const Where &where)
     : layout_(layout), where_(where), vector_(vectorOf(layout)) {
   auto &state = KernelBuilder::State::current(where);
   row_ = column_ = state.wrap(state.constant(Type::i32, 0, where), Type::i32);

@@ -15,13 +15,13 @@ namespace kiln {
 
 /// The digits of the calling thread's number, one for each thread mode.
 std::vector<Value> threadDigits(const RegisterLayout &layout,
-                                const std::source_location &where);
+                                const Where &where);
 
 class TileWalk {
 public:
   /// Computes where the calling thread's first element lies: the Values of a
   /// walk belong to the region it was made in.
-  TileWalk(const RegisterLayout &layout, const std::source_location &where);
+  TileWalk(const RegisterLayout &layout, const Where &where);
 
   /// Row and column of a register, relative to the tile.
   Value row(int reg) const;
@@ -39,7 +39,7 @@ public:
 
 private:
   const RegisterLayout &layout_;
-  std::source_location where_;
+  Where where_;
   int vector_;
   Value row_, column_; ///< of register 0
 };

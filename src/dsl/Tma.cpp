@@ -17,7 +17,7 @@ struct Box {
 
 /// Refuse a shared tile that is no tile of the map. `verb`: loads, stores.
 static void checkTile(const TmaTensor &tensor, const SharedTile &tile,
-                      const char *verb, const std::source_location &where) {
+                      const char *verb, const Where &where) {
   const TileLayout &layout = tensor.tile();
   TileLayout target = tile.layout();
   target.rows = tile.is_transposed() ? tile.columns() : tile.rows();
@@ -46,7 +46,7 @@ static void checkTile(const TmaTensor &tensor, const SharedTile &tile,
 /// swizzle moves nothing.
 static mlir::Value panelAddress(KernelBuilder::State &state,
                                 const SharedTile &tile, int panel,
-                                const std::source_location &where) {
+                                const Where &where) {
   if (!tile.is_whole()) {
     SharedTile stored = tile.is_transposed() ? tile.transpose() : tile;
     int column = panel * tile.layout().panel_columns();
@@ -63,8 +63,7 @@ static mlir::Value panelAddress(KernelBuilder::State &state,
 static std::vector<Box> boxesOf(KernelBuilder::State &state,
                                 const TmaTensor &tensor,
                                 const std::vector<At> &origin,
-                                const SharedTile *tile,
-                                const std::source_location &where) {
+                                const SharedTile *tile, const Where &where) {
   if (origin.size() != static_cast<std::size_t>(tensor.rank()))
     userErrorAt(where, "tensor map '{}' has {} dimensions; the origin has {}",
                 tensor.name(), tensor.rank(), origin.size());
@@ -89,7 +88,7 @@ namespace {
 /// The text of one copy as it grows: `{}` of an operand is its number.
 struct CopyText {
   KernelBuilder::State &state;
-  std::source_location where;
+  Where where;
   std::string constraints = "";
   llvm::SmallVector<mlir::Value> operands = {};
 
@@ -128,7 +127,7 @@ struct CopyText {
 static void loadBoxes(KernelBuilder::State &state, const SharedTile &tile,
                       const TmaTensor &source, const std::vector<At> &origin,
                       const Mbarrier &barrier, mlir::Value mask,
-                      const std::source_location &where) {
+                      const Where &where) {
   checkTile(source, tile, "loads", where);
   for (const Box &box : boxesOf(state, source, origin, &tile, where)) {
     CopyText copy{state, where};
@@ -150,7 +149,7 @@ static void loadBoxes(KernelBuilder::State &state, const SharedTile &tile,
 static void storeBoxes(KernelBuilder::State &state, const TmaTensor &tensor,
                        const std::vector<At> &origin, const SharedTile &tile,
                        const std::string &opcode, const std::string &combine,
-                       const std::source_location &where) {
+                       const Where &where) {
   checkTile(tensor, tile, "stores", where);
   for (const Box &box : boxesOf(state, tensor, origin, &tile, where)) {
     CopyText copy{state, where};
@@ -166,14 +165,14 @@ static void storeBoxes(KernelBuilder::State &state, const TmaTensor &tensor,
 
 void tma_load(const SharedTile &tile, const TmaTensor &source,
               const std::vector<At> &origin, const Mbarrier &barrier,
-              std::source_location where) {
+              Where where) {
   auto &state = KernelBuilder::State::current(where);
   loadBoxes(state, tile, source, origin, barrier, mlir::Value(), where);
 }
 
 void tma_load_multicast(const SharedTile &tile, const TmaTensor &source,
                         const std::vector<At> &origin, const Mbarrier &barrier,
-                        At mask, std::source_location where) {
+                        At mask, Where where) {
   auto &state = KernelBuilder::State::current(where);
   int size = state.clusterCtas();
   auto *literal = std::get_if<std::int64_t>(&mask.operand());
@@ -188,7 +187,7 @@ void tma_load_multicast(const SharedTile &tile, const TmaTensor &source,
 }
 
 void tma_store(const TmaTensor &tensor, const std::vector<At> &origin,
-               const SharedTile &tile, std::source_location where) {
+               const SharedTile &tile, Where where) {
   storeBoxes(KernelBuilder::State::current(where), tensor, origin, tile,
              "cp.async.bulk", "", where);
 }
@@ -233,7 +232,7 @@ static std::string describe(const std::vector<Type> &types) {
 
 void tma_reduce_store(Reduction op, const TmaTensor &tensor,
                       const std::vector<At> &origin, const SharedTile &tile,
-                      std::source_location where) {
+                      Where where) {
   auto &state = KernelBuilder::State::current(where);
   const ReductionKind &kind = kindOf(op);
   Type type = tensor.tile().type;
@@ -244,14 +243,13 @@ void tma_reduce_store(Reduction op, const TmaTensor &tensor,
              fmt::format(".{}", kind.ptx), where);
 }
 
-void tma_store_commit(std::source_location where) {
+void tma_store_commit(Where where) {
   KernelBuilder::State::current(where).inlineAsm(
       "cp.async.bulk.commit_group;", "~{memory}", {}, nullptr, where);
 }
 
 /// cp.async.bulk.wait_group, of the reads alone or of the writes too.
-static void waitGroups(int groups, bool isRead,
-                       const std::source_location &where) {
+static void waitGroups(int groups, bool isRead, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   if (groups < 0)
     userErrorAt(where, "{} groups of stores cannot be in flight; 0 or more can",
@@ -261,15 +259,15 @@ static void waitGroups(int groups, bool isRead,
                   "~{memory}", {}, nullptr, where);
 }
 
-void tma_store_wait(int groups, std::source_location where) {
+void tma_store_wait(int groups, Where where) {
   waitGroups(groups, /*isRead=*/false, where);
 }
 
-void tma_store_wait_read(int groups, std::source_location where) {
+void tma_store_wait_read(int groups, Where where) {
   waitGroups(groups, /*isRead=*/true, where);
 }
 
-void tma_prefetch(const TmaTensor &tensor, std::source_location where) {
+void tma_prefetch(const TmaTensor &tensor, Where where) {
   auto &state = KernelBuilder::State::current(where);
   // nvvm.prefetch of a parameter comes out twice, once per address space.
   state.inlineAsm("prefetch.tensormap [$0];", "l",
@@ -277,7 +275,7 @@ void tma_prefetch(const TmaTensor &tensor, std::source_location where) {
 }
 
 void tma_prefetch_tile(const TmaTensor &source, const std::vector<At> &origin,
-                       std::source_location where) {
+                       Where where) {
   auto &state = KernelBuilder::State::current(where);
   for (const Box &box : boxesOf(state, source, origin, nullptr, where)) {
     CopyText copy{state, where};
@@ -288,8 +286,7 @@ void tma_prefetch_tile(const TmaTensor &source, const std::vector<At> &origin,
   }
 }
 
-Value l2_policy(L2Eviction eviction, double fraction,
-                std::source_location where) {
+Value l2_policy(L2Eviction eviction, double fraction, Where where) {
   static constexpr const char *kNames[] = {"evict_normal", "evict_first",
                                            "evict_last", "evict_unchanged"};
   auto &state = KernelBuilder::State::current(where);
@@ -306,8 +303,7 @@ Value l2_policy(L2Eviction eviction, double fraction,
   return state.wrap(policy, Type::u64);
 }
 
-TmaTensor TmaTensor::with_policy(const Value &policy,
-                                 std::source_location where) const {
+TmaTensor TmaTensor::with_policy(const Value &policy, Where where) const {
   KernelBuilder::State::current(where).use(At(policy, where), Type::u64);
   TmaTensor result = *this;
   result.policy_ = policy;
@@ -316,8 +312,7 @@ TmaTensor TmaTensor::with_policy(const Value &policy,
 
 /// The size of a plain copy, checked against the tile where it is a literal.
 static mlir::Value useBytes(KernelBuilder::State &state, const At &bytes,
-                            const SharedTile &tile,
-                            const std::source_location &where) {
+                            const SharedTile &tile, const Where &where) {
   const TileLayout &layout = tile.layout();
   if (layout.swizzle != Swizzle::none)
     userErrorAt(where,
@@ -337,7 +332,7 @@ static mlir::Value useBytes(KernelBuilder::State &state, const At &bytes,
 /// The address of an element; its buffer must begin on 16 bytes.
 static mlir::Value useElement(KernelBuilder::State &state, const Tensor &tensor,
                               const std::vector<At> &origin,
-                              const std::source_location &where) {
+                              const Where &where) {
   ArgumentSpec &argument = state.contract.arguments[tensor.argument()];
   argument.alignment_bytes = std::max(argument.alignment_bytes, 16);
   return state.use(tensor.at(origin).address(), where);
@@ -345,7 +340,7 @@ static mlir::Value useElement(KernelBuilder::State &state, const Tensor &tensor,
 
 void bulk_copy(const SharedTile &to, const Tensor &from,
                const std::vector<At> &origin, At bytes, const Mbarrier &barrier,
-               std::source_location where) {
+               Where where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value size = useBytes(state, bytes, to, where);
   CopyText copy{state, where};
@@ -359,7 +354,7 @@ void bulk_copy(const SharedTile &to, const Tensor &from,
 }
 
 void bulk_copy(const Tensor &to, const std::vector<At> &origin,
-               const SharedTile &from, At bytes, std::source_location where) {
+               const SharedTile &from, At bytes, Where where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value size = useBytes(state, bytes, from, where);
   CopyText copy{state, where};

@@ -25,7 +25,7 @@ struct Operands {
 } // namespace
 
 void checkArithmetic(const Value &value, mlir::Value mlirValue,
-                     const char *what, const std::source_location &where) {
+                     const char *what, const Where &where) {
   if (mlir::isa<mlir::LLVM::LLVMPointerType>(mlirValue.getType()))
     userErrorAt(where,
                 "'{}' was applied to an address; tiles, barriers and "
@@ -254,7 +254,7 @@ static mlir::Value castInteger(Operands o, mlir::Type to, int toBits) {
 
 /// f32 to tf32: 10 bits of fraction, nearest, ties away from zero.
 static Value roundToTf32(KernelBuilder::State &state, const Value &value,
-                         const std::source_location &where) {
+                         const Where &where) {
   mlir::Value result = state.inlineAsm("cvt.rna.tf32.f32 $0, $1;", "=f,f",
                                        {state.use(value, where)},
                                        state.lower(Type::tf32), where);
@@ -346,8 +346,7 @@ Var::Var(At initial) : Var(value_of(initial).type(), initial) {}
 
 /// The variable's memory, if it is of the kernel under construction.
 static mlir::Value slotOf(void *slot, const void *kernel,
-                          KernelBuilder::State &state,
-                          const std::source_location &where) {
+                          KernelBuilder::State &state, const Where &where) {
   if (kernel != state.token)
     userErrorAt(where, "this Var belongs to another kernel than {}",
                 state.name);
@@ -355,7 +354,7 @@ static mlir::Value slotOf(void *slot, const void *kernel,
 }
 
 Var::operator Value() const {
-  std::source_location where = std::source_location::current();
+  Where where = Where::current();
   auto &state = KernelBuilder::State::current(where);
   mlir::Value slot = slotOf(slot_, kernel_, state, where);
   // Reads have no line of their own: they vanish into the operation that uses

@@ -15,9 +15,9 @@ namespace {
 /// Where vectors are made and taken apart.
 struct Packing {
   KernelBuilder::State &state;
-  std::source_location where;
+  Where where;
 
-  explicit Packing(const std::source_location &where)
+  explicit Packing(const Where &where)
       : state(KernelBuilder::State::current(where)), where(where) {}
 
   mlir::OpBuilder &builder() const { return state.builder; }
@@ -65,7 +65,7 @@ static bool isHalf(Type type) {
 
 /// A vector of one type; all others are refused.
 static void checkSame(const Values &values, const char *what,
-                      const std::source_location &where) {
+                      const Where &where) {
   for (const Value &value : values)
     if (value.type() != values[0].type())
       userErrorAt(where, "{} of a vector of {} and {}; a vector has one type",
@@ -74,7 +74,7 @@ static void checkSame(const Values &values, const char *what,
 
 /// The right operand as long as the left one and of its type.
 static Values matched(const Values &lhs, const AtEach &rhs, const char *what) {
-  const std::source_location &where = rhs.where();
+  const Where &where = rhs.where();
   checkSame(lhs, what, where);
   if (rhs.scalar()) {
     if (lhs.empty())
@@ -92,8 +92,7 @@ static Values matched(const Values &lhs, const AtEach &rhs, const char *what) {
 /// `onPair` of every two halves and `onOne` of what is left.
 template <typename OnPair, typename OnOne>
 static Values elementwise(const std::vector<Values> &operands,
-                          const std::source_location &where, OnPair onPair,
-                          OnOne onOne) {
+                          const Where &where, OnPair onPair, OnOne onOne) {
   Packing packing(where);
   Values results;
   std::size_t count = operands[0].size();
@@ -141,13 +140,13 @@ Values operator*(const Values &lhs, AtEach rhs) {
 Values min(const Values &lhs, At rhs) {
   return binary<mlir::LLVM::MinNumOp>(lhs, rhs, "min", min);
 }
-Values min(const Values &lhs, const Values &rhs, std::source_location where) {
+Values min(const Values &lhs, const Values &rhs, Where where) {
   return binary<mlir::LLVM::MinNumOp>(lhs, AtEach(rhs, where), "min", min);
 }
 Values max(const Values &lhs, At rhs) {
   return binary<mlir::LLVM::MaxNumOp>(lhs, rhs, "max", max);
 }
-Values max(const Values &lhs, const Values &rhs, std::source_location where) {
+Values max(const Values &lhs, const Values &rhs, Where where) {
   return binary<mlir::LLVM::MaxNumOp>(lhs, AtEach(rhs, where), "max", max);
 }
 
@@ -193,7 +192,7 @@ static mlir::Value convertPair(const Packing &packing, const Values &pair,
       {packing.bitcast(packing.gather(pair, 0, 2), builder.getI16Type())});
 }
 
-Values cast(const Values &values, Type type, std::source_location where) {
+Values cast(const Values &values, Type type, Where where) {
   Packing packing(where);
   checkSame(values, "cast", where);
   if (values.empty() || values[0].type() == type)
@@ -227,7 +226,7 @@ Values cast(const Values &values, Type type, std::source_location where) {
   return results;
 }
 
-Value pack(const Values &values, std::source_location where) {
+Value pack(const Values &values, Where where) {
   Packing packing(where);
   checkSame(values, "pack", where);
   if (values.empty() ||

@@ -11,7 +11,7 @@ namespace kiln {
 // Tensors.
 
 static void checkDimension(const char *what, const Tensor &tensor,
-                           int dimension, const std::source_location &where) {
+                           int dimension, const Where &where) {
   int rank = static_cast<int>(tensor.shape().size());
   if (dimension < 0 || dimension >= rank)
     userErrorAt(where, "{} of dimension {}; the tensor has {}", what, dimension,
@@ -46,7 +46,7 @@ Tensor Tensor::moved(int dimension, const At &by, std::int64_t multiple) const {
 }
 
 Tensor Tensor::slice(int dimension, At start, Dim extent, int multiple) const {
-  const std::source_location &where = start.where();
+  const Where &where = start.where();
   auto &state = KernelBuilder::State::current(where);
   checkDimension("slice", *this, dimension, where);
   std::optional<Dim> from = asDim("slice", start);
@@ -87,8 +87,7 @@ Tensor Tensor::index(int dimension, At at, int multiple) const {
   return result;
 }
 
-Tensor Tensor::permute(const std::vector<int> &order,
-                       std::source_location where) const {
+Tensor Tensor::permute(const std::vector<int> &order, Where where) const {
   std::vector<int> sorted = order, all(shape_.size());
   std::sort(sorted.begin(), sorted.end());
   std::iota(all.begin(), all.end(), 0);
@@ -107,7 +106,7 @@ Tensor Tensor::permute(const std::vector<int> &order,
   return result;
 }
 
-Tensor Tensor::transpose(std::source_location where) const {
+Tensor Tensor::transpose(Where where) const {
   if (shape_.size() != 2)
     userErrorAt(where,
                 "transpose of {} dimensions; it swaps two, `permute` orders "
@@ -153,8 +152,7 @@ static std::string describe(const std::vector<Dim> &dims) {
   return "{" + text + "}";
 }
 
-Tensor Tensor::reshape(std::vector<Dim> shape,
-                       std::source_location where) const {
+Tensor Tensor::reshape(std::vector<Dim> shape, Where where) const {
   std::vector<Dim> packed = packedStrides(shape_);
   bool isPacked = true;
   for (std::size_t i = 0; i < shape_.size(); ++i)
@@ -178,7 +176,7 @@ Tensor Tensor::reshape(std::vector<Dim> shape,
   return result;
 }
 
-Value Tensor::bound(int dimension, std::source_location where) const {
+Value Tensor::bound(int dimension, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   checkDimension("bound", *this, dimension, where);
   if (bounds_[dimension].value.is_valid())
@@ -200,7 +198,7 @@ std::int64_t Tensor::bound_multiple(int dimension) const {
 
 // Shared tiles.
 
-Value SharedTile::address(std::source_location where) const {
+Value SharedTile::address(Where where) const {
   if (!is_whole())
     userErrorAt(where,
                 "a slice of {}x{} of a shared tile of {} has no address of its "
@@ -219,7 +217,7 @@ SharedTile SharedTile::transpose() const {
 /// Move a side of a slice's origin; refuse what leaves the tile.
 static void moveOrigin(const char *side, const At &start, int extent, int size,
                        int &origin, Value &runtime) {
-  const std::source_location &where = start.where();
+  const Where &where = start.where();
   auto &state = KernelBuilder::State::current(where);
   auto *literal = std::get_if<std::int64_t>(&start.operand());
   std::int64_t from = literal ? *literal : 0;
@@ -246,8 +244,7 @@ SharedTile SharedTile::slice(At row, At column, int rows, int columns) const {
   return result;
 }
 
-SharedTile SharedTile::reshape(int rows, int columns,
-                               std::source_location where) const {
+SharedTile SharedTile::reshape(int rows, int columns, Where where) const {
   if (!is_whole() || is_transposed_ || layout_.swizzle != Swizzle::none ||
       layout_.panels() > 1)
     userErrorAt(where,

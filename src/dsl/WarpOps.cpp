@@ -30,7 +30,7 @@ struct Shuffle {
 /// A shuffle whose options and literal lane are checked.
 static Shuffle prepareShuffle(const char *what, ShflKind kind, const At &lane,
                               const ShuffleOptions &options) {
-  const std::source_location &where = lane.where();
+  const Where &where = lane.where();
   auto &state = KernelBuilder::State::current(where);
   if (options.width < 1 || options.width > 32 ||
       !std::has_single_bit(static_cast<unsigned>(options.width)))
@@ -122,7 +122,7 @@ Value shuffle_from(At value, At lane, const ShuffleOptions &options) {
 
 static Value voted(mlir::NVVM::VoteSyncKind kind, const At &predicate,
                    std::uint32_t members, Type type) {
-  const std::source_location &where = predicate.where();
+  const Where &where = predicate.where();
   auto &state = KernelBuilder::State::current(where);
   mlir::Value mask =
       state.constant(Type::i32, static_cast<int>(members), where);
@@ -143,7 +143,7 @@ Value ballot(At predicate, std::uint32_t members) {
   return voted(mlir::NVVM::VoteSyncKind::ballot, predicate, members, Type::u32);
 }
 
-void warp_sync(std::uint32_t members, std::source_location where) {
+void warp_sync(std::uint32_t members, Where where) {
   auto &state = KernelBuilder::State::current(where);
   mlir::NVVM::SyncWarpOp::create(
       state.builder, state.at(where),
@@ -155,7 +155,7 @@ static Value reduced(const char *what, const At &operand,
                      mlir::NVVM::ReduxKind onSigned,
                      mlir::NVVM::ReduxKind onUnsigned,
                      Value (*combine)(const Value &, At)) {
-  const std::source_location &where = operand.where();
+  const Where &where = operand.where();
   auto &state = KernelBuilder::State::current(where);
   Value value = value_of(operand);
   mlir::Value own = state.use(value, where);

@@ -33,7 +33,7 @@ static const OperandKind *findKind(Type type) {
   return nullptr;
 }
 
-static const OperandKind &kindOf(Type type, const std::source_location &where) {
+static const OperandKind &kindOf(Type type, const Where &where) {
   if (const OperandKind *kind = findKind(type))
     return *kind;
   userErrorAt(where,
@@ -121,8 +121,7 @@ std::string WgmmaShape::constraints() const {
   return isAInRegisters ? "r,r,r,r,l,r" : "l,l,r";
 }
 
-void checkWgmmaColumns(Type type, int columns,
-                       const std::source_location &where) {
+void checkWgmmaColumns(Type type, int columns, const Where &where) {
   if (columns < 8 || columns > 256 || columns % 8 != 0)
     userErrorAt(where,
                 "an instruction of {} columns; wgmma takes multiples of "
@@ -136,7 +135,7 @@ void checkWgmmaColumns(Type type, int columns,
                 columns, name(type));
 }
 
-void checkWgmma(const WgmmaShape &shape, const std::source_location &where) {
+void checkWgmma(const WgmmaShape &shape, const Where &where) {
   const OperandKind &kindA = kindOf(shape.a, where);
   const OperandKind &kindB = kindOf(shape.b, where);
   bool isMixable = kindA.isEightBitFloat() ? kindB.isEightBitFloat()
@@ -175,8 +174,7 @@ void checkWgmma(const WgmmaShape &shape, const std::source_location &where) {
 }
 
 mlir::Value wgmmaDescriptor(KernelBuilder::State &state,
-                            const WgmmaOperand &operand,
-                            const std::source_location &where) {
+                            const WgmmaOperand &operand, const Where &where) {
   mlir::Location loc = state.at(where);
   mlir::OpBuilder &b = state.builder;
   // At a row that begins a pattern of 8 the swizzle moves nothing.
@@ -209,8 +207,7 @@ static std::string tiedConstraints(int count, char letter) {
 void tiedAsm(KernelBuilder::State &state, const std::string &text,
              const std::string &moreConstraints,
              llvm::MutableArrayRef<mlir::Value> registers,
-             llvm::ArrayRef<mlir::Value> moreOperands,
-             const std::source_location &where) {
+             llvm::ArrayRef<mlir::Value> moreOperands, const Where &where) {
   int count = static_cast<int>(registers.size());
   llvm::SmallVector<mlir::Value> operands(registers.begin(), registers.end());
   operands.append(moreOperands.begin(), moreOperands.end());

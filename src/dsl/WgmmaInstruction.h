@@ -64,23 +64,20 @@ struct WgmmaShape {
 
 /// Refuse a pair of types, an accumulator type, an N or a major the instruction
 /// does not have.
-void checkWgmma(const WgmmaShape &shape, const std::source_location &where);
+void checkWgmma(const WgmmaShape &shape, const Where &where);
 
 /// Refuse an N the instruction does not have for operands of `type`.
-void checkWgmmaColumns(Type type, int columns,
-                       const std::source_location &where);
+void checkWgmmaColumns(Type type, int columns, const Where &where);
 
 /// The descriptor of an operand's first element.
 mlir::Value wgmmaDescriptor(KernelBuilder::State &state,
-                            const WgmmaOperand &operand,
-                            const std::source_location &where);
+                            const WgmmaOperand &operand, const Where &where);
 
 /// Inline assembly over tied registers of one type: `registers` is replaced by
 /// what comes out.
 void tiedAsm(KernelBuilder::State &state, const std::string &text,
              const std::string &moreConstraints,
              llvm::MutableArrayRef<mlir::Value> registers,
-             llvm::ArrayRef<mlir::Value> moreOperands,
-             const std::source_location &where);
+             llvm::ArrayRef<mlir::Value> moreOperands, const Where &where);
 
 } // namespace kiln

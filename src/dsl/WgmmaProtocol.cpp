@@ -12,7 +12,7 @@
 namespace kiln {
 
 KernelBuilder::State &kernelOf(const Accumulator::State &accumulator,
-                               const std::source_location &where) {
+                               const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   if (accumulator.kernel != state.token)
     userErrorAt(where, "this Accumulator belongs to another kernel than {}",
@@ -23,7 +23,7 @@ KernelBuilder::State &kernelOf(const Accumulator::State &accumulator,
 llvm::SmallVector<mlir::Value>
 loadRegisters(KernelBuilder::State &state,
               const Accumulator::State &accumulator, int first, int count,
-              const std::source_location &where) {
+              const Where &where) {
   mlir::Type word = accumulator.type == Type::f16
                         ? state.builder.getI32Type()
                         : state.lower(accumulator.type);
@@ -37,16 +37,14 @@ loadRegisters(KernelBuilder::State &state,
 
 llvm::SmallVector<mlir::Value>
 loadRegisters(KernelBuilder::State &state,
-              const Accumulator::State &accumulator,
-              const std::source_location &where) {
+              const Accumulator::State &accumulator, const Where &where) {
   return loadRegisters(state, accumulator, 0,
                        static_cast<int>(accumulator.slots.size()), where);
 }
 
 void storeRegisters(KernelBuilder::State &state,
                     const Accumulator::State &accumulator,
-                    llvm::ArrayRef<mlir::Value> values,
-                    const std::source_location &where) {
+                    llvm::ArrayRef<mlir::Value> values, const Where &where) {
   for (auto [slot, value] : llvm::zip_equal(accumulator.slots, values))
     mlir::LLVM::StoreOp::create(state.builder, state.at(where), value,
                                 mlir::Value::getFromOpaquePointer(slot));
@@ -54,7 +52,7 @@ void storeRegisters(KernelBuilder::State &state,
 
 llvm::SmallVector<mlir::Value> wordsOf(KernelBuilder::State &state,
                                        const RegisterTile &tile,
-                                       const std::source_location &where) {
+                                       const Where &where) {
   int perWord = 4 / size_bytes(tile.type());
   Values values = tile.values(where);
   llvm::SmallVector<mlir::Value> words;
@@ -69,8 +67,7 @@ llvm::SmallVector<mlir::Value> wordsOf(KernelBuilder::State &state,
   return words;
 }
 
-void checkLanded(const Accumulator::State &accumulator,
-                 const std::source_location &where) {
+void checkLanded(const Accumulator::State &accumulator, const Where &where) {
   auto &state = kernelOf(accumulator, where);
   int newer = state.wgmma.newer(accumulator.id);
   if (newer == WgmmaGroups::kOpen)
@@ -107,16 +104,16 @@ void checkTurns(KernelBuilder::State &state, const WgmmaGroups::Loop &loop) {
 
 /// A word of the protocol without operands.
 static void plainAsm(KernelBuilder::State &state, const std::string &text,
-                     const std::source_location &where) {
+                     const Where &where) {
   state.inlineAsm(text, "~{memory}", {}, nullptr, where);
 }
 
-void wgmma_fence(std::source_location where) {
+void wgmma_fence(Where where) {
   plainAsm(KernelBuilder::State::current(where), "wgmma.fence.sync.aligned;",
            where);
 }
 
-void wgmma_commit(std::source_location where) {
+void wgmma_commit(Where where) {
   auto &state = KernelBuilder::State::current(where);
   plainAsm(state, "wgmma.commit_group.sync.aligned;", where);
   if (!state.predicate)
@@ -127,8 +124,7 @@ void wgmma_commit(std::source_location where) {
 /// nothing.
 static void passThrough(KernelBuilder::State &state,
                         const Accumulator::State &accumulator,
-                        const std::string &text,
-                        const std::source_location &where) {
+                        const std::string &text, const Where &where) {
   llvm::SmallVector<mlir::Value> registers =
       loadRegisters(state, accumulator, where);
   tiedAsm(state, text, "~{memory}", registers, {}, where);
@@ -138,8 +134,7 @@ static void passThrough(KernelBuilder::State &state,
 /// A branch that is never taken and depends on every register of `tile`: the
 /// assembler moves no wait across it. It is the same for a whole warp, so that
 /// nothing diverges while products are in flight.
-static void standBehind(const RegisterTile &tile,
-                        const std::source_location &where) {
+static void standBehind(const RegisterTile &tile, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   if (size_bytes(tile.type()) > 4)
     userErrorAt(where,
@@ -169,7 +164,7 @@ static void standBehind(const RegisterTile &tile,
 /// Wait, with the registers of `own` where one waits for itself, landed or not.
 static void waitFor(KernelBuilder::State &state, int groups,
                     const WaitOptions &options, const Accumulator::State *own,
-                    const std::source_location &where) {
+                    const Where &where) {
   if (groups < 0 || groups > 7)
     userErrorAt(where, "wgmma.wait_group takes 0 to 7 groups, not {}", groups);
   if (options.after)
@@ -184,14 +179,12 @@ static void waitFor(KernelBuilder::State &state, int groups,
         passThrough(state, *landed, "", where);
 }
 
-void wgmma_wait(int groups, const WaitOptions &options,
-                std::source_location where) {
+void wgmma_wait(int groups, const WaitOptions &options, Where where) {
   waitFor(KernelBuilder::State::current(where), groups, options, nullptr,
           where);
 }
 
-void Accumulator::wait(int groups, const WaitOptions &options,
-                       std::source_location where) {
+void Accumulator::wait(int groups, const WaitOptions &options, Where where) {
   waitFor(kernelOf(*state_, where), groups, options, state_.get(), where);
 }
 

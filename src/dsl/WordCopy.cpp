@@ -29,7 +29,7 @@ static constexpr int kSwizzleRows = 8;
 
 /// The same value, which the compiler knows nothing of: what follows from it
 /// is not computed ahead for all rows, and kept in registers.
-static Value opaque(const Value &value, const std::source_location &where) {
+static Value opaque(const Value &value, const Where &where) {
   return inline_ptx("mov.b32 {0}, {1};", {out(i32), in(At(value, where))}, {},
                     where)[0];
 }
@@ -63,7 +63,7 @@ namespace {
 class WordCopy {
 public:
   WordCopy(const SharedTile &to, const Tensor &from, bool isAligned,
-           int threads, const Value &thread, const std::source_location &where)
+           int threads, const Value &thread, const Where &where)
       : state_(KernelBuilder::State::current(where)), where_(where),
         layout_(to.layout()), from_(from), to_(to),
         each_(kWordBytes / size_bytes(layout_.type)), words_(wordsOf(layout_)),
@@ -227,7 +227,7 @@ private:
   }
 
   KernelBuilder::State &state_;
-  const std::source_location where_;
+  const Where where_;
   const TileLayout layout_;
   const Tensor from_;
   const SharedTile to_;
@@ -243,8 +243,7 @@ private:
 } // namespace
 
 void copyWords(const SharedTile &to, const Tensor &from, bool isAligned,
-               int threads, const Value &thread,
-               const std::source_location &where) {
+               int threads, const Value &thread, const Where &where) {
   WordCopy(to, from, isAligned, threads, thread, where).run();
 }
 

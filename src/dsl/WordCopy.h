@@ -21,7 +21,6 @@ bool canCopyWords(const SharedTile &to, const Tensor &from, int threads);
 /// caller is the `thread`-th; zeros where it ends. `isAligned`: every row
 /// begins with a word.
 void copyWords(const SharedTile &to, const Tensor &from, bool isAligned,
-               int threads, const Value &thread,
-               const std::source_location &where);
+               int threads, const Value &thread, const Where &where);
 
 } // namespace kiln

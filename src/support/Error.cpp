@@ -6,7 +6,20 @@
 #include "support/Error.h"
 #include "kiln/text.h"
 
+#include <mutex>
+#include <set>
+
 namespace kiln {
+
+Where Where::at(std::string_view file, unsigned line, unsigned column) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> names;
+  std::lock_guard lock(mutex);
+  auto name = names.find(file);
+  if (name == names.end())
+    name = names.emplace(file).first;
+  return {name->c_str(), line, column};
+}
 
 /// "file:line: message", and the plea for a report where Kiln is at fault.
 static std::string composeWhat(ExitStatus status, const SourceLine &where,

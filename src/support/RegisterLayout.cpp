@@ -143,15 +143,14 @@ bool RegisterLayout::operator==(const RegisterLayout &other) const {
 
 /// Refuse a side that is no multiple of what one instruction covers.
 static void checkMultiple(const char *name, const char *side, int size,
-                          int unit, const RegisterLayout::Where &where) {
+                          int unit, const Where &where) {
   if (size < unit || size % unit != 0)
     userErrorAt(where, "{} of {} {}; it takes multiples of {}", name, size,
                 side, unit);
 }
 
 /// Elements of an operand in one 32-bit register.
-static int elementsPerWord(const char *name, Type type,
-                           const RegisterLayout::Where &where) {
+static int elementsPerWord(const char *name, Type type, const Where &where) {
   switch (type) {
   case Type::f16:
   case Type::bf16:

@@ -1,6 +1,8 @@
 // Refused: expect a UserError with its whole text and the line it names.
 #pragma once
 
+#include "kiln/where.h"
+
 #include <kiln/kiln.h>
 
 #include <gtest/gtest.h>
@@ -8,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <source_location>
 #include <string>
 
 namespace errors {
@@ -16,21 +17,17 @@ namespace errors {
 using namespace kiln;
 
 /// "tests/errors/ValuesTest.cpp:12" of the file that calls.
-inline std::string
-at(unsigned line,
-   std::source_location where = std::source_location::current()) {
-  return fmt::format("{}:{}", where.file_name(), line);
+inline std::string at(unsigned line, Where where = Where::current()) {
+  return fmt::format("{}:{}", where.file, line);
 }
 
 /// `body` is refused at `line` of the calling file with exactly `message`.
 /// A line of 0: the message names no place.
-inline void
-refused(unsigned line, const std::function<void()> &body,
-        const std::string &message,
-        std::source_location where = std::source_location::current()) {
+inline void refused(unsigned line, const std::function<void()> &body,
+                    const std::string &message,
+                    Where where = Where::current()) {
   std::string expected =
-      line ? fmt::format("{}:{}: {}", where.file_name(), line, message)
-           : message;
+      line ? fmt::format("{}:{}: {}", where.file, line, message) : message;
   std::string found = "nothing was refused";
   try {
     body();
@@ -38,7 +35,7 @@ refused(unsigned line, const std::function<void()> &body,
     found = error.what();
     EXPECT_EQ(error.exit_status(), ExitStatus::refused);
   }
-  EXPECT_EQ(found, expected) << "asked for at " << at(where.line(), where);
+  EXPECT_EQ(found, expected) << "asked for at " << at(where.line, where);
 }
 
 } // namespace errors

@@ -55,8 +55,7 @@ std::string line_before(const std::string &ptx, const std::string &text) {
 }
 
 std::string here(unsigned line) {
-  return fmt::format("{}:{}", std::source_location::current().file_name(),
-                     line);
+  return fmt::format("{}:{}", Where::current().file, line);
 }
 
 /// The PTX without lines, labels of lines and comments.
