@@ -14,36 +14,37 @@ constexpr double kSmemBytesPerClock = 128;
 constexpr double kSmemShare = 0.947; ///< clocks of it that count
 constexpr double kStepClocks = 18.6; ///< of a narrow wgmma, besides N / 4
 constexpr double kTileStepClocks = 6.38;
-constexpr double kOneWarpgroup = 1.35;
+constexpr double kOneWarpgroup = 1.34;
 
 // Of loads.
-constexpr double kLoadBytesPerClock = 78.9; ///< of one multiprocessor
-constexpr double kLatencyClocks = 1200;
-constexpr double kHeldSlots = 1.54; ///< that consumers keep from being loaded
+constexpr double kLoadBytesPerClock = 90.7; ///< of one multiprocessor
+constexpr double kLatencyClocks = 912;
+constexpr double kLoadWait = 1.37;  ///< of a load's clocks, with it
+constexpr double kHeldSlots = 1.15; ///< that consumers keep from being loaded
 constexpr double kFillBytesPerClock = 43.7;
 /// Rows that begin in the middle of a sector of 32 bytes.
-constexpr double kMisalignment = 2.15, kSectorBytes = 32;
+constexpr double kMisalignment = 2.47, kSectorBytes = 32;
 
 // Of copies by threads: words of a warpgroup, and the wait for those in flight.
-constexpr double kCopyBytesPerClock = 43.6, kCopyWaitBytesPerClock = 25.8;
+constexpr double kCopyBytesPerClock = 36.2, kCopyWaitBytesPerClock = 29.7;
 constexpr double kCopyLatencyClocks = 566;
 constexpr double kCopyRows = 128, kPanelRows = 64; ///< in flight
 
 // Of the way out: by subtiles, and through sums in shared memory.
-constexpr double kStoreClocks = 761, kStoreClocksPerElement = 0.0186;
+constexpr double kStoreClocks = 879, kStoreClocksPerElement = 0.0186;
 constexpr double kSubtileClocks = 367;
-constexpr double kSumsClocks = 1953, kSumsClocksPerElement = 0.148;
+constexpr double kSumsClocks = 2100, kSumsClocksPerElement = 0.148;
 constexpr double kSumsClocksPerPart = 155;
 /// What a cooperative schedule does not hide of a store behind its next loads.
-constexpr double kUnhidden = 0.673;
+constexpr double kUnhidden = 0.72;
 
 // Of the device.
 constexpr double kClockShare = 0.832;  ///< of its boost clock
-constexpr double kMemoryShare = 0.940; ///< of its bandwidth
+constexpr double kMemoryShare = 0.931; ///< of its bandwidth
 /// A launch begins while the one before it ends.
-constexpr double kLaunchUs = 1.34, kClusterUs = 1.00, kClusterCtaUs = 0.127;
+constexpr double kLaunchUs = 1.24, kClusterUs = 1.00, kClusterCtaUs = 0.127;
 /// How much two limits that are close to each other add up.
-constexpr double kSharpness = 2.05;
+constexpr double kSharpness = 2.23;
 
 /// The value, or a typical one where it is known at launch.
 double typical(const Dim &dim) {
@@ -102,9 +103,10 @@ double multiply_clocks(const KernelProblem &computed,
            schedule.tile_n, schedule.cluster_m);
   double ahead =
       std::max(std::min<double>(schedule.stages, k_tiles) - kHeldSlots, 0.4);
-  return k_tiles * (std::max({ctas * core, ctas * smem, ctas * load + wait,
-                              kLatencyClocks / ahead}) +
-                    kTileStepClocks);
+  double arrival = (kLatencyClocks + kLoadWait * ctas * load) / ahead;
+  return k_tiles *
+         (std::max({ctas * core, ctas * smem, ctas * load + wait, arrival}) +
+          kTileStepClocks);
 }
 
 double store_clocks(const GemmSchedule &schedule, Type out) {

@@ -23,6 +23,10 @@ static constexpr Tuned kTuned[] = {
      "warp-specialized 64x8x128 stages=6 consumers=1 occupancy=2 swap=on"},
     {"64x2112x7168 bf16 -> bf16 tn",
      "warp-specialized 64x64x64 stages=12 consumers=1 split-k=2 swap=on"},
+    {"64x7168x16384 bf16 -> bf16 tn",
+     "warp-specialized 64x112x64 stages=10 consumers=1 split-k=2"},
+    {"512x16x500000 bf16 -> bf16 tn",
+     "warp-specialized 64x16x128 stages=11 consumers=1 split-k=8"},
     {"1024x8x500000 bf16 -> bf16 tn",
      "warp-specialized 64x8x64 stages=12 consumers=1 split-k=6"},
     {"256x256x16384 bf16 -> bf16 tn",
@@ -43,7 +47,7 @@ std::optional<GemmSchedule> tuned_schedule(const GemmProblem &problem,
       kTuned, words, [](const Tuned &one) { return std::string(one.problem); });
   if (found == std::end(kTuned))
     return std::nullopt;
-  return fit(problem, GemmSchedule::parse(found->schedule));
+  return fit(problem, GemmSchedule::parse(found->schedule), device);
 }
 
 } // namespace kiln::gemm
