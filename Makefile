@@ -2,6 +2,7 @@
 #
 #   make PRESET=dev build      another preset: release (default), dev, asan
 #   make V=1 ...               show every command
+#   make ONLY="tidy tsan" check-all   some of the long checks
 
 PRESET ?= release
 PREFIX ?= /usr/local
@@ -16,7 +17,7 @@ QUIET := $(if $(filter-out 0,$(V)),--verbose,$(shell test -t 2 || echo --quiet))
 NINJA := cmake --build --preset $(PRESET) -j $(JOBS)
 
 .DEFAULT_GOAL := build
-.PHONY: build run test dist install format clean help setup
+.PHONY: build run test check-all dist install format clean help setup
 
 build: $(CONFIGURED) ## the kiln command, at build/kiln
 	@$(NINJA) --target kiln_cli -- $(QUIET)
@@ -33,6 +34,9 @@ test: $(CONFIGURED) ## build everything and run every test
 	  exit 1; \
 	fi
 
+check-all: ## the long checks: clang, clang-tidy, sanitizers, aarch64
+	@JOBS=$(JOBS) scripts/check_all $(ONLY)
+
 dist: ## one self-contained executable, at dist/kiln
 	@$(MAKE) --no-print-directory PRESET=dist build
 	@scripts/dist build-dist/kiln dist/kiln
@@ -48,7 +52,7 @@ clean: ## remove what the build wrote
 	@rm -rf build build-* dist
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1 \t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1 \t/p' Makefile | expand -t 12
 
 setup:
 	@scripts/setup

@@ -24,9 +24,18 @@ add_library(kiln_flags INTERFACE)
 target_compile_options(kiln_flags INTERFACE
   -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
   # Paths in .loc, assertions and error messages are relative to the project.
-  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
+  $<$<BOOL:${KILN_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
+   VERSION_LESS 13)
+  # GCC 12 sees overlapping copies in "text" + std::string().
+  target_compile_options(kiln_flags INTERFACE -Wno-restrict)
+endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Asan")
   target_compile_options(kiln_flags INTERFACE
     -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer)
   target_link_options(kiln_flags INTERFACE -fsanitize=address,undefined)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Tsan")
+  target_compile_options(kiln_flags INTERFACE -O1 -g -fsanitize=thread)
+  target_link_options(kiln_flags INTERFACE -fsanitize=thread)
 endif()

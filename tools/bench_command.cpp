@@ -204,8 +204,9 @@ static ProblemResult run_problem(Bench &bench, const Entry &entry) {
   result.problem = sized;
   result.suite = entry.suite;
   GemmProblem problem = options.with_arguments(sized);
-  result.schedule = options.fitted_schedule(sized, bench.device->description());
-  Kernel kernel = compile(build_gemm(problem, result.schedule));
+  const DeviceDescription &device = options.built_for(bench.device.get());
+  result.schedule = options.fitted_schedule(sized, device);
+  Kernel kernel = compile(build_gemm(problem, result.schedule, {}, device));
   result.kernel = kernel.name;
   ReferenceGemm gemm = options.reference(sized);
   result.operations = 2.0 * static_cast<double>(gemm.batch) *
@@ -281,10 +282,9 @@ static void show_progress(std::size_t done, std::size_t all,
   constexpr std::size_t kWidth = 24;
   if (!isatty(STDERR_FILENO))
     return;
-  std::string bar(kWidth, '.');
-  bar.replace(0, kWidth * done / all, kWidth * done / all, '#');
-  fmt::print(stderr, "\r\x1b[K[{}] {} of {}: {}\r", bar, done + 1, all,
-             problem.to_string());
+  std::string bar(kWidth * done / all, '#');
+  fmt::print(stderr, "\r\x1b[K[{:.<{}}] {} of {}: {}\r", bar, kWidth, done + 1,
+             all, problem.to_string());
   std::fflush(stderr);
 }
 

@@ -8,6 +8,7 @@
 #include "kiln/gemm.h"
 #include "runtime/Parallel.h"
 #include "support/Error.h"
+#include "support/HostProcessor.h"
 
 #include <cmath>
 #include <limits>
@@ -29,13 +30,19 @@ typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 typedef std::int64_t LaneBits
     __attribute__((vector_size(kLanes * sizeof(double))));
 
+/// The same where vectors of them are allocated: a vector type by itself loses
+/// its alignment as a template's argument.
+struct alignas(Lanes) Block {
+  Lanes lanes{};
+};
+
 /// What one thread works in: panels of A and B, and the tile they add up to.
 struct Workspace {
   std::vector<double> a = std::vector<double>(kTileRows * kPanelDepth);
-  std::vector<Lanes> b = std::vector<Lanes>(kPanelDepth * kTileCols / kLanes);
-  std::vector<Lanes> sums = std::vector<Lanes>(kTileRows * kTileCols / kLanes);
-  std::vector<Lanes> magnitudes =
-      std::vector<Lanes>(kTileRows * kTileCols / kLanes);
+  std::vector<Block> b = std::vector<Block>(kPanelDepth * kTileCols / kLanes);
+  std::vector<Block> sums = std::vector<Block>(kTileRows * kTileCols / kLanes);
+  std::vector<Block> magnitudes =
+      std::vector<Block>(kTileRows * kTileCols / kLanes);
 };
 
 /// The part of rows x cols that one piece of work covers.
@@ -99,11 +106,7 @@ std::int64_t ReferenceGemm::bias_elements() const {
 
 /// sums += a * b and magnitudes += |a * b| over a panel. `a` is rows x depth,
 /// the others have rows of kTileCols; `depth` is a multiple of kUnroll.
-// The clone is chosen while the program is loaded, before a sanitizer is ready.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) &&                   \
-    !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
-#endif
+KILN_WIDEST_VECTORS
 static void multiplyPanel(const double *a, const Lanes *b, Lanes *sums,
                           Lanes *magnitudes, std::int64_t rows,
                           std::int64_t depth, std::int64_t vectors) {
@@ -133,15 +136,15 @@ static void computeTile(const ReferenceGemm &gemm, const ElementReader &read,
                         std::span<const std::int64_t> cols, const Tile &tile,
                         Workspace &work) {
   std::int64_t vectors = (tile.cols + kLanes - 1) / kLanes;
-  std::fill(work.sums.begin(), work.sums.end(), Lanes{});
-  std::fill(work.magnitudes.begin(), work.magnitudes.end(), Lanes{});
+  std::fill(work.sums.begin(), work.sums.end(), Block{});
+  std::fill(work.magnitudes.begin(), work.magnitudes.end(), Block{});
   auto *b = reinterpret_cast<double *>(work.b.data());
   MatrixStrides ofA = stridesOfA(gemm), ofB = stridesOfB(gemm);
   for (std::int64_t start = 0; start < gemm.k; start += kPanelDepth) {
     std::int64_t depth = std::min(kPanelDepth, gemm.k - start);
     std::int64_t padded = (depth + kUnroll - 1) / kUnroll * kUnroll;
     std::fill(work.a.begin(), work.a.end(), 0.0);
-    std::fill(work.b.begin(), work.b.end(), Lanes{});
+    std::fill(work.b.begin(), work.b.end(), Block{});
     for (std::int64_t i = 0; i < tile.rows; ++i) {
       std::int64_t first = ofA.at(tile.batch, rows[tile.row + i], start);
       for (std::int64_t k = 0; k < depth; ++k)
@@ -152,8 +155,9 @@ static void computeTile(const ReferenceGemm &gemm, const ElementReader &read,
       for (std::int64_t k = 0; k < depth; ++k)
         b[k * kTileCols + j] = read(gemm.b, first + k * ofB.row);
     }
-    multiplyPanel(work.a.data(), work.b.data(), work.sums.data(),
-                  work.magnitudes.data(), tile.rows, padded, vectors);
+    multiplyPanel(work.a.data(), &work.b.front().lanes,
+                  &work.sums.front().lanes, &work.magnitudes.front().lanes,
+                  tile.rows, padded, vectors);
   }
 }
 

@@ -42,6 +42,10 @@ if(EXISTS ${prefix}/bin/kiln)
   run(${prefix}/bin/kiln --version)
 endif()
 
+if(NOT EXISTS ${prefix}/share/doc/kiln/docs/language.md)
+  message(FATAL_ERROR "the documentation is not installed")
+endif()
+
 # The runtime alone: a kernel goes to a file and comes back.
 configure(-D COMPONENT=kiln_runtime)
 run(${CMAKE_COMMAND} --build ${build})

@@ -3,6 +3,7 @@
 #include "sim/launch/Residency.h"
 #include "sim/report/Endings.h"
 #include "support/Error.h"
+#include "support/HostProcessor.h"
 
 #include <algorithm>
 #include <exception>

@@ -1,13 +1,11 @@
 // LaunchObserver: count instructions and ticks, and pass events on to the
 // timeline.
 #include "sim/report/LaunchObserver.h"
+#include "support/HostProcessor.h"
 
 #include <algorithm>
-#include <x86intrin.h>
 
 namespace kiln::sim {
-
-std::uint64_t ticksNow() { return __rdtsc(); }
 
 void CostCount::add(const CostCount &other) {
   for (int i = 0; i < kCostClasses; ++i) {

@@ -43,7 +43,4 @@ private:
 /// The account of a launch that took `totalUs` of all threads together.
 LaunchStats statsOf(const CostCount &cost, double usPerTick, double totalUs);
 
-/// A counter of the processor that never stops.
-std::uint64_t ticksNow();
-
 } // namespace kiln::sim

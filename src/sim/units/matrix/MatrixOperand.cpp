@@ -3,6 +3,7 @@
 #include "sim/program/Lanes.h"
 #include "sim/units/matrix/MatrixProduct.h"
 #include "sim/units/scalar/Half.h"
+#include "support/HostProcessor.h"
 
 #include <algorithm>
 #include <array>
@@ -128,8 +129,7 @@ typedef std::uint16_t Eight __attribute__((vector_size(16)));
 }
 
 /// Words as floats, times 1 or -1.
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
-                             "default"))) static void
+KILN_WIDEST_VECTORS static void
 wordsToFloats(const std::uint16_t *__restrict from, int count, bool isHalf,
               float scale, float *__restrict to) {
   if (isHalf)

@@ -2,6 +2,7 @@
 #include "sim/units/matrix/MatrixProduct.h"
 #include "sim/program/Lanes.h"
 #include "sim/units/scalar/Half.h"
+#include "support/HostProcessor.h"
 
 #include <algorithm>
 #include <array>
@@ -111,10 +112,10 @@ typedef float Wide __attribute__((vector_size(64)));
 static constexpr int kRows = 4, kColumns = 32;
 
 /// c[16][n] += a[16][k] * b[k][n], for the widest vectors of this processor.
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
-                             "default"))) static void
-multiplyTile(int n, int k, const float *__restrict a, const float *__restrict b,
-             float *__restrict c) {
+KILN_WIDEST_VECTORS static void multiplyTile(int n, int k,
+                                             const float *__restrict a,
+                                             const float *__restrict b,
+                                             float *__restrict c) {
   int wide = n / kColumns * kColumns;
   for (int row = 0; row < kWarpRows; row += kRows) {
     for (int column = 0; column < wide; column += kColumns) {
@@ -242,11 +243,14 @@ multiplyLanes(int n, int k, const float *__restrict a,
 }
 
 // One body for each width: chosen at load time, as with target_clones.
-__attribute__((target("default"))) static void
-multiplyInRegisters(int n, int k, const float *a, const float *b,
-                    std::uint32_t *const *registers, bool isAdded) {
+#if KILN_HAS_VECTOR_CHOICE
+__attribute__((target("default")))
+#endif
+static void multiplyInRegisters(int n, int k, const float *a, const float *b,
+                                std::uint32_t *const *registers, bool isAdded) {
   multiplyLanes<4>(n, k, a, b, registers, isAdded);
 }
+#if KILN_HAS_VECTOR_CHOICE
 __attribute__((target("arch=x86-64-v3"))) static void
 multiplyInRegisters(int n, int k, const float *a, const float *b,
                     std::uint32_t *const *registers, bool isAdded) {
@@ -257,6 +261,7 @@ multiplyInRegisters(int n, int k, const float *a, const float *b,
                     std::uint32_t *const *registers, bool isAdded) {
   multiplyLanes<16>(n, k, a, b, registers, isAdded);
 }
+#endif
 
 /// The power of two of an eight-bit float; a subnormal one has that of the
 /// smallest normal number, `least`, and 0 has none.
@@ -275,10 +280,10 @@ static float leastNormal(OperandType type) {
 /// are cut off to 13 bits behind the point of the largest of them, whose power
 /// is the sum of its factors' exponents, and an f32 to 14 bits in all, where an
 /// f16 is rounded. Bit for bit what an H200 does.
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3",
-                             "default"))) static void
-multiplyEightBitTile(const ProductShape &shape, const float *__restrict a,
-                     const float *__restrict b, float *__restrict c) {
+KILN_WIDEST_VECTORS static void multiplyEightBitTile(const ProductShape &shape,
+                                                     const float *__restrict a,
+                                                     const float *__restrict b,
+                                                     float *__restrict c) {
   constexpr float kCut = 0x1p13f;
   // 13 of 23 fraction bits.
   std::uint32_t keptBits = shape.typeD == AccumulatorType::f32 ? ~0x3ffu : ~0u;

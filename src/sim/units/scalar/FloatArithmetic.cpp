@@ -6,6 +6,7 @@
 #include "sim/units/scalar/Float.h"
 #include "sim/units/scalar/Scalar.h"
 #include "sim/units/scalar/ScalarPoison.h"
+#include "support/HostProcessor.h"
 
 namespace kiln::sim {
 
@@ -58,8 +59,8 @@ static Step execute(Warp &warp, const Op &op, LaneMask active) {
 
 /// For hosts that have the fused instruction.
 template <typename T, bool isFlushed, bool isSaturated>
-[[gnu::target("avx2,fma")]] static Step executeFused(Warp &warp, const Op &op,
-                                                     LaneMask active) {
+KILN_FUSED_MULTIPLY static Step executeFused(Warp &warp, const Op &op,
+                                             LaneMask active) {
   using S = Storage<T>;
   const S *a = warp.lanes<S>(op.src[0]), *b = warp.lanes<S>(op.src[1]);
   const S *c = warp.lanes<S>(op.src[2]);
@@ -83,9 +84,8 @@ template <typename T, bool isFlushed, bool isSaturated>
 template <Arithmetic what, typename T, bool isFlushed, bool isSaturated>
 static Handler choose(const ptx::Instruction &instruction) {
   if constexpr (what == Arithmetic::fma) {
-    static const bool hasFused =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (hasFused)
+    static const bool isFused = hasFusedMultiply();
+    if (isFused)
       return roundedHandler<executeFused<T, isFlushed, isSaturated>>(
           instruction);
   }
