@@ -19,7 +19,6 @@ struct EmitOptions {
   std::vector<std::string> source; ///< gemm M N K, or a file
   std::string form = "ptx";
   std::string output;
-  std::string target = "sm_90a";
   CompileOptions compile;
   AssembleOptions assemble;
   bool is_without_cache = false;
@@ -30,16 +29,18 @@ struct EmitOptions {
 static Module module_of(const EmitOptions &options) {
   if (options.source.front() == "gemm") {
     GemmProblem sized = options.gemm.sized_problem();
-    GemmSchedule schedule = options.gemm.fitted_schedule(
-        sized, DeviceDescription::for_target("sm_90a"));
-    return build_gemm(options.gemm.with_arguments(sized), schedule);
+    const DeviceDescription &device = options.gemm.built_for(nullptr);
+    return build_gemm(options.gemm.with_arguments(sized),
+                      options.gemm.fitted_schedule(sized, device), {}, device);
   }
   if (options.source.size() != 1)
     throw UserError(fmt::format(
         "'{}' is not expected after {}; emit takes gemm M N K, or one file",
         options.source[1], options.source[0]));
   return parse_module(read_file(options.source.front()), options.source.front(),
-                      options.target);
+                      options.gemm.target.empty()
+                          ? DeviceDescription::h200().target()
+                          : options.gemm.target);
 }
 
 static std::optional<Stage> parse_stage(const std::string &form) {
@@ -91,8 +92,6 @@ void add_emit_command(CLI::App &app, Action &action) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output,
                       "write there and not to stdout");
-  command->add_option("--target", options->target, "of a file of MLIR")
-      ->capture_default_str();
   add_to(*command, options->assemble);
   command->add_flag("--no-cache", options->is_without_cache,
                     "compile again, keep nothing");

@@ -71,14 +71,15 @@ static void save_ir(const std::string &folder, const Module &module,
 
 static Kernel compile_gemm(const GemmCommand &command,
                            const GemmProblem &problem,
-                           const GemmSchedule &schedule, Outputs &outputs) {
+                           const GemmSchedule &schedule,
+                           const DeviceDescription &device, Outputs &outputs) {
   CompileOptions::Timing timing;
   CompileOptions options;
   options.use_cache = !command.is_without_cache;
   options.timing = &timing;
   auto start = std::chrono::steady_clock::now();
   Module module =
-      build_gemm(problem, schedule, {.is_traced = command.is_traced});
+      build_gemm(problem, schedule, {.is_traced = command.is_traced}, device);
   Kernel kernel = compile(module, options);
   std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
@@ -246,12 +247,14 @@ static ExitStatus run_command(const GemmCommand &command) {
   GemmProblem problem = command.gemm.with_arguments(sized);
   SimOptions options = command.sim.options();
   RunWatch::attach(options);
+  if (!command.gemm.target.empty() && command.sim.gpu.empty())
+    command.sim.set_device(options,
+                           DeviceDescription::for_target(command.gemm.target));
   std::shared_ptr<Device> device = choose_device(command, options);
-  GemmSchedule schedule = command.gemm.fitted_schedule(
-      sized,
-      device ? device->description() : DeviceDescription::for_target("sm_90a"));
+  const DeviceDescription &target = command.gemm.built_for(device.get());
+  GemmSchedule schedule = command.gemm.fitted_schedule(sized, target);
   report_configuration(command, sized, schedule);
-  Kernel kernel = compile_gemm(command, problem, schedule, outputs);
+  Kernel kernel = compile_gemm(command, problem, schedule, target, outputs);
   assemble_gemm(command, kernel);
   if (!command.save_kernel_path.empty())
     outputs.attempt([&] {

@@ -8,26 +8,6 @@
 
 namespace kiln::cli {
 
-/// The options that are words of a schedule, and what they say.
-static constexpr std::pair<const char *, const char *> kScheduleWords[] = {
-    {"stages", "tiles in flight"},
-    {"instr-n", "columns of one wgmma"},
-    {"consumers", "warpgroups that multiply"},
-    {"split", "the side that consumers divide: m or n"},
-    {"a-from", "where wgmma reads A: smem or regs"},
-    {"swizzle", "bytes: 0, 32, 64 or 128"},
-    {"cluster", "CTAs of a cluster, MxN"},
-    {"multicast", "load once what a cluster shares: on or off"},
-    {"raster", "which way the tiles are taken: m, n or auto"},
-    {"raster-group", "rows (or columns) of tiles taken together"},
-    {"ctas", "of a persistent kernel; 0: as many as fit"},
-    {"epilogue-tile", "what goes out at once, MxN"},
-    {"occupancy", "CTAs per multiprocessor"},
-    {"registers", "of the producer and of a consumer, 40x232"},
-    {"split-k", "CTAs of a cluster that share a tile and divide K"},
-    {"swap", "compute the transpose, for few rows: on or off"},
-};
-
 /// The options that are a number of the problem.
 static constexpr std::pair<const char *, const char *> kProblemNumbers[] = {
     {"batch", "products, one behind the other"},
@@ -76,9 +56,13 @@ void GemmOptions::add_to(CLI::App &command) {
       .add_option("--schedule", schedule_kind,
                   "auto, multistage, warp-specialized, cooperative, pingpong")
       ->capture_default_str();
+  command.add_option("--target", target,
+                     "what to build for, such as sm_90a; left out: what the "
+                     "device runs");
   command.add_option("--tile", tile, "MxNxK of one CTA's step");
-  for (const auto &[word, meaning] : kScheduleWords)
-    command.add_option(fmt::format("--{}", word), words_[word], meaning);
+  for (const auto &[word, meaning] : gemm_schedule_words())
+    command.add_option(fmt::format("--{}", word), words_[std::string(word)],
+                       std::string(meaning));
 }
 
 void add_to(CLI::App &command, AssembleOptions &options) {
@@ -159,6 +143,20 @@ ReferenceGemm GemmOptions::reference(const GemmProblem &sized) const {
   return gemm;
 }
 
+const DeviceDescription &GemmOptions::built_for(const Device *device) const {
+  if (target.empty())
+    return device ? device->description() : DeviceDescription::h200();
+  const auto &described = DeviceDescription::for_target(target);
+  if (!device)
+    return described;
+  if (!device->description().runs(target))
+    throw UserError(fmt::format(
+        "--target {} does not run on {}, which runs {}; use --device sim "
+        "without --gpu, or --device none",
+        target, device->name(), device->description().target()));
+  return device->description();
+}
+
 std::string GemmOptions::schedule_words() const {
   // GemmSchedule::parse knows a tile by its first digit.
   if (!tile.empty() && (tile[0] < '0' || tile[0] > '9'))
@@ -166,7 +164,7 @@ std::string GemmOptions::schedule_words() const {
         "'{}' is not a valid tile; write MxNxK, for example 128x128x64", tile));
   std::string text = tile;
   for (const auto &[word, value] : words_)
-    if (!value.empty() && !(word == "raster" && value == "auto"))
+    if (!value.empty())
       text += fmt::format(" {}={}", word, value);
   return text;
 }
@@ -175,15 +173,6 @@ std::optional<int> GemmOptions::asked_stages() const {
   if (words_.at("stages").empty())
     return std::nullopt;
   return GemmSchedule::parse("stages=" + words_.at("stages")).stages;
-}
-
-/// A picked schedule with what follows from its other fields left open again,
-/// because one of those is going to change.
-static GemmSchedule reopened(GemmSchedule schedule) {
-  schedule.instruction_n = schedule.consumers = 0;
-  schedule.epilogue_m = schedule.epilogue_n = 0;
-  schedule.producer_registers = schedule.consumer_registers = 0;
-  return schedule;
 }
 
 GemmSchedule GemmOptions::schedule(const GemmProblem &problem,
@@ -196,7 +185,7 @@ GemmSchedule GemmOptions::schedule(const GemmProblem &problem,
     base = pick_schedule(problem, device);
     if (words.empty())
       return base;
-    base = reopened(base);
+    base = base.reopened();
   }
   GemmSchedule schedule = GemmSchedule::parse(base.to_string() + " " + words);
   if (asked_stages())
@@ -204,9 +193,9 @@ GemmSchedule GemmOptions::schedule(const GemmProblem &problem,
   // Everything but the stages must be right before they can be counted.
   GemmSchedule one = schedule;
   one.stages = 1;
-  fit(problem, one);
+  fit(problem, one, device);
   schedule.stages =
-      std::min(schedule.stages, max_gemm_stages(problem, schedule));
+      std::min(schedule.stages, max_gemm_stages(problem, schedule, device));
   return schedule;
 }
 
@@ -215,8 +204,8 @@ GemmOptions::fitted_schedule(const GemmProblem &sized,
                              const DeviceDescription &device) const {
   GemmProblem problem = with_arguments(sized);
   GemmSchedule asked = schedule(problem, device);
-  fit(sized, asked);
-  return fit(problem, asked);
+  fit(sized, asked, device);
+  return fit(problem, asked, device);
 }
 
 } // namespace kiln::cli

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <kiln/assemble.h>
+#include <kiln/device.h>
 #include <kiln/gemm_reference.h>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@ struct GemmOptions {
   std::string type = "f16", out = "f32", layout = "tn";
   std::string schedule_kind = "auto";
   std::string tile;
+  std::string target; ///< what kernels are built for; empty: the device's
   std::vector<std::string> runtime_dims; ///< of m, n, k, batch
   std::optional<double> alpha, beta;
 
@@ -39,6 +41,10 @@ struct GemmOptions {
   GemmProblem with_arguments(const GemmProblem &sized) const;
   /// The problem as the reference computes it.
   ReferenceGemm reference(const GemmProblem &sized) const;
+
+  /// The device that a kernel is built for: as --target says, else the one it
+  /// runs on, if any. Throws UserError where that does not run it.
+  const DeviceDescription &built_for(const Device *device) const;
 
   /// The schedule asked for, not fitted yet. Where no stages are asked for,
   /// those that fit.

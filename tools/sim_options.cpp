@@ -22,9 +22,10 @@ void SimFlags::add_to(CLI::App &command) {
       ->capture_default_str();
   command.add_option("--threads", threads, "of this machine; 0: all")
       ->capture_default_str();
-  command.add_option("--gpu", gpu,
-                     "the device to simulate: h100, h200, b200; what the PTX's "
-                     ".target needs where it is not given");
+  command.add_option(
+      "--gpu", gpu,
+      "the device to simulate: h100, h200, b200, b300; what the PTX's "
+      ".target needs where it is not given");
   command.add_option("--sms", sms, "multiprocessors of the simulated device");
   command
       .add_option("--max-instructions", max_instructions,

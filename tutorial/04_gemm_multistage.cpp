@@ -30,19 +30,15 @@ namespace {
 /// What the three parts share.
 struct Ring {
   TmaTensor a, b;
-  SharedTile a_slots, b_slots; ///< arrays of `stages` tiles
+  SharedTileArray a_slots, b_slots; ///< `stages` tiles each
   MbarrierArray full;
   int stages;
   Value row, column; ///< of D, where this CTA's tile begins
 
   Value slot(const Value &k_tile) const { return k_tile % stages; }
   Value parity(const Value &k_tile) const { return k_tile / stages & 1; }
-  SharedTile a_tile(const Value &k_tile) const {
-    return tile_at(a_slots, slot(k_tile));
-  }
-  SharedTile b_tile(const Value &k_tile) const {
-    return tile_at(b_slots, slot(k_tile));
-  }
+  SharedTile a_tile(const Value &k_tile) const { return a_slots[slot(k_tile)]; }
+  SharedTile b_tile(const Value &k_tile) const { return b_slots[slot(k_tile)]; }
   void load(const Value &k_tile) const;
 };
 } // namespace
@@ -111,7 +107,7 @@ Module gemm_multistage(const GemmShape &shape, int stages) {
             block_id(Axis::x) * kTileM,
             block_id(Axis::y) * kTileN};
   SharedTile out =
-      kb.shared(TileLayout::of(f32, kTileM, kTileN), {.over = &ring.a_slots});
+      kb.shared(TileLayout::of(f32, kTileM, kTileN), {.over = ring.a_slots[0]});
   one_thread([&] {
     for (int i = 0; i < stages; ++i)
       ring.full[i].init(1);

@@ -32,7 +32,7 @@ namespace {
 /// The slots, and what both roles know of them.
 struct Ring {
   TmaTensor a, b;
-  SharedTile a_slots, b_slots; ///< arrays of `stages` tiles
+  SharedTileArray a_slots, b_slots; ///< `stages` tiles each
   MbarrierArray full, empty;
   int stages, k_tiles;
   Value row, column; ///< of D, where this CTA's tile begins
@@ -48,9 +48,9 @@ static void produce(const Ring &ring) {
       ring.empty[slot].wait((round & 1) ^ 1);
       ring.full[slot].arrive_expect_tx(ring.a.tile_bytes() +
                                        ring.b.tile_bytes());
-      tma_load(tile_at(ring.a_slots, slot), ring.a, {ring.row, i * kTileK},
+      tma_load(ring.a_slots[slot], ring.a, {ring.row, i * kTileK},
                ring.full[slot]);
-      tma_load(tile_at(ring.b_slots, slot), ring.b, {i * kTileK, ring.column},
+      tma_load(ring.b_slots[slot], ring.b, {i * kTileK, ring.column},
                ring.full[slot]);
     });
   });
@@ -64,7 +64,7 @@ static void consume(const Ring &ring, Accumulator &acc) {
   for_range(0, ring.k_tiles, [&](Value i) {
     Value slot = i % ring.stages, round = i / ring.stages;
     ring.full[slot].wait(round & 1);
-    acc.mma(tile_at(ring.a_slots, slot), tile_at(ring.b_slots, slot));
+    acc.mma(ring.a_slots[slot], ring.b_slots[slot]);
     acc.wait(1);
     if_(i > 0, [&] {
       one_thread([&] { ring.empty[(i - 1) % ring.stages].arrive(); });
@@ -113,7 +113,7 @@ Module gemm_warp_specialized(const GemmShape &shape, int stages) {
             block_id(Axis::x) * kTileM,
             block_id(Axis::y) * kTileN};
   SharedTile out =
-      kb.shared(TileLayout::of(f32, kTileM, kTileN), {.over = &ring.a_slots});
+      kb.shared(TileLayout::of(f32, kTileM, kTileN), {.over = ring.a_slots[0]});
   one_thread([&] {
     for (int i = 0; i < stages; ++i) {
       ring.full[i].init(1);

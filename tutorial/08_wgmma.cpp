@@ -91,8 +91,8 @@ Module gemm_wgmma(const GemmShape &shape, const WgmmaOptions &options) {
   kb.grid(ceil_div(shape.m, tile_m), ceil_div(shape.n, tile_n));
 
   int slots = options.keeps_one_in_flight ? 2 : 1;
-  SharedTile a_slots = kb.shared_array(a.tile(), slots);
-  SharedTile b_slots = kb.shared_array(b.tile(), slots);
+  SharedTileArray a_slots = kb.shared_array(a.tile(), slots);
+  SharedTileArray b_slots = kb.shared_array(b.tile(), slots);
   MbarrierArray full = kb.mbarriers(slots);
   one_thread([&] {
     for (int i = 0; i < slots; ++i)
@@ -111,8 +111,8 @@ Module gemm_wgmma(const GemmShape &shape, const WgmmaOptions &options) {
         load_tile(acc.layout(), *c, {row, column}, {.column_multiple = 8}));
   auto turn = [&](const Value &i) {
     Value slot = i % slots;
-    SharedTile a_tile = tile_at(a_slots, slot);
-    SharedTile b_tile = tile_at(b_slots, slot);
+    SharedTile a_tile = a_slots[slot];
+    SharedTile b_tile = b_slots[slot];
     Mbarrier loaded = full[slot];
     one_thread([&] {
       Value k = i * tile_k;

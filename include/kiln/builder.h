@@ -22,6 +22,7 @@
 #include <kiln/kernel.h>
 #include <kiln/mbarrier.h>
 #include <kiln/memory.h>
+#include <kiln/threads.h>
 #include <kiln/value.h>
 #include <kiln/where.h>
 
@@ -42,6 +43,7 @@ struct KernelOptions {
   int warpgroups = 0; ///< of 128 threads
   int ctas_per_sm = 1;
   ClusterShape cluster = {}; ///< the grid must be a multiple of it
+  /// "sm_90a" or "sm_100a". What it lacks is refused where it is used.
   std::string target = "sm_90a";
   bool debug_print =
       false; ///< build the prints that are PrintOptions::is_debug
@@ -57,7 +59,7 @@ struct SharedOptions {
   /// Begin where that tile begins and lie over it and what follows it: for
   /// what does not live at the same time, as an epilogue's tile and the slots
   /// of a pipeline that has been drained. Nothing may lie over mbarriers.
-  const SharedTile *over = nullptr;
+  std::optional<SharedTile> over = {};
 };
 
 class KernelBuilder {
@@ -94,13 +96,18 @@ public:
 
   SharedTile shared(const TileLayout &layout, const SharedOptions &options = {},
                     Where where = Where::current());
-  /// `count` tiles one behind the other; `tile_at` picks one by a Value.
-  SharedTile shared_array(const TileLayout &layout, int count,
-                          const SharedOptions &options = {},
-                          Where where = Where::current());
+  /// `count` tiles one behind the other; [] picks one by a Value.
+  SharedTileArray shared_array(const TileLayout &layout, int count,
+                               const SharedOptions &options = {},
+                               Where where = Where::current());
   /// Bytes of shared memory so far.
   int shared_bytes() const;
   MbarrierArray mbarriers(int count, Where where = Where::current());
+  /// `count` of the CTA's 15 named barriers, at which `threads` threads meet:
+  /// a multiple of 32. No others are handed out twice, those of sync_warpgroup
+  /// included.
+  NamedBarrierArray named_barriers(int count, int threads,
+                                   Where where = Where::current());
 
   /// The kernel as MLIR, checked. Ends the kernel: a builder builds once.
   Module module(Where where = Where::current());
@@ -115,8 +122,5 @@ public:
 private:
   std::unique_ptr<State> state_;
 };
-
-/// The `index`-th tile of an array made by shared_array.
-SharedTile tile_at(const SharedTile &array, At index);
 
 } // namespace kiln

@@ -41,9 +41,6 @@ void cluster_sync(Where where = Where::current());
 /// ld and st.shared::cluster.
 class RemoteTile {
 public:
-  RemoteTile(Value address, TileLayout layout)
-      : address_(address), layout_(layout) {}
-
   const TileLayout &layout() const { return layout_; }
   /// In shared::cluster.
   Value address() const { return address_; }
@@ -52,6 +49,10 @@ public:
   std::vector<Value> load_vector(At row, At column, int count) const;
 
 private:
+  friend struct Make;
+  RemoteTile(Value address, TileLayout layout)
+      : address_(address), layout_(layout) {}
+
   Value address_;
   TileLayout layout_;
 };

@@ -40,7 +40,6 @@ enum class Stage : std::uint8_t {
 class Module {
 public:
   struct Impl;
-  explicit Module(std::unique_ptr<Impl> impl);
   Module(Module &&) noexcept;
   Module &operator=(Module &&) noexcept;
   ~Module();
@@ -51,6 +50,9 @@ public:
   Impl &impl() const { return *impl_; }
 
 private:
+  friend struct Make;
+  explicit Module(std::unique_ptr<Impl> impl);
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -18,6 +18,9 @@ enum class TensorCore {
   tcgen05, ///< operands in shared memory, sums in tensor memory, one thread
 };
 
+/// "mma.sync", "wgmma", "tcgen05"
+std::string_view name(TensorCore core);
+
 struct DeviceDescription {
   std::string name;
   int compute_major = 9;
@@ -38,6 +41,9 @@ struct DeviceDescription {
   int registers_per_sm = 65536;
   int max_registers_per_thread = 255;
   int register_granularity_warp = 256; ///< registers are handed out so
+  /// Of a thread that multiplies: what its sums may take, and what it is given
+  /// beside them at most.
+  int max_accumulator_registers = 192, max_consumer_registers = 232;
 
   int smem_per_sm_bytes = 233472;
   int max_smem_per_cta_bytes = 232448; ///< with the opt-in attribute
@@ -49,6 +55,7 @@ struct DeviceDescription {
   // Limits of PTX, the same on every device.
   static constexpr int max_mbarrier_count = (1 << 20) - 1;
   static constexpr int max_box_elements = 256; ///< of a tensor map, per axis
+  static constexpr int named_barriers = 15;    ///< of a CTA, beside bar.sync 0
   /// Registers of a thread that setmaxnreg can ask for: multiples of 8.
   static constexpr int min_role_registers = 24, max_role_registers = 256;
 
@@ -82,6 +89,8 @@ struct DeviceDescription {
   /// the H200 where it runs it, else the first that does. Throws UserError
   /// where none does.
   static const DeviceDescription &to_simulate(std::string_view target);
+  /// One that has that tensor core.
+  static const DeviceDescription &with(TensorCore core);
   static std::vector<std::string_view> known_names();
 };
 

@@ -9,8 +9,12 @@
 #pragma once
 
 #include <kiln/builder.h>
+#include <kiln/tensor_memory.h>
 #include <kiln/tma.h>
 #include <kiln/wgmma.h>
+
+#include <functional>
+#include <vector>
 
 namespace kiln {
 
@@ -20,6 +24,8 @@ struct EpilogueOptions {
   /// Where the buffers lie, by default behind what is there. Over a pipeline's
   /// slots they cost nothing where it has been drained by then.
   SharedOptions place = {};
+  /// Of tensor memory: columns that are loaded at once; 0: those of a subtile.
+  int load_columns = 0;
 };
 
 class Epilogue {
@@ -35,13 +41,24 @@ public:
   void store(Accumulator &accumulator, const std::vector<At> &origin,
              const ElementMap &map = {}, At warpgroup = 0,
              Where where = Where::current());
+  /// The same of sums in tensor memory, whose products were waited for: a row
+  /// in each thread, `load_columns` at a time. `map` gets those of a row.
+  void store(const TensorTile &sums, const std::vector<At> &origin,
+             const ElementMap &map = {}, At warpgroup = 0,
+             Where where = Where::current());
   /// Wait until what this warpgroup stored has been read from shared memory:
   /// before the kernel ends, or the buffers serve something else.
   void finish(Where where = Where::current()) const;
 
 private:
+  /// Write a buffer with the subtile that begins there in the sums.
+  using Fill =
+      std::function<void(const SharedTile &buffer, int row, int column)>;
+  void store_subtiles(int rows, int columns, const std::vector<At> &origin,
+                      At warpgroup, const Fill &fill, Where where);
+
   TmaTensor tensor_;
-  SharedTile buffers_;
+  SharedTileArray buffers_;
   EpilogueOptions options_;
 };
 

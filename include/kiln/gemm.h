@@ -114,8 +114,7 @@ struct GemmSchedule {
   int occupancy = 1; ///< CTAs per multiprocessor
   /// What goes out at once, per consumer; 0: 64 rows by 128 bytes.
   int epilogue_m = 0, epilogue_n = 0;
-  int producer_registers = 0, consumer_registers = 0; ///< 0: 40 and 232, or
-                                                      ///< what fits
+  int producer_registers = 0, consumer_registers = 0; ///< 0: what fits
 
   bool is_persistent() const {
     return kind == GemmKind::cooperative || kind == GemmKind::pingpong;
@@ -129,6 +128,9 @@ struct GemmSchedule {
     bool is_split = split == GemmSplit::n && kind != GemmKind::pingpong;
     return is_split && consumers ? tile_n / consumers : tile_n;
   }
+  /// The same with every field that `fit` fills in left open again: for one
+  /// that is going to be changed.
+  GemmSchedule reopened() const;
   /// "warp-specialized 128x128x64 stages=4", then a word for each field that is
   /// not the default: "consumers=2 cluster=2x1 raster=m".
   std::string to_string() const;
@@ -137,18 +139,28 @@ struct GemmSchedule {
   bool operator==(const GemmSchedule &) const = default;
 };
 
+/// A word of a schedule's text that takes a value, "cluster" of "cluster=2x1",
+/// and what it means: an option of every command that takes a schedule.
+struct GemmOptionWord {
+  std::string_view word, meaning;
+};
+std::vector<GemmOptionWord> gemm_schedule_words();
+
 /// The schedule with what was left open filled in, and its stages lowered to
 /// the number of K tiles, where K is known. Throws UserError where problem and
 /// schedule do not go together, or the stages do not fit into shared memory,
 /// with the number that does.
-GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule);
+GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
+                 const DeviceDescription &device = DeviceDescription::h200());
 /// The most stages that fit into shared memory.
-int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule);
+int max_gemm_stages(
+    const GemmProblem &problem, const GemmSchedule &schedule,
+    const DeviceDescription &device = DeviceDescription::h200());
 /// A schedule that suits the problem on that device, already fitted: the first
 /// of rank_schedules.
-GemmSchedule pick_schedule(
-    const GemmProblem &problem,
-    const DeviceDescription &device = DeviceDescription::for_target("sm_90a"));
+GemmSchedule
+pick_schedule(const GemmProblem &problem,
+              const DeviceDescription &device = DeviceDescription::h200());
 
 /// How long a schedule takes, as predicted from a few numbers, in microseconds.
 struct GemmCost {
@@ -163,15 +175,16 @@ struct RankedSchedule {
 };
 /// The schedules that are predicted to be fastest, at most `most`, best first.
 /// Throws UserError where there is none.
-std::vector<RankedSchedule> rank_schedules(
-    const GemmProblem &problem, int most,
-    const DeviceDescription &device = DeviceDescription::for_target("sm_90a"));
+std::vector<RankedSchedule>
+rank_schedules(const GemmProblem &problem, int most,
+               const DeviceDescription &device = DeviceDescription::h200());
 
 /// "warpspecialized_4096x4096x4096_128x128x64_3" for f16 to f32 in `tt`;
 /// otherwise with a suffix for each field that is not the default, so that
 /// different kernels have different names.
-std::string gemm_kernel_name(const GemmProblem &problem,
-                             const GemmSchedule &schedule);
+std::string
+gemm_kernel_name(const GemmProblem &problem, const GemmSchedule &schedule,
+                 const DeviceDescription &device = DeviceDescription::h200());
 
 /// What is built into a kernel to watch it.
 struct GemmDebug {
@@ -182,10 +195,11 @@ struct GemmDebug {
 
 /// Build the kernel. Arguments, in this order: a, b, c (with beta), bias (if
 /// any), d, alpha and beta (f32, if any), then the runtime dimensions in the
-/// order m, n, k, batch. Throws UserError where problem and schedule do not go
-/// together.
+/// order m, n, k, batch. It is compiled for the target of `device`. Throws
+/// UserError where problem, schedule and device do not go together.
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
-                  const GemmDebug &debug = {});
+                  const GemmDebug &debug = {},
+                  const DeviceDescription &device = DeviceDescription::h200());
 
 std::string_view name(GemmLayout layout);
 GemmLayout parse_gemm_layout(std::string_view text);

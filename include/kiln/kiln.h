@@ -33,12 +33,14 @@
 #include <kiln/pipeline.h>
 #include <kiln/print.h>
 #include <kiln/ptx.h>
+#include <kiln/reduction.h>
 #include <kiln/reference.h>
 #include <kiln/register_tile.h>
 #include <kiln/scope.h>
 #include <kiln/sim.h>
 #include <kiln/softmax.h>
 #include <kiln/tensor_map.h>
+#include <kiln/tensor_memory.h>
 #include <kiln/text.h>
 #include <kiln/threads.h>
 #include <kiln/tile_math.h>

@@ -20,14 +20,14 @@
 #include <kiln/scope.h>
 #include <kiln/value.h>
 
+#include <optional>
+
 namespace kiln {
 
 /// The same barrier in another CTA of the cluster. One can arrive there; only
 /// its own CTA initialises it and waits. Arrivals order memory in the cluster.
 class RemoteMbarrier {
 public:
-  RemoteMbarrier(Value address, int array) : address_(address), array_(array) {}
-
   /// mbarrier.arrive.release.cluster.shared::cluster. In SASS the release is a
   /// fence of all memory, MEMBAR.ALL.GPU, and it costs accordingly. With
   /// Scope::cta it is the plain mbarrier.arrive.shared::cluster, which orders
@@ -44,15 +44,24 @@ public:
   Value address() const { return address_; }
 
 private:
+  friend struct Make;
+  RemoteMbarrier(Value address, int array) : address_(address), array_(array) {}
+
   Value address_;
   int array_;
+};
+
+/// Whose products a barrier hears of.
+struct ProductArrival {
+  int cta_group = 1; ///< CTAs that multiply together, as the products say
+  /// The CTAs of the cluster at whose barriers it arrives, as bits; left out:
+  /// this one alone.
+  std::optional<At> cta_mask = {};
 };
 
 /// One barrier.
 class Mbarrier {
 public:
-  Mbarrier(Value address, int array) : address_(address), array_(array) {}
-
   /// Before any other use, by one thread, then a CTA barrier.
   void init(int count, Where where = Where::current()) const;
   /// End it (mbarrier.inval): its memory may hold something else, or be
@@ -76,6 +85,11 @@ public:
   void arrive_copies(bool is_extra = false,
                      Where where = Where::current()) const;
 
+  /// One arrival once the products of tensor memory that this thread has issued
+  /// so far are finished (tcgen05.commit). In one_thread.
+  void arrive_products(const ProductArrival &options = {},
+                       Where where = Where::current()) const;
+
   /// Wait until the phase of that parity has completed: a loop around
   /// mbarrier.try_wait.parity.
   void wait(At parity, Scope scope = Scope::cta,
@@ -95,6 +109,9 @@ public:
   Value address() const { return address_; }
 
 private:
+  friend struct Make;
+  Mbarrier(Value address, int array) : address_(address), array_(array) {}
+
   Value address_;
   int array_; ///< which allocation of the builder, for its checks
 };
@@ -102,14 +119,15 @@ private:
 /// Barriers one behind the other.
 class MbarrierArray {
 public:
-  MbarrierArray(Value address, int count, int array)
-      : address_(address), count_(count), array_(array) {}
-
   int size() const { return count_; }
   /// A literal index is checked against the size.
   Mbarrier operator[](At index) const;
 
 private:
+  friend struct Make;
+  MbarrierArray(Value address, int count, int array)
+      : address_(address), count_(count), array_(array) {}
+
   Value address_;
   int count_;
   int array_;

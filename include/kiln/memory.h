@@ -27,10 +27,6 @@ enum class CacheHint : std::uint8_t {
 /// it is assigned.
 class Element {
 public:
-  /// Made by Kiln: the address, and the tensor it may mark as written.
-  Element(Value address, Type type, int argument, Where where)
-      : address_(address), type_(type), argument_(argument), where_(where) {}
-
   operator Value() const;
   void operator=(At value) const;
   void operator=(const Element &other) const { *this = At(Value(other)); }
@@ -49,9 +45,13 @@ public:
   int argument() const { return argument_; }
 
 private:
+  friend struct Make;
+  Element(Value address, Type type, int argument, Where where)
+      : address_(address), type_(type), argument_(argument), where_(where) {}
+
   Value address_;
   Type type_;
-  int argument_; ///< of the contract; -1: shared memory
+  int argument_; ///< of the contract, it may be marked as written; -1: shared
   Where where_;
 };
 
@@ -64,11 +64,6 @@ void prefetch(const Element &element, bool into_l1 = false,
 /// of one: the same memory with other indices.
 class Tensor {
 public:
-  Tensor(Value base, Type type, int argument, std::vector<Dim> shape,
-         std::vector<Dim> strides)
-      : base_(base), type_(type), argument_(argument), shape_(std::move(shape)),
-        strides_(std::move(strides)), bounds_(shape_.size()) {}
-
   Type type() const { return type_; }
   const std::vector<Dim> &shape() const { return shape_; }
   const std::vector<Dim> &strides() const { return strides_; } ///< elements
@@ -127,6 +122,12 @@ public:
   bool is_view() const { return is_view_; }
 
 private:
+  friend struct Make;
+  Tensor(Value base, Type type, int argument, std::vector<Dim> shape,
+         std::vector<Dim> strides)
+      : base_(base), type_(type), argument_(argument), shape_(std::move(shape)),
+        strides_(std::move(strides)), bounds_(shape_.size()) {}
+
   /// What a slice knows of its end.
   struct Bound {
     Value value; ///< invalid: the shape
@@ -189,9 +190,6 @@ struct TileLayout {
 class SharedTile {
 public:
   SharedTile() = default;
-  SharedTile(Value address, TileLayout layout)
-      : address_(address), layout_(layout), rows_(layout.rows),
-        columns_(layout.columns) {}
 
   /// Of the whole tile, as it is stored.
   const TileLayout &layout() const { return layout_; }
@@ -239,6 +237,11 @@ public:
   void store_vector(At row, At column, const std::vector<Value> &values) const;
 
 private:
+  friend struct Make;
+  SharedTile(Value address, TileLayout layout)
+      : address_(address), layout_(layout), rows_(layout.rows),
+        columns_(layout.columns) {}
+
   Value address_; ///< in shared memory
   TileLayout layout_;
   bool is_transposed_ = false;
@@ -246,6 +249,28 @@ private:
   int rows_ = 1, columns_ = 1;
   int origin_row_ = 0, origin_column_ = 0;
   Value runtime_row_, runtime_column_; ///< added to the origin where valid
+};
+
+/// Tiles of one layout, one behind the other in shared memory: the slots of a
+/// ring.
+class SharedTileArray {
+public:
+  SharedTileArray() = default;
+
+  int size() const { return count_; }
+  /// Of each tile.
+  const TileLayout &layout() const { return layout_; }
+  /// A literal index is checked against the size.
+  SharedTile operator[](At index) const;
+
+private:
+  friend struct Make;
+  SharedTileArray(Value address, TileLayout layout, int count)
+      : address_(address), layout_(layout), count_(count) {}
+
+  Value address_;
+  TileLayout layout_;
+  int count_ = 0;
 };
 
 /// How a tile in registers is written to a tensor.
@@ -277,11 +302,6 @@ struct TmaOptions {
 /// A tensor the TMA unit copies: a tensor map among the kernel's parameters.
 class TmaTensor {
 public:
-  TmaTensor(Value map, TileLayout tile, int rank, std::string name,
-            int argument)
-      : map_(map), tile_(tile), rank_(rank), name_(std::move(name)),
-        argument_(argument) {}
-
   const TileLayout &tile() const { return tile_; }
   /// Bytes one load of the tile signals, whatever lies outside the tensor.
   int tile_bytes() const { return tile_.bytes(); }
@@ -296,6 +316,12 @@ public:
   Value policy() const { return policy_; }
 
 private:
+  friend struct Make;
+  TmaTensor(Value map, TileLayout tile, int rank, std::string name,
+            int argument)
+      : map_(map), tile_(tile), rank_(rank), name_(std::move(name)),
+        argument_(argument) {}
+
   Value map_, policy_;
   TileLayout tile_;
   int rank_;

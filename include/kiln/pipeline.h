@@ -76,6 +76,13 @@ struct PipelineOptions {
   /// Slots are filled by threads of a warpgroup (produce_by_threads), with
   /// ordinary stores, and not by TMA alone.
   bool is_by_threads = false;
+  /// 1 or 2: slots are read by products of tensor memory, of one CTA or of a
+  /// pair; `consumers` is then how many threads issue them. Acquired and
+  /// released in one_thread; a slot that is released goes back when the
+  /// products issued so far are finished. Both CTAs of a pair load, each its
+  /// part, and the even one acquires and releases for both. 0: wgmma or threads
+  /// read them.
+  int tensor_group = 0;
 };
 
 /// A slot that is being filled or read.
@@ -125,8 +132,9 @@ public:
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
 
-  /// The next slot, once it is full. Called by the 128 threads of a warpgroup;
-  /// a slot may be kept while others are acquired.
+  /// The next slot, once it is full. Called by the 128 threads of a warpgroup,
+  /// or by one thread (tensor_group); a slot may be kept while others are
+  /// acquired.
   Slot acquire(Where where = Where::current());
   /// Let the producer have a slot again, when nothing reads it any more: what
   /// wgmma read has been waited for. What threads read with ordinary loads
@@ -170,7 +178,7 @@ public:
   /// Bytes of one slot.
   int slot_bytes() const;
   /// The array of slots of one tile, for SharedOptions::over.
-  const SharedTile &tiles(int index) const;
+  const SharedTileArray &tiles(int index) const;
 
 private:
   friend class Slot;

@@ -61,15 +61,50 @@ void one_thread_of(int warp, const std::function<void()> &body,
 
 /// bar.sync 0: all threads of the CTA; orders their memory accesses.
 void sync_threads(Where where = Where::current());
-/// bar.sync id, threads: a named barrier 1..15 for that many threads.
-void sync_threads(int id, int threads, Where where = Where::current());
-
-/// bar.arrive id, threads: count as arrived at a named barrier without waiting;
-/// others of its `threads` wait with sync_threads.
-void arrive_threads(int id, int threads, Where where = Where::current());
 /// The 128 threads of the calling warpgroup meet, in a role or in a kernel that
-/// has just one: bar.sync on the named barrier 1 plus the warpgroup's index.
+/// has just one: bar.sync on a named barrier of the warpgroup.
 void sync_warpgroup(Where where = Where::current());
+
+/// One of the CTA's named barriers, made by KernelBuilder::named_barriers: a
+/// number of threads meet there, any of the CTA's.
+class NamedBarrier {
+public:
+  /// Wait until all its threads have come; orders their memory accesses
+  /// (bar.sync).
+  void sync(Where where = Where::current()) const;
+  /// Count as come and go on; others of its threads wait (bar.arrive).
+  void arrive(Where where = Where::current()) const;
+
+  int threads() const { return threads_; }
+
+private:
+  friend struct Make;
+  NamedBarrier(int number, Value offset, int threads)
+      : number_(number), offset_(offset), threads_(threads) {}
+
+  int number_;
+  Value offset_; ///< added at run time where valid
+  int threads_;
+};
+
+/// Barriers with numbers one behind the other, all for as many threads:
+///
+///     NamedBarrierArray turns = kb.named_barriers(2, 256);
+///     turns[consumer].sync();
+///     turns[1 - consumer].arrive();
+class NamedBarrierArray {
+public:
+  int size() const { return count_; }
+  /// A literal index is checked against the size.
+  NamedBarrier operator[](At index) const;
+
+private:
+  friend struct Make;
+  NamedBarrierArray(int first, int count, int threads)
+      : first_(first), count_(count), threads_(threads) {}
+
+  int first_, count_, threads_;
+};
 
 // TMA and wgmma see memory through a proxy of their own: what a thread wrote
 // becomes visible to them by a fence, as wide as what it wrote.

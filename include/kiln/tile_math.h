@@ -6,16 +6,18 @@
 // of its columns, as reductions give them.
 //
 //     RegisterTile s = load_tile(layout, scores);           // [64, 64] f32
-//     s = s * 1.442695 - reduce_rows(s * 1.442695, Combine::max);
+//     s = s * 1.442695 - reduce_rows(s * 1.442695, Reduction::max);
 //     s = exp2(s);
-//     s = fast_divide(s, reduce_rows(s, Combine::sum));
+//     s = fast_divide(s, reduce_rows(s, Reduction::add));
 //
 // Scalars on either side are Values, literals or Dims, as with Values.
 #pragma once
 
 #include <kiln/math.h>
 #include <kiln/memory.h>
+#include <kiln/reduction.h>
 #include <kiln/register_tile.h>
+#include <kiln/threads.h>
 
 #include <optional>
 #include <utility>
@@ -137,26 +139,25 @@ RegisterTile map(const Function &function, TileAt first, const Tiles &...rest) {
   return RegisterTile(all.layout, values, all.where);
 }
 
-enum class Combine : std::uint8_t { sum, min, max };
-
 struct ReduceOptions {
   /// Where rows lie in several warps: a tile of the same type with a row for
   /// each row and a column for each of these warps, through which they meet.
   std::optional<SharedTile> scratch = {};
-  /// The named barrier of the layout's threads, 1..15; 0: they are the CTA.
-  int barrier = 0;
+  /// Of the layout's threads; left out: they are the CTA.
+  std::optional<NamedBarrier> barrier = {};
 };
 
-/// One value per row, [rows, 1], in every thread that holds elements of it: the
+/// Sums (add), least (min) or greatest (max) elements: one value per row,
+/// [rows, 1], in every thread that holds elements of it: the
 /// elements of a thread first, in the order of its registers, then lanes 1, 2,
 /// 4 ... apart (shfl.sync.bfly), then the warps in their order, through
 /// `scratch`.
-RegisterTile reduce_rows(const RegisterTile &tile, Combine combine,
+RegisterTile reduce_rows(const RegisterTile &tile, Reduction reduction,
                          const ReduceOptions &options = {},
                          Where where = Where::current());
 /// One value per column, [1, columns]; the scratch tile has a row for each
 /// column.
-RegisterTile reduce_columns(const RegisterTile &tile, Combine combine,
+RegisterTile reduce_columns(const RegisterTile &tile, Reduction reduction,
                             const ReduceOptions &options = {},
                             Where where = Where::current());
 

@@ -13,6 +13,7 @@
 
 #include <kiln/mbarrier.h>
 #include <kiln/memory.h>
+#include <kiln/reduction.h>
 
 #include <vector>
 
@@ -25,6 +26,12 @@ namespace kiln {
 /// Becomes one cp.async.bulk.tensor.shared::cluster.global per box.
 void tma_load(const SharedTile &tile, const TmaTensor &source,
               const std::vector<At> &origin, const Mbarrier &barrier,
+              Where where = Where::current());
+
+/// The same, signalling the barrier of either CTA of a pair (cta_group::2), so
+/// that the one that multiplies hears of both halves.
+void tma_load(const SharedTile &tile, const TmaTensor &source,
+              const std::vector<At> &origin, const RemoteMbarrier &barrier,
               Where where = Where::current());
 
 /// The same into every CTA of the cluster whose bit, by rank, is set in `mask`:
@@ -44,19 +51,12 @@ void tma_load_multicast(const SharedTile &tile, const TmaTensor &source,
 void tma_store(const TmaTensor &tensor, const std::vector<At> &origin,
                const SharedTile &tile, Where where = Where::current());
 
-/// What a reducing store does with the element that is there.
-enum class Reduction : std::uint8_t {
-  add, ///< i32, u32, u64, f16, bf16, f32, f64
-  min, ///< i32, u32, i64, u64, f16, bf16; max too
-  max,
-  inc, ///< u32; dec too
-  dec,
-  bit_and, ///< integers of 32 and 64 bits; the others too
-  bit_or,
-  bit_xor,
-};
-
 /// tma_store that combines: tensor = tensor op tile, each element atomically.
+///
+///     add                       i32 u32 u64 f16 bf16 f32 f64
+///     min max                   i32 u32 i64 u64 f16 bf16
+///     inc dec                   u32
+///     bit_and bit_or bit_xor    integers of 32 and 64 bits
 ///
 /// Becomes one cp.reduce.async.bulk.tensor per box.
 void tma_reduce_store(Reduction op, const TmaTensor &tensor,

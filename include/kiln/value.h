@@ -28,17 +28,18 @@ namespace kiln {
 class Value {
 public:
   Value() = default;
-  /// Made by Kiln: `impl` is the compiler's own handle.
-  Value(void *impl, const void *kernel, Type type)
-      : impl_(impl), kernel_(kernel), type_(type) {}
 
   Type type() const { return type_; }
   /// False for a default-constructed one, which nothing accepts.
   bool is_valid() const { return impl_ != nullptr; }
-  void *impl() const { return impl_; }
+  void *impl() const { return impl_; } ///< the compiler's own handle
   const void *kernel() const { return kernel_; }
 
 private:
+  friend struct Make;
+  Value(void *impl, const void *kernel, Type type)
+      : impl_(impl), kernel_(kernel), type_(type) {}
+
   void *impl_ = nullptr;
   const void *kernel_ = nullptr; ///< whose kernel it is
   Type type_ = Type::i32;

@@ -8,6 +8,7 @@
 //     Value busy = vote_any(row < m);
 #pragma once
 
+#include <kiln/reduction.h>
 #include <kiln/value.h>
 
 namespace kiln {
@@ -47,8 +48,7 @@ void warp_sync(std::uint32_t members = all_lanes,
 // redux.sync; other numbers are five shuffles and five operations, whose order
 // is fixed: lanes 1 apart first, 16 apart last for floats too.
 
-Value warp_reduce_add(At value);
-Value warp_reduce_min(At value);
-Value warp_reduce_max(At value);
+/// add, min or max of numbers; bit_and, bit_or, bit_xor of i32 and u32.
+Value warp_reduce(At value, Reduction reduction);
 
 } // namespace kiln

@@ -222,7 +222,7 @@ RegisterTile AttentionKernel::probabilities(RegisterTile scores,
                                             Softmax &softmax,
                                             RegisterTile *rescale,
                                             bool is_masked) const {
-  RegisterTile largest = reduce_rows(scores, Combine::max);
+  RegisterTile largest = reduce_rows(scores, Reduction::max);
   if (rescale)
     largest = max(largest, softmax.largest);
   RegisterTile shift = largest * scale_;

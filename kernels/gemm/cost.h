@@ -18,6 +18,6 @@ namespace kiln::gemm {
 /// Of a schedule whose stages, consumers and instructions are filled in. A
 /// dimension that is an argument counts as 4096.
 GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
-             const DeviceDescription &device);
+                 const DeviceDescription &device);
 
 } // namespace kiln::gemm

@@ -159,7 +159,8 @@ static int accumulator_registers(const GemmProblem &problem,
 
 /// Throw where the tile is none the instruction can cover.
 static void check_tile(const KernelProblem &computed,
-                       const GemmSchedule &schedule) {
+                       const GemmSchedule &schedule,
+                       const DeviceDescription &device) {
   const GemmProblem &problem = computed.problem;
   auto refuse_tile = [&](const std::string &why) {
     refuse("tile {}x{}x{}: {}", schedule.tile_m, schedule.tile_n,
@@ -202,19 +203,21 @@ static void check_tile(const KernelProblem &computed,
   check_width(problem.b_is_k_major() ? 'K' : 'N',
               problem.b_is_k_major() ? schedule.tile_k : columns);
   int registers = accumulator_registers(problem, schedule);
-  if (registers > 192)
+  if (registers > device.max_accumulator_registers)
     refuse_tile(fmt::format("its accumulator takes {} registers of each "
-                            "thread; a warpgroup that multiplies can hold 192",
-                            registers));
+                            "thread; a warpgroup that multiplies can hold {}",
+                            registers, device.max_accumulator_registers));
 }
 
 /// Throw where K cannot be divided so.
 static void check_split_k(const KernelProblem &computed,
-                          const GemmSchedule &schedule) {
+                          const GemmSchedule &schedule,
+                          const DeviceDescription &device) {
   if (schedule.split_k == 1)
     return;
-  if (schedule.split_k < 1 || schedule.split_k > 8)
-    refuse("K is divided by {} CTAs; 1 to 8 form a cluster", schedule.split_k);
+  if (schedule.split_k < 1 || schedule.split_k > device.max_cluster_ctas)
+    refuse("K is divided by {} CTAs; 1 to {} form a cluster", schedule.split_k,
+           device.max_cluster_ctas);
   if (schedule.kind != GemmKind::warp_specialized)
     refuse("K is divided by {} CTAs in a {} schedule; use warp-specialized",
            schedule.split_k, name(schedule.kind));
@@ -230,7 +233,8 @@ static void check_split_k(const KernelProblem &computed,
 
 /// Throw where roles, cluster or order are none.
 static void check_roles(const KernelProblem &computed,
-                        const GemmSchedule &schedule) {
+                        const GemmSchedule &schedule,
+                        const DeviceDescription &device) {
   int most = schedule.kind == GemmKind::multistage ? 1 : 2;
   if (schedule.consumers < 1 || schedule.consumers > most)
     refuse("{} consumers; a {} schedule has 1{}", schedule.consumers,
@@ -239,10 +243,11 @@ static void check_roles(const KernelProblem &computed,
     refuse("{} consumer; in a pingpong schedule 2 take turns",
            schedule.consumers);
   int ctas = schedule.cluster_m * schedule.cluster_n;
-  if (schedule.cluster_m < 1 || schedule.cluster_n < 1 || ctas > 8)
-    refuse("a cluster of {}x{} tiles; 1 to 8 CTAs form one", schedule.cluster_m,
-           schedule.cluster_n);
-  check_split_k(computed, schedule);
+  if (schedule.cluster_m < 1 || schedule.cluster_n < 1 ||
+      ctas > device.max_cluster_ctas)
+    refuse("a cluster of {}x{} tiles; 1 to {} CTAs form one",
+           schedule.cluster_m, schedule.cluster_n, device.max_cluster_ctas);
+  check_split_k(computed, schedule, device);
   if (schedule.is_multicast && computed.uses_tma()) {
     auto check_parts = [&](const char *matrix, const TileLayout &tile,
                            int parts) {
@@ -292,14 +297,14 @@ static void check_epilogue(const KernelProblem &computed,
 /// The registers of each role: what the threads have together, the producer's
 /// part first.
 static void plan_registers(const KernelProblem &computed,
+                           const DeviceDescription &device,
                            GemmSchedule &schedule) {
   if (schedule.kind == GemmKind::multistage)
     return;
-  const auto &device = DeviceDescription::for_target("sm_90a");
   int groups = schedule.consumers + 1;
   int at_entry =
       device.registers_per_sm / schedule.occupancy / (groups * 128) / 8 * 8;
-  at_entry = std::min(at_entry, 248);
+  at_entry = std::min(at_entry, device.max_registers_per_thread / 8 * 8);
   if (schedule.producer_registers == 0) {
     schedule.producer_registers = computed.producer_registers();
     // One consumer leaves more than it can use.
@@ -308,8 +313,9 @@ static void plan_registers(const KernelProblem &computed,
   }
   if (schedule.consumer_registers == 0) {
     schedule.consumer_registers =
-        std::min(232, (groups * at_entry - schedule.producer_registers) /
-                          schedule.consumers / 8 * 8);
+        std::min(device.max_consumer_registers,
+                 (groups * at_entry - schedule.producer_registers) /
+                     schedule.consumers / 8 * 8);
     // Sums come first: the producer has what they leave.
     int sums = accumulator_registers(computed.problem, schedule);
     if (schedule.consumer_registers <= sums) {
@@ -349,17 +355,18 @@ static int shared_bytes(const KernelProblem &computed,
 }
 
 /// What one CTA may have of it.
-static int most_shared_bytes(const GemmSchedule &schedule) {
-  const auto &device = DeviceDescription::for_target("sm_90a");
+static int most_shared_bytes(const GemmSchedule &schedule,
+                             const DeviceDescription &device) {
   return std::min(device.max_smem_per_cta_bytes,
                   device.smem_per_sm_bytes / std::max(1, schedule.occupancy) -
                       device.reserved_smem_per_cta_bytes);
 }
 
-int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule) {
+int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule,
+                    const DeviceDescription &device) {
   KernelProblem computed(problem, schedule);
   GemmSchedule full = filled(computed, schedule);
-  int most = most_shared_bytes(full);
+  int most = most_shared_bytes(full, device);
   // Few stages can take more than many: sums lie over slots if they fit there.
   int stages = most / 1024;
   while (stages > 0 && shared_bytes(computed, full, stages) > most)
@@ -367,14 +374,15 @@ int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule) {
   return stages;
 }
 
-GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {
+GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
+                 const DeviceDescription &device) {
   check_problem(problem);
   KernelProblem computed(problem, schedule);
   GemmSchedule result = filled(computed, schedule);
-  check_roles(computed, result);
-  check_tile(computed, result);
+  check_roles(computed, result, device);
+  check_tile(computed, result, device);
   check_epilogue(computed, result);
-  plan_registers(computed, result);
+  plan_registers(computed, device, result);
   if (schedule.stages < 1)
     refuse("{} stages; at least 1 is needed", schedule.stages);
   if (problem.k.is_constant()) {
@@ -385,8 +393,9 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {
     result.stages =
         static_cast<int>(std::min<std::int64_t>(result.stages, most_tiles));
   }
-  int most = max_gemm_stages(problem, result);
-  if (shared_bytes(computed, result, result.stages) > most_shared_bytes(result))
+  int most = max_gemm_stages(problem, result, device);
+  if (shared_bytes(computed, result, result.stages) >
+      most_shared_bytes(result, device))
     refuse("{} stages of {}x{}x{} do not fit into shared memory; {} do",
            schedule.stages, schedule.tile_m, schedule.tile_n, schedule.tile_k,
            most);
@@ -394,8 +403,9 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule) {
 }
 
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
-                  const GemmDebug &debug) {
-  return gemm::build_kernel(problem, fit(problem, schedule), debug);
+                  const GemmDebug &debug, const DeviceDescription &device) {
+  return gemm::build_kernel(problem, fit(problem, schedule, device), debug,
+                            device);
 }
 
 } // namespace kiln

@@ -38,9 +38,10 @@ struct Share {
 class GemmKernel {
 public:
   GemmKernel(const GemmProblem &problem, const GemmSchedule &schedule,
-             const GemmDebug &debug)
+             const GemmDebug &debug, const DeviceDescription &device)
       : schedule_(schedule), problem_(problem, schedule),
-        kb_(gemm_kernel_name(problem, schedule), options(schedule, debug)),
+        kb_(gemm_kernel_name(problem, schedule, device),
+            options(schedule, debug, device)),
         trace_(problem_.problem, schedule), operands_(kb_, problem_, schedule),
         output_(kb_, problem_, schedule),
         scheduler_(declare_dims(), ceil_div(shape().m, schedule.tile_m),
@@ -68,7 +69,8 @@ public:
 
 private:
   static KernelOptions options(const GemmSchedule &schedule,
-                               const GemmDebug &debug);
+                               const GemmDebug &debug,
+                               const DeviceDescription &device);
   static TileSchedulerOptions order(const GemmSchedule &schedule);
   KernelBuilder &declare_dims();
   bool is_long() const;
@@ -103,12 +105,14 @@ private:
 } // namespace
 
 KernelOptions GemmKernel::options(const GemmSchedule &schedule,
-                                  const GemmDebug &debug) {
+                                  const GemmDebug &debug,
+                                  const DeviceDescription &device) {
   bool is_alone = schedule.kind == GemmKind::multistage;
   return {.warpgroups = is_alone ? 1 : schedule.consumers + 1,
           .ctas_per_sm = schedule.occupancy,
           .cluster = {.x = schedule.cluster_m * schedule.cluster_n *
                            schedule.split_k},
+          .target = device.target(),
           .debug_print = debug.is_traced && !schedule.is_persistent()};
 }
 
@@ -307,8 +311,8 @@ void GemmKernel::consume(const Value &consumer) {
 }
 
 Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
-                    const GemmDebug &debug) {
-  return GemmKernel(problem, schedule, debug).build();
+                    const GemmDebug &debug, const DeviceDescription &device) {
+  return GemmKernel(problem, schedule, debug, device).build();
 }
 
 } // namespace kiln::gemm

@@ -7,6 +7,6 @@ namespace kiln::gemm {
 
 /// `schedule` has been through fit().
 Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
-                    const GemmDebug &debug);
+                    const GemmDebug &debug, const DeviceDescription &device);
 
 } // namespace kiln::gemm

@@ -3,24 +3,12 @@
 // The plain kernel has the shortest name: what differs from it is added, field
 // by field. A field that `fit` fills in counts as left out where it holds what
 // `fit` would have chosen.
+#include "schedule.h"
 #include "words.h"
-
-#include <kiln/gemm.h>
 
 namespace kiln {
 
 using namespace gemm;
-
-/// The fields where 0 stands for what fits.
-static constexpr std::pair<int GemmSchedule::*, std::string_view> kOpen[] = {
-    {&GemmSchedule::instruction_n, "instr"},
-    {&GemmSchedule::consumers, "consumers"},
-    {&GemmSchedule::ctas, "ctas"},
-    {&GemmSchedule::epilogue_m, "epim"},
-    {&GemmSchedule::epilogue_n, "epin"},
-    {&GemmSchedule::producer_registers, "pregs"},
-    {&GemmSchedule::consumer_registers, "cregs"},
-};
 
 /// A dimension in a name: digits, its own letter, or an expression spelled out
 /// so that no two are alike.
@@ -44,12 +32,11 @@ static std::string in_name(const Dim &dim, std::string_view own) {
 
 /// What `fit` puts where 0 stands; 0 where the rest alone fits nothing.
 static GemmSchedule filled_in(const GemmProblem &problem,
-                              const GemmSchedule &schedule) {
-  GemmSchedule open = schedule;
-  for (const auto &[field, word] : kOpen)
-    open.*field = 0;
+                              const GemmSchedule &schedule,
+                              const DeviceDescription &device) {
+  GemmSchedule open = schedule.reopened();
   try {
-    return fit(problem, open);
+    return fit(problem, open, device);
   } catch (const UserError &) {
     return open;
   }
@@ -90,49 +77,32 @@ static std::string problem_suffix(const GemmProblem &problem) {
 }
 
 static std::string schedule_suffix(const GemmProblem &problem,
-                                   const GemmSchedule &schedule) {
+                                   const GemmSchedule &schedule,
+                                   const DeviceDescription &device) {
   std::string text;
-  auto add = [&](std::string_view word, int value) {
+  GemmSchedule usual, filled = filled_in(problem, schedule, device);
+  for (const ScheduleField &field : schedule_fields()) {
+    std::string value = field.get(schedule);
+    if (field.is_always_said() || value == field.get(usual) ||
+        (field.is_open && value == field.get(filled)))
+      continue;
+    std::string word(field.word);
+    std::erase(word, '-');
     text += fmt::format("_{}{}", word, value);
-  };
-  GemmSchedule usual, filled = filled_in(problem, schedule);
-  for (const auto &[field, word] : kOpen)
-    if (schedule.*field != 0 && schedule.*field != filled.*field)
-      add(word, schedule.*field);
-  if (schedule.split != usual.split)
-    text += "_splitn";
-  if (schedule.is_a_in_registers)
-    text += "_aregs";
-  if (schedule.swizzle != usual.swizzle)
-    add("swizzle", static_cast<int>(schedule.swizzle));
-  if (schedule.cluster_m != usual.cluster_m ||
-      schedule.cluster_n != usual.cluster_n)
-    text +=
-        fmt::format("_cluster{}x{}", schedule.cluster_m, schedule.cluster_n);
-  if (schedule.is_multicast != usual.is_multicast)
-    text += "_nomulticast";
-  if (schedule.raster != usual.raster)
-    text += "_rasterm";
-  if (schedule.raster_group != usual.raster_group)
-    add("group", schedule.raster_group);
-  if (schedule.occupancy != usual.occupancy)
-    add("occupancy", schedule.occupancy);
-  if (schedule.split_k != usual.split_k)
-    add("splitk", schedule.split_k);
-  if (schedule.is_swapped)
-    text += "_swap";
+  }
   return text;
 }
 
 std::string gemm_kernel_name(const GemmProblem &problem,
-                             const GemmSchedule &schedule) {
+                             const GemmSchedule &schedule,
+                             const DeviceDescription &device) {
   std::string kind(name(schedule.kind));
   std::erase(kind, '-');
   return fmt::format("{}_{}x{}x{}_{}x{}x{}_{}{}{}", kind,
                      in_name(problem.m, "m"), in_name(problem.n, "n"),
                      in_name(problem.k, "k"), schedule.tile_m, schedule.tile_n,
                      schedule.tile_k, schedule.stages, problem_suffix(problem),
-                     schedule_suffix(problem, schedule));
+                     schedule_suffix(problem, schedule, device));
 }
 
 } // namespace kiln

@@ -114,7 +114,8 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
 
 void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
   if (sums_)
-    sums_->make_buffers(kb, is_over_slots_ ? &pipeline.tiles(0) : nullptr);
+    sums_->make_buffers(kb, is_over_slots_ ? std::optional(pipeline.tiles(0)[0])
+                                           : std::nullopt);
   if (d_map_)
     epilogue_.emplace(kb, *d_map_, options_of(schedule_));
 }

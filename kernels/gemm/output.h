@@ -43,8 +43,8 @@ private:
   const bool is_over_slots_;
 };
 
-/// Columns that go out at once where the schedule leaves it open: 128 bytes of a
-/// row, or what divides them into equal parts.
+/// Columns that go out at once where the schedule leaves it open: 128 bytes of
+/// a row, or what divides them into equal parts.
 int subtile_columns(const GemmSchedule &schedule, Type out);
 
 /// The buffers in shared memory: `count` tiles, none where D goes out from

@@ -78,15 +78,15 @@ static int most_parts(const GemmProblem &problem, const GemmSchedule &schedule,
 static int most_ctas(const GemmSchedule &schedule, bool uses_tma, int producer,
                      const DeviceDescription &device) {
   constexpr int kBesideSums = 32; // registers of a consumer
-  constexpr int kWarpgroup = 128, kMostRegisters = 232;
+  constexpr int kWarpgroup = 128;
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   int sums = rows * columns / kWarpgroup;
   auto holds = [&](int ctas) {
     int groups = schedule.consumers + 1;
     int at_entry = device.registers_per_sm / ctas / (groups * kWarpgroup);
     int left = groups * (at_entry / 8 * 8) - producer;
-    return std::min(left / schedule.consumers / 8 * 8, kMostRegisters) >=
-           sums + kBesideSums;
+    return std::min(left / schedule.consumers / 8 * 8,
+                    device.max_consumer_registers) >= sums + kBesideSums;
   };
   bool is_alone = schedule.kind != GemmKind::warp_specialized ||
                   schedule.split_k > 1 || schedule.consumers > 1;
@@ -189,16 +189,16 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
       break;
     try {
       one.schedule.stages =
-          std::min(kMostStages, max_gemm_stages(problem, one.schedule));
+          std::min(kMostStages, max_gemm_stages(problem, one.schedule, device));
       choose_raster(problem, device, one.schedule);
       if (one.schedule.stages >= 2)
-        fitting.push_back({fit(problem, one.schedule), one.cost});
+        fitting.push_back({fit(problem, one.schedule, device), one.cost});
     } catch (const UserError &) {
       // Not for this layout or type.
     }
   }
   if (fitting.empty() && most > 0) { // or fit says what is wrong
-    GemmSchedule usual = fit(problem, {});
+    GemmSchedule usual = fit(problem, {}, device);
     fitting.push_back({usual, cost_of(problem, usual, device)});
   }
   return fitting;

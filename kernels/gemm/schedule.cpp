@@ -1,7 +1,7 @@
-// schedule: how a GEMM is computed, as words.
+// schedule: how a GEMM is computed, as words: one row of one table for each
+// field, from which text, kernel names and options follow.
+#include "schedule.h"
 #include "words.h"
-
-#include <kiln/gemm.h>
 
 namespace kiln {
 
@@ -32,40 +32,96 @@ static constexpr std::pair<bool, std::string_view> kPlacesOfA[] = {
 static constexpr std::pair<bool, std::string_view> kSwitches[] = {
     {true, "on"}, {false, "off"}};
 
-/// The fields that are one number, and the least it may be.
-struct NumberField {
-  int GemmSchedule::*field;
-  std::string_view word;
-  int least;
-};
-static constexpr NumberField kNumbers[] = {
-    {&GemmSchedule::stages, "stages", 0},
-    {&GemmSchedule::instruction_n, "instr-n", 0},
-    {&GemmSchedule::consumers, "consumers", 0},
-    {&GemmSchedule::raster_group, "raster-group", 1},
-    {&GemmSchedule::ctas, "ctas", 0},
-    {&GemmSchedule::occupancy, "occupancy", 1},
-    {&GemmSchedule::split_k, "split-k", 1},
+/// A field that is one number of at least `least`.
+template <int GemmSchedule::*field, int least>
+static constexpr ScheduleField
+number(std::string_view word, std::string_view meaning, bool is_open = false) {
+  return {word, meaning, is_open,
+          [](const GemmSchedule &schedule) {
+            return std::to_string(schedule.*field);
+          },
+          [](GemmSchedule &schedule, std::string_view word,
+             const std::string &value) {
+            schedule.*field = parse_number(value, word, least);
+          }};
+}
+
+/// Two numbers, "2x1".
+template <int GemmSchedule::*first, int GemmSchedule::*second, int least>
+static constexpr ScheduleField
+pair(std::string_view word, std::string_view meaning, bool is_open = false) {
+  return {word, meaning, is_open,
+          [](const GemmSchedule &schedule) {
+            return fmt::format("{}x{}", schedule.*first, schedule.*second);
+          },
+          [](GemmSchedule &schedule, std::string_view word,
+             const std::string &value) {
+            std::vector<std::string> sides = split(value, 'x');
+            if (sides.size() != 2)
+              throw UserError(fmt::format("{} is '{}'; write two numbers, for "
+                                          "example 2x1",
+                                          word, value));
+            schedule.*first = parse_number(sides[0], word, least);
+            schedule.*second = parse_number(sides[1], word, least);
+          }};
+}
+
+/// One of a few words.
+template <auto field, const auto &table>
+static constexpr ScheduleField choice(std::string_view word,
+                                      std::string_view meaning) {
+  return {word, meaning, false,
+          [](const GemmSchedule &schedule) {
+            return std::string(name_in(table, schedule.*field));
+          },
+          [](GemmSchedule &schedule, std::string_view word,
+             const std::string &value) {
+            schedule.*field =
+                parse_in(table, value, fmt::format("value of {}", word));
+          }};
+}
+
+static constexpr ScheduleField kFields[] = {
+    number<&GemmSchedule::stages, 0>("stages", "tiles in flight"),
+    number<&GemmSchedule::instruction_n, 0>("instr-n", "columns of one wgmma",
+                                            true),
+    number<&GemmSchedule::consumers, 0>("consumers", "warpgroups that multiply",
+                                        true),
+    choice<&GemmSchedule::split, kSplits>(
+        "split", "the side that consumers divide: m or n"),
+    choice<&GemmSchedule::is_a_in_registers, kPlacesOfA>(
+        "a-from", "where wgmma reads A: smem or regs"),
+    choice<&GemmSchedule::swizzle, kSwizzles>("swizzle",
+                                              "bytes: 0, 32, 64 or 128"),
+    pair<&GemmSchedule::cluster_m, &GemmSchedule::cluster_n, 1>(
+        "cluster", "CTAs of a cluster, MxN"),
+    choice<&GemmSchedule::is_multicast, kSwitches>(
+        "multicast", "load once what a cluster shares: on or off"),
+    number<&GemmSchedule::split_k, 1>(
+        "split-k", "CTAs of a cluster that share a tile and divide K"),
+    choice<&GemmSchedule::is_swapped, kSwitches>(
+        "swap", "compute the transpose, for few rows: on or off"),
+    choice<&GemmSchedule::raster, kRasters>(
+        "raster", "which way the tiles are taken: m or n"),
+    number<&GemmSchedule::raster_group, 1>(
+        "raster-group", "rows (or columns) of tiles taken together"),
+    number<&GemmSchedule::ctas, 0>(
+        "ctas", "of a persistent kernel; 0: as many as fit", true),
+    number<&GemmSchedule::occupancy, 1>("occupancy", "CTAs per multiprocessor"),
+    pair<&GemmSchedule::epilogue_m, &GemmSchedule::epilogue_n, 0>(
+        "epilogue-tile", "what goes out at once, MxN", true),
+    pair<&GemmSchedule::producer_registers, &GemmSchedule::consumer_registers,
+         0>("registers", "of the producer and of a consumer, 40x232", true),
 };
 
-/// The fields that are two numbers, "2x1".
-struct PairField {
-  int GemmSchedule::*first, GemmSchedule::*second;
-  std::string_view word;
-  int least;
-};
-static constexpr PairField kPairs[] = {
-    {&GemmSchedule::cluster_m, &GemmSchedule::cluster_n, "cluster", 1},
-    {&GemmSchedule::epilogue_m, &GemmSchedule::epilogue_n, "epilogue-tile", 0},
-    {&GemmSchedule::producer_registers, &GemmSchedule::consumer_registers,
-     "registers", 0},
-};
+std::span<const ScheduleField> gemm::schedule_fields() { return kFields; }
 
-static constexpr const char *kKnown =
-    "a schedule is multistage, warp-specialized, cooperative or pingpong, a "
-    "tile MxNxK, and stages, instr-n, consumers, raster-group, ctas, "
-    "occupancy, split-k, cluster, epilogue-tile, registers, split, a-from, "
-    "swizzle, multicast, raster or swap with = and a value";
+std::vector<GemmOptionWord> gemm_schedule_words() {
+  std::vector<GemmOptionWord> words;
+  for (const ScheduleField &field : kFields)
+    words.push_back({field.word, field.meaning});
+  return words;
+}
 
 std::string_view name(GemmKind kind) { return name_in(kKinds, kind); }
 GemmKind parse_gemm_kind(std::string_view text) {
@@ -74,68 +130,31 @@ GemmKind parse_gemm_kind(std::string_view text) {
 
 std::string GemmSchedule::to_string() const {
   GemmSchedule usual;
-  std::string text = fmt::format("{} {}x{}x{} stages={}", name(kind), tile_m,
-                                 tile_n, tile_k, stages);
-  auto add = [&](std::string_view word, std::string_view value) {
-    text += fmt::format(" {}={}", word, value);
-  };
-  for (const NumberField &number : kNumbers)
-    if (this->*number.field != usual.*number.field && number.word != "stages")
-      add(number.word, std::to_string(this->*number.field));
-  for (const PairField &pair : kPairs)
-    if (this->*pair.first != usual.*pair.first ||
-        this->*pair.second != usual.*pair.second)
-      add(pair.word,
-          fmt::format("{}x{}", this->*pair.first, this->*pair.second));
-  if (split != usual.split)
-    add("split", name_in(kSplits, split));
-  if (is_a_in_registers != usual.is_a_in_registers)
-    add("a-from", name_in(kPlacesOfA, is_a_in_registers));
-  if (swizzle != usual.swizzle)
-    add("swizzle", name_in(kSwizzles, swizzle));
-  if (is_multicast != usual.is_multicast)
-    add("multicast", name_in(kSwitches, is_multicast));
-  if (raster != usual.raster)
-    add("raster", name_in(kRasters, raster));
-  if (is_swapped != usual.is_swapped)
-    add("swap", name_in(kSwitches, is_swapped));
+  std::string text =
+      fmt::format("{} {}x{}x{}", name(kind), tile_m, tile_n, tile_k);
+  for (const ScheduleField &field : kFields)
+    if (field.is_always_said() || field.get(*this) != field.get(usual))
+      text += fmt::format(" {}={}", field.word, field.get(*this));
   return text;
+}
+
+GemmSchedule GemmSchedule::reopened() const {
+  GemmSchedule open = *this, usual;
+  for (const ScheduleField &field : kFields)
+    if (field.is_open)
+      field.set(open, field.word, field.get(usual));
+  return open;
 }
 
 /// Set the field that "key=value" names; false where none has it.
 static bool set_field(GemmSchedule &schedule, const std::string &key,
                       const std::string &value) {
-  for (const NumberField &number : kNumbers)
-    if (key == number.word) {
-      schedule.*number.field = parse_number(value, key, number.least);
+  for (const ScheduleField &field : kFields)
+    if (key == field.word) {
+      field.set(schedule, field.word, value);
       return true;
     }
-  for (const PairField &pair : kPairs)
-    if (key == pair.word) {
-      std::vector<std::string> sides = split(value, 'x');
-      if (sides.size() != 2)
-        throw UserError(fmt::format("{} is '{}'; write two numbers, for "
-                                    "example 2x1",
-                                    key, value));
-      schedule.*pair.first = parse_number(sides[0], key, pair.least);
-      schedule.*pair.second = parse_number(sides[1], key, pair.least);
-      return true;
-    }
-  if (key == "split")
-    schedule.split = parse_in(kSplits, value, "side to split");
-  else if (key == "a-from")
-    schedule.is_a_in_registers = parse_in(kPlacesOfA, value, "place of A");
-  else if (key == "swizzle")
-    schedule.swizzle = parse_in(kSwizzles, value, "swizzle");
-  else if (key == "multicast")
-    schedule.is_multicast = parse_in(kSwitches, value, "multicast");
-  else if (key == "raster")
-    schedule.raster = parse_in(kRasters, value, "raster");
-  else if (key == "swap")
-    schedule.is_swapped = parse_in(kSwitches, value, "swap");
-  else
-    return false;
-  return true;
+  return false;
 }
 
 /// "128x128x64"
@@ -154,6 +173,16 @@ static void set_tile(GemmSchedule &schedule, const std::string &text) {
       "'{}' is not a valid tile; write MxNxK, for example 128x128x64", text));
 }
 
+/// What a schedule is made of, for a word that it is not.
+static std::string known_words() {
+  std::vector<std::string_view> words;
+  for (const ScheduleField &field : kFields)
+    words.push_back(field.word);
+  return fmt::format("a schedule is one of {}, a tile MxNxK, and {} with = and "
+                     "a value",
+                     words_of(kKinds), fmt::join(words, ", "));
+}
+
 GemmSchedule GemmSchedule::parse(const std::string &text) {
   GemmSchedule schedule;
   for (const std::string &word : gemm::split(text, ' ')) {
@@ -164,8 +193,8 @@ GemmSchedule GemmSchedule::parse(const std::string &text) {
     else if (begins_with_digit)
       set_tile(schedule, word);
     else if (!set_field(schedule, key, value))
-      throw UserError(
-          fmt::format("'{}' is not a word of a schedule: {}", word, kKnown));
+      throw UserError(fmt::format("'{}' is not a word of a schedule: {}", word,
+                                  known_words()));
   }
   return schedule;
 }

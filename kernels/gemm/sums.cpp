@@ -26,8 +26,11 @@ Sums::Sums(const GemmSchedule &schedule, Type accumulate, bool is_transposed,
              std::min(kLongest, length_ + padding(is_transposed))};
 }
 
-void Sums::make_buffers(KernelBuilder &kb, const SharedTile *over) {
-  is_over_ = over != nullptr;
+void Sums::make_buffers(KernelBuilder &kb,
+                        const std::optional<SharedTile> &over) {
+  if (over)
+    drained_ =
+        kb.named_barriers(1, kThreadsPerWarpgroup * schedule_.consumers)[0];
   buffers_ = kb.shared_array(layout_, schedule_.consumers, {.over = over});
 }
 
@@ -109,11 +112,10 @@ void Sums::take_all(const SharedTile &tile, const Taker &take) const {
 
 void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,
                     const Taker &take) {
-  SharedTile tile = tile_at(*buffers_, warpgroup);
+  SharedTile tile = buffers_[warpgroup];
   // Another warpgroup may still multiply what lies there.
-  constexpr int kNamedBarrier = 8;
-  if (is_over_)
-    sync_threads(kNamedBarrier, kThreadsPerWarpgroup * schedule_.consumers);
+  if (drained_)
+    drained_->sync();
   put(accumulator, tile);
   meet();
   take_all(tile, take);

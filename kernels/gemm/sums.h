@@ -33,7 +33,7 @@ public:
   /// The tile of each warpgroup that multiplies.
   const TileLayout &layout() const { return layout_; }
   /// Where what lies at `over` has been read, if it is given.
-  void make_buffers(KernelBuilder &kb, const SharedTile *over);
+  void make_buffers(KernelBuilder &kb, const std::optional<SharedTile> &over);
 
   /// Neighbours of a line of D, `line` and `first` counted from the share of
   /// the warpgroup.
@@ -56,8 +56,8 @@ private:
   int neighbours_;
   int lines_, length_;
   TileLayout layout_;
-  std::optional<SharedTile> buffers_;
-  bool is_over_ = false;
+  SharedTileArray buffers_;
+  std::optional<NamedBarrier> drained_; ///< where they lie over others
 };
 
 } // namespace kiln::gemm

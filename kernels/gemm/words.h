@@ -33,12 +33,13 @@ template <typename Table> std::string words_of(const Table &table) {
 
 /// The value of a word; the error lists those there are.
 template <typename Table>
-auto parse_in(const Table &table, std::string_view text, const char *what) {
+auto parse_in(const Table &table, std::string_view text,
+              std::string_view what) {
   for (const auto &[value, word] : table)
     if (word == text)
       return value;
-  throw UserError(
-      fmt::format("'{}' is not a valid {}; use one of {}", text, what, words_of(table)));
+  throw UserError(fmt::format("'{}' is not a valid {}; use one of {}", text,
+                              what, words_of(table)));
 }
 
 /// Whether a word is one of the table's.

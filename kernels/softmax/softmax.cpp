@@ -57,7 +57,7 @@ static void softmax_row(const SharedTile &tile, int columns) {
   for (const Values &piece : pieces)
     for (const Value &x : piece)
       largest = max(largest, x);
-  largest = warp_reduce_max(largest);
+  largest = warp_reduce(largest, Reduction::max);
   // exp(x - max) = 2^(x log2 e - max log2 e)
   Value shift = largest * -kLog2E;
   Value sum = constant(f32, 0.0);
@@ -66,7 +66,7 @@ static void softmax_row(const SharedTile &tile, int columns) {
       x = exp2(fma(x, kLog2E, shift));
       sum = sum + x;
     }
-  Value scale = rcp(warp_reduce_add(sum));
+  Value scale = rcp(warp_reduce(sum, Reduction::add));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Values result;
     for (const Value &x : pieces[i])
@@ -96,7 +96,7 @@ Module build_softmax(const SoftmaxProblem &problem) {
   kb.grid(min(tiles, Dim::argument("sms")));
 
   int stages = std::min(8, max_stages({x.tile()}));
-  SharedTile slots = kb.shared_array(x.tile(), stages);
+  SharedTileArray slots = kb.shared_array(x.tile(), stages);
   MbarrierArray full = kb.mbarriers(stages), empty = kb.mbarriers(stages);
   one_thread([&] {
     for (int i = 0; i < stages; ++i) {
@@ -113,8 +113,7 @@ Module build_softmax(const SoftmaxProblem &problem) {
       for_range(block_id(), tiles, grid_size(), [&](Value tile) {
         empty[state.slot()].wait(state.parity());
         full[state.slot()].arrive_expect_tx(x.tile_bytes());
-        tma_load(tile_at(slots, state.slot()), x, {tile * kRows, 0},
-                 full[state.slot()]);
+        tma_load(slots[state.slot()], x, {tile * kRows, 0}, full[state.slot()]);
         state.advance();
       });
     });
@@ -126,7 +125,7 @@ Module build_softmax(const SoftmaxProblem &problem) {
     Value first = block_id() + consumer * grid_size();
     for_range(first, tiles, grid_size() * kConsumers, [&](Value tile) {
       Value slot = state.slot();
-      SharedTile rows = tile_at(slots, slot);
+      SharedTile rows = slots[slot];
       full[slot].wait(state.parity());
       softmax_row(rows, problem.columns);
       fence_async_shared();

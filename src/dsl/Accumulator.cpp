@@ -42,6 +42,8 @@ Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
                                      instruction_n ? instruction_n : columns)) {
   auto &state = KernelBuilder::State::current(where);
   state_->kernel = state.token;
+  state.requireTensorCore(TensorCore::wgmma, "an accumulator in registers",
+                          where);
   if (state.contract.threads() % 128 != 0)
     userErrorAt(where,
                 "an accumulator belongs to a warpgroup of 128 threads, "
@@ -96,17 +98,6 @@ void Accumulator::reset(Where where) {
   setAdded(kernelOf(*state_, where), state_->added, false, where);
 }
 
-/// Refuse an operand in shared memory that the descriptor cannot describe.
-static void checkLayout(const WgmmaOperand &operand, const char *which,
-                        const Where &where) {
-  const TileLayout &layout = operand.layout();
-  if (layout.swizzle == Swizzle::none && layout.row_bytes() != 16)
-    userErrorAt(where,
-                "operand {} lies in shared memory without a swizzle ({}); give "
-                "its tile swizzle 32, 64 or 128, or panels of {} columns",
-                which, layout.to_string(), 16 / size_bytes(layout.type));
-}
-
 /// Refuse operands that do not give the accumulator's shape.
 static void checkShapes(const Accumulator &accumulator, int rowsA, int columnsA,
                         const SharedTile &b, int instructionK, Type type,
@@ -121,16 +112,6 @@ static void checkShapes(const Accumulator &accumulator, int rowsA, int columnsA,
                 "a K of {} is not a multiple of the instruction's {} "
                 "for {}",
                 columnsA, instructionK, name(type));
-}
-
-/// A descriptor moved on by `bytes`.
-static mlir::Value stepped(KernelBuilder::State &state, mlir::Value base,
-                           int bytes, const Where &where) {
-  if (bytes == 0)
-    return base;
-  return mlir::arith::AddIOp::create(
-      state.builder, state.at(where), base,
-      state.constant(Type::i64, bytes >> 4, where));
 }
 
 /// Whether the first instruction adds, as an i32.
@@ -168,13 +149,14 @@ static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
   if (state.isOneThread)
     userErrorAt(where, "mma stands inside one_thread; all 128 threads of a "
                        "warpgroup issue it together");
-  WgmmaOperand operandB{b, b.is_transposed()};
-  checkLayout(operandB, "b", where);
+  SharedOperand operandB{b, b.is_transposed()};
+  checkOperand(operandB, "b", where);
   int perInstruction = shape.accumulatorRegisters();
   state.largestInstruction = std::max(state.largestInstruction, perInstruction);
   mlir::Value first = firstAdds(state, accumulator, shape.options, where);
   mlir::Value one = state.constant(Type::i32, 1, where);
-  mlir::Value baseB = wgmmaDescriptor(state, operandB, where);
+  mlir::Value baseB =
+      descriptorOf(state, operandB, operandB.wgmmaFields(), where);
   std::string text = shape.text(), constraints = shape.constraints();
   llvm::SmallVector<mlir::Value> registers =
       loadRegisters(state, accumulator, where);
@@ -204,7 +186,7 @@ void Accumulator::mma(const SharedTile &a, const SharedTile &b,
 
 void Accumulator::issue(const SharedTile &a, const SharedTile &b,
                         const MmaOptions &options, Where where) {
-  WgmmaOperand operandA{a, !a.is_transposed()};
+  SharedOperand operandA{a, !a.is_transposed()};
   WgmmaShape shape{.accumulator = type(),
                    .a = a.layout().type,
                    .b = b.layout().type,
@@ -214,9 +196,10 @@ void Accumulator::issue(const SharedTile &a, const SharedTile &b,
                    .options = options};
   checkWgmma(shape, where);
   checkShapes(*this, a.rows(), a.columns(), b, shape.k(), shape.a, where);
-  checkLayout(operandA, "a", where);
+  checkOperand(operandA, "a", where);
   auto &state = kernelOf(*state_, where);
-  mlir::Value base = wgmmaDescriptor(state, operandA, where);
+  mlir::Value base =
+      descriptorOf(state, operandA, operandA.wgmmaFields(), where);
   auto at = [&](int row, int k) {
     return llvm::SmallVector<mlir::Value, 4>{
         stepped(state, base, operandA.offsetBytes(row, k), where)};

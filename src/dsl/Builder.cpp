@@ -83,8 +83,8 @@ Tensor KernelBuilder::tensor(const std::string &name, Type type,
   mlir::Value base = state.addParameter(
       {.kind = ParameterSpec::Kind::buffer, .argument = argument},
       state.pointer(1), where);
-  return Tensor(state.wrap(base, Type::u64), type, argument, std::move(shape),
-                std::move(strides));
+  return Make::a<Tensor>(state.wrap(base, Type::u64), type, argument,
+                         std::move(shape), std::move(strides));
 }
 
 /// What the options say per dimension must fit the tensor and the hardware.
@@ -187,8 +187,8 @@ static TmaTensor addTensorMap(KernelBuilder::State &state,
                                         .argument = argument,
                                         .tensor_map = std::move(spec)},
                                        state.pointer(0), where);
-  return TmaTensor(state.wrap(map, Type::u64), tile, static_cast<int>(rank),
-                   name, argument);
+  return Make::a<TmaTensor>(state.wrap(map, Type::u64), tile,
+                            static_cast<int>(rank), name, argument);
 }
 
 TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
@@ -222,14 +222,14 @@ void KernelBuilder::grid(Dim x, Dim y, Dim z) {
 
 SharedTile KernelBuilder::shared(const TileLayout &layout,
                                  const SharedOptions &options, Where where) {
-  return shared_array(layout, 1, options, where);
+  return shared_array(layout, 1, options, where)[At(0, where)];
 }
 
 int KernelBuilder::shared_bytes() const { return state_->smemBytes; }
 
-SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
-                                       const SharedOptions &options,
-                                       Where where) {
+SharedTileArray KernelBuilder::shared_array(const TileLayout &layout, int count,
+                                            const SharedOptions &options,
+                                            Where where) {
   State &state = *state_;
   state.checkOpen(where);
   layout.check(where);
@@ -242,7 +242,8 @@ SharedTile KernelBuilder::shared_array(const TileLayout &layout, int count,
   mlir::Value address =
       state.allocateSmem({.what = what, .bytes = layout.stride_bytes() * count},
                          layout.alignment_bytes(), options, where);
-  return SharedTile(state.wrap(address, Type::u32), layout);
+  return Make::a<SharedTileArray>(state.wrap(address, Type::u32), layout,
+                                  count);
 }
 
 MbarrierArray KernelBuilder::mbarriers(int count, Where where) {
@@ -257,12 +258,30 @@ MbarrierArray KernelBuilder::mbarriers(int count, Where where) {
                           .isBarriers = true},
                          8, {}, where);
   state.barriers.push_back({.where = where});
-  return MbarrierArray(state.wrap(address, Type::u32), count,
-                       static_cast<int>(state.barriers.size()) - 1);
+  return Make::a<MbarrierArray>(state.wrap(address, Type::u32), count,
+                                static_cast<int>(state.barriers.size()) - 1);
+}
+
+NamedBarrierArray KernelBuilder::named_barriers(int count, int threads,
+                                                Where where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  if (count < 1)
+    userErrorAt(where, "{} named barriers were asked for; at least 1 is needed",
+                count);
+  if (threads < 32 || threads % 32 != 0 || threads > state.contract.threads())
+    userErrorAt(where,
+                "{} threads meet at a named barrier; it takes whole warps: a "
+                "multiple of 32 up to the {} of kernel {}",
+                threads, state.contract.threads(), state.name);
+  int first = state.takeNamedBarriers(count, "named_barriers", where);
+  return Make::a<NamedBarrierArray>(first, count, threads);
 }
 
 Module KernelBuilder::State::finish(const Where &where_) {
   checkOpen(where_);
+  if (tensorMemory)
+    tensorMemory->free();
   checkSharedMemory(*this);
   checkBarriers(*this);
   checkDims(*this);
@@ -311,7 +330,7 @@ Module KernelBuilder::State::finish(const Where &where_) {
   impl->contract = contract;
   impl->context = std::move(context);
   impl->module = std::move(module);
-  return Module(std::move(impl));
+  return Make::a<Module>(std::move(impl));
 }
 
 Module KernelBuilder::module(Where where) { return state_->finish(where); }

@@ -37,6 +37,18 @@ void checkCluster(const KernelBuilder::State &state) {
   }
 }
 
+mlir::Value KernelBuilder::State::ctaMask(const At &mask, const Where &where_) {
+  int size = clusterCtas();
+  auto *literal = std::get_if<std::int64_t>(&mask.operand());
+  if (literal && (*literal < 1 || *literal >> size))
+    userErrorAt(mask.where(),
+                "the mask {:#x} does not name CTAs of a cluster of {}; 0x1 to "
+                "{:#x} do",
+                *literal, size, (1 << size) - 1);
+  Value bits = cast(At(resolve(mask, Type::i32), where_), Type::i16);
+  return use(bits, where_);
+}
+
 mlir::Value KernelBuilder::State::remoteAddress(mlir::Value address,
                                                 const At &rank,
                                                 const Where &where_) {
@@ -123,16 +135,16 @@ RemoteTile map_shared(const SharedTile &tile, At rank, Where where) {
                        "transpose; swap the indices instead");
   mlir::Value address =
       state.remoteAddress(state.use(tile.address(where), where), rank, where);
-  return RemoteTile(state.wrap(address, Type::u32), tile.layout());
+  return Make::a<RemoteTile>(state.wrap(address, Type::u32), tile.layout());
 }
 
 Element RemoteTile::operator()(At row, At column) const {
   // The same offsets; the address carries its space with it.
-  return SharedTile(address_, layout_)(row, column);
+  return Make::a<SharedTile>(address_, layout_)(row, column);
 }
 
 std::vector<Value> RemoteTile::load_vector(At row, At column, int count) const {
-  return SharedTile(address_, layout_).load_vector(row, column, count);
+  return Make::a<SharedTile>(address_, layout_).load_vector(row, column, count);
 }
 
 } // namespace kiln

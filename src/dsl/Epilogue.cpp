@@ -93,62 +93,107 @@ static void storePairs(const Part &part, const SharedTile &tile) {
       }
 }
 
-void Epilogue::store(Accumulator &accumulator, const std::vector<At> &origin,
-                     const ElementMap &map, At warpgroup, Where where) {
+void Epilogue::store_subtiles(int rows, int columns,
+                              const std::vector<At> &origin, At warpgroup,
+                              const Fill &fill, Where where) {
   const TileLayout &subtile = tensor_.tile();
-  if (accumulator.rows() % subtile.rows ||
-      accumulator.columns() % subtile.columns)
+  if (rows % subtile.rows || columns % subtile.columns)
     userErrorAt(where,
                 "an accumulator of {}x{} is not covered by the tiles of tensor "
                 "map '{}', {}",
-                accumulator.rows(), accumulator.columns(), tensor_.name(),
-                subtile.to_string());
+                rows, columns, tensor_.name(), subtile.to_string());
   if (origin.size() != static_cast<std::size_t>(tensor_.rank()))
     userErrorAt(where, "tensor map '{}' has {} dimensions; the origin has {}",
                 tensor_.name(), tensor_.rank(), origin.size());
-  auto outside = collectiveLine;
-  LocationScope scope(where);
-  if (accumulator.is_in_flight())
-    accumulator.wait(0);
   Value row = value_of(origin[origin.size() - 2]);
   Value column = value_of(origin.back());
   Value first = value_of(warpgroup) * options_.buffers;
-  int subtiles = accumulator.rows() / subtile.rows * accumulator.columns() /
-                 subtile.columns;
-  ElementMap mapped;
-  if (map)
-    mapped = [&](const Values &values, const Value &r, const Value &c) {
-      UserCode user(outside);
-      return map(values, r, c);
-    };
+  int subtiles = rows / subtile.rows * columns / subtile.columns;
   for (int i = 0; i < subtiles; ++i) {
-    Part part{accumulator,
-              i * subtile.columns / accumulator.columns() * subtile.rows,
-              i * subtile.columns % accumulator.columns(),
-              mapped,
-              row,
-              column};
-    SharedTile buffer = tile_at(buffers_, first + i % options_.buffers);
+    int firstRow = i * subtile.columns / columns * subtile.rows;
+    int firstColumn = i * subtile.columns % columns;
+    SharedTile buffer = buffers_[first + i % options_.buffers];
     // The buffer has been read: all but the stores since. A tile begins with
     // the first buffer again, wherever the one before it ended.
     int since =
         i > 0 || subtiles % options_.buffers == 0 ? options_.buffers - 1 : 0;
     one_thread([&] { tma_store_wait_read(since); });
     sync_warpgroup(where);
-    if (size_bytes(subtile.type) == 2)
-      storeMatrices(part, buffer);
-    else
-      storePairs(part, buffer);
+    fill(buffer, firstRow, firstColumn);
     fence_async_shared();
     sync_warpgroup(where);
     one_thread([&] {
       std::vector<At> to = origin;
-      to[to.size() - 2] = row + part.firstRow;
-      to.back() = column + part.firstColumn;
+      to[to.size() - 2] = row + firstRow;
+      to.back() = column + firstColumn;
       tma_store(tensor_, to, buffer);
       tma_store_commit();
     });
   }
+}
+
+/// The user's map, whose lines count again.
+static ElementMap asUserCode(const ElementMap &map,
+                             const std::optional<Where> &outside) {
+  if (!map)
+    return {};
+  return [=](const Values &values, const Value &row, const Value &column) {
+    UserCode user(outside);
+    return map(values, row, column);
+  };
+}
+
+void Epilogue::store(Accumulator &accumulator, const std::vector<At> &origin,
+                     const ElementMap &map, At warpgroup, Where where) {
+  ElementMap mapped = asUserCode(map, collectiveLine);
+  LocationScope scope(where);
+  if (accumulator.is_in_flight())
+    accumulator.wait(0);
+  store_subtiles(
+      accumulator.rows(), accumulator.columns(), origin, warpgroup,
+      [&](const SharedTile &buffer, int firstRow, int firstColumn) {
+        Part part{accumulator,
+                  firstRow,
+                  firstColumn,
+                  mapped,
+                  value_of(origin[origin.size() - 2]),
+                  value_of(origin.back())};
+        if (size_bytes(buffer.layout().type) == 2)
+          storeMatrices(part, buffer);
+        else
+          storePairs(part, buffer);
+      },
+      where);
+}
+
+void Epilogue::store(const TensorTile &sums, const std::vector<At> &origin,
+                     const ElementMap &map, At warpgroup, Where where) {
+  const TileLayout &subtile = tensor_.tile();
+  int step = options_.load_columns ? options_.load_columns : subtile.columns;
+  if (subtile.rows != sums.rows() || subtile.columns % step)
+    userErrorAt(where,
+                "sums of {}x{} in tensor memory are loaded {} columns at a "
+                "time and go out in tiles of {}; they have as many rows, and "
+                "columns that {} divides",
+                sums.rows(), sums.columns(), step, subtile.to_string(), step);
+  ElementMap mapped = asUserCode(map, collectiveLine);
+  LocationScope scope(where);
+  store_subtiles(
+      sums.rows(), sums.columns(), origin, warpgroup,
+      [&](const SharedTile &buffer, int firstRow, int firstColumn) {
+        Value row = value_of(origin[origin.size() - 2]) + firstRow +
+                    warpgroup_thread_id();
+        for (int column = 0; column < subtile.columns; column += step) {
+          RegisterTile part = sums.slice(firstColumn + column, step).load();
+          Values values = part.values();
+          if (mapped)
+            values = mapped(values, row,
+                            value_of(origin.back()) + firstColumn + column);
+          RegisterTile(part.layout(), cast(values, subtile.type))
+              .store(buffer.slice(0, column, subtile.rows, step));
+        }
+      },
+      where);
 }
 
 void Epilogue::finish(Where where) const {

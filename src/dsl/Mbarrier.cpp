@@ -77,12 +77,12 @@ Mbarrier MbarrierArray::operator[](At index) const {
     userErrorAt(index.where(), "there is no mbarrier {} in an array of {}",
                 *literal, count_);
   if (literal && *literal == 0)
-    return Mbarrier(address_, array_);
+    return Make::a<Mbarrier>(address_, array_);
   Value bytes = state.resolve(index, Type::i32) * At(8, index.where());
   mlir::Value address =
       state.offset(state.use(address_, index.where()),
                    state.use(bytes, index.where()), index.where());
-  return Mbarrier(state.wrap(address, Type::u32), array_);
+  return Make::a<Mbarrier>(state.wrap(address, Type::u32), array_);
 }
 
 void Mbarrier::init(int count, Where where) const {
@@ -152,6 +152,32 @@ static Value testPhase(KernelBuilder::State &state, const char *how,
   return state.wrap(complete, Type::i1);
 }
 
+void Mbarrier::arrive_products(const ProductArrival &options,
+                               Where where) const {
+  auto &state = KernelBuilder::State::current(where);
+  state.requireTensorCore(TensorCore::tcgen05, "arrive_products", where);
+  if (!state.isOneThread)
+    userErrorAt(where, "arrive_products stands outside one_thread; it speaks "
+                       "for the products of the thread that calls it");
+  if (options.cta_group != 1 && options.cta_group != 2)
+    userErrorAt(where, "a CTA group of {}; 1 or 2 CTAs multiply together",
+                options.cta_group);
+  useOf(state, address_, array_, where).hasArrive = true;
+  llvm::SmallVector<mlir::Value> operands = {state.use(address_, where)};
+  std::string mask;
+  if (options.cta_mask) {
+    operands.push_back(state.ctaMask(*options.cta_mask, where));
+    mask = ", $1";
+  }
+  bool isMulticast = options.cta_mask.has_value();
+  state.inlineAsm(
+      fmt::format("tcgen05.commit.cta_group::{}.mbarrier::arrive::one.shared::"
+                  "cluster{}.b64 [$0]{};",
+                  options.cta_group, isMulticast ? ".multicast::cluster" : "",
+                  mask),
+      isMulticast ? "l,h,~{memory}" : "l,~{memory}", operands, nullptr, where);
+}
+
 void Mbarrier::wait(At parity, Scope scope, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   noteWait(useOf(state, address_, array_, where), where);
@@ -195,7 +221,7 @@ RemoteMbarrier Mbarrier::remote(At rank, Where where) const {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value address =
       state.remoteAddress(state.use(address_, where), rank, where);
-  return RemoteMbarrier(state.wrap(address, Type::u32), array_);
+  return Make::a<RemoteMbarrier>(state.wrap(address, Type::u32), array_);
 }
 
 void RemoteMbarrier::arrive(At count, Scope scope, Where where) const {

@@ -257,7 +257,8 @@ Element Tensor::at(const std::vector<At> &indices) const {
   auto &state = KernelBuilder::State::current(where);
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
-  return Element(state.wrap(address, Type::u64), type_, argument_, where);
+  return Make::a<Element>(state.wrap(address, Type::u64), type_, argument_,
+                          where);
 }
 
 // Vectors: neighbours in one instruction.
@@ -394,7 +395,8 @@ Element SharedTile::operator()(At row, At column) const {
   }
   mlir::Value address =
       state.offset(state.use(address_, where), state.use(byte, where), where);
-  return Element(state.wrap(address, Type::u32), layout_.type, -1, where);
+  return Make::a<Element>(state.wrap(address, Type::u32), layout_.type, -1,
+                          where);
 }
 
 /// Refuse vectors of a tile whose elements are not neighbours or not aligned.
@@ -434,14 +436,20 @@ void SharedTile::store_vector(At row, At column,
               values, row.where());
 }
 
-SharedTile tile_at(const SharedTile &array, At index) {
-  auto &state = KernelBuilder::State::current(index.where());
-  Value slot = state.resolve(index, Type::i32);
-  Value bytes = slot * At(array.layout().stride_bytes(), index.where());
+SharedTile SharedTileArray::operator[](At index) const {
+  const Where &where = index.where();
+  auto &state = KernelBuilder::State::current(where);
+  auto *literal = std::get_if<std::int64_t>(&index.operand());
+  if (literal && (*literal < 0 || *literal >= count_))
+    userErrorAt(where, "there is no tile {} in an array of {}", *literal,
+                count_);
+  if (literal && *literal == 0)
+    return Make::a<SharedTile>(address_, layout_);
+  Value bytes =
+      state.resolve(index, Type::i32) * At(layout_.stride_bytes(), where);
   mlir::Value address =
-      state.offset(state.use(array.address(index.where()), index.where()),
-                   state.use(bytes, index.where()), index.where());
-  return SharedTile(state.wrap(address, Type::u32), array.layout());
+      state.offset(state.use(address_, where), state.use(bytes, where), where);
+  return Make::a<SharedTile>(state.wrap(address, Type::u32), layout_);
 }
 
 } // namespace kiln

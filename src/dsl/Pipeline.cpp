@@ -34,8 +34,8 @@ void PipelineState::skip(At count) {
 struct Pipeline::State {
   int stages;
   PipelineOptions options;
-  std::vector<TmaTensor> tensors; ///< those TMA loads, the first of a slot
-  std::vector<SharedTile> tiles;  ///< one array per tile of a slot
+  std::vector<TmaTensor> tensors;     ///< those TMA loads, the first of a slot
+  std::vector<SharedTileArray> tiles; ///< one array per tile of a slot
   MbarrierArray full, empty;
   PipelineState producer{stages, 1}, consumer{stages, 0};
   Var held{i32, -1}; ///< the slot whose multiplication is in flight
@@ -50,6 +50,14 @@ struct Pipeline::State {
     return isInCluster() && options.is_read_by_threads ? Scope::cluster
                                                        : Scope::cta;
   }
+  /// Who hears of finished products: this CTA, or both of its pair.
+  ProductArrival productsOfGroup() const {
+    if (options.tensor_group == 1)
+      return {};
+    return {.cta_group = 2, .cta_mask = At(constant(i32, 3) << leader())};
+  }
+  /// The rank of the even CTA of the pair.
+  static Value leader() { return cluster_rank() & ~1; }
   int parts(std::size_t tensor) const {
     return options.parts.empty() ? 1 : options.parts[tensor];
   }
@@ -59,10 +67,21 @@ struct Pipeline::State {
   /// is finished for the four warps together.
   void release(const Value &slot) const {
     one_thread([&] {
+      if (options.tensor_group)
+        return empty[slot].arrive_products(productsOfGroup());
       empty[slot].arrive();
       for (const Value &rank : options.peers)
         empty[slot].remote(rank).arrive(1, releaseScope());
     });
+  }
+  /// Products of tensor memory are of one thread.
+  void checkReader(const char *what, const Where &where) const {
+    bool isOneThread = KernelBuilder::State::current(where).isOneThread;
+    if (options.tensor_group && !isOneThread)
+      userErrorAt(where,
+                  "the slots of this pipeline are read by products of tensor "
+                  "memory; {} stands inside one_thread",
+                  what);
   }
   /// Release the slot of the multiplication before the last one.
   void releaseHeld() const {
@@ -87,6 +106,12 @@ static void checkRing(int stages, std::size_t tiles,
                 "a pipeline of {} tensors with the parts of {}; give one "
                 "number for each",
                 tiles, options.parts.size());
+  if (options.tensor_group < 0 || options.tensor_group > 2)
+    userErrorAt(where, "a CTA group of {}; 1 or 2 CTAs multiply together",
+                options.tensor_group);
+  if (options.tensor_group && (options.is_by_threads || !options.peers.empty()))
+    userErrorAt(where, "the slots of products of tensor memory are loaded by "
+                       "TMA, by the CTAs that multiply together alone");
   for (int parts : options.parts)
     if (parts < 1)
       userErrorAt(where, "a tile in {} parts; at least 1 is needed", parts);
@@ -128,7 +153,7 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    const PipelineOptions &options, Where where) {
   checkRing(stages, tiles.size(), options, where);
   LocationScope scope(where);
-  std::vector<SharedTile> arrays;
+  std::vector<SharedTileArray> arrays;
   for (const TileLayout &tile : tiles)
     arrays.push_back(kb.shared_array(tile, stages, {}, where));
   MbarrierArray full = kb.mbarriers(stages, where);
@@ -137,12 +162,13 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
   state_.reset(new State{stages, options, {}, std::move(arrays), full, empty});
   one_thread([&] {
     for (int i = 0; i < stages; ++i) {
-      full[i].init(options.is_by_threads ? kThreadsPerWarpgroup : 1);
+      full[i].init(options.is_by_threads ? kThreadsPerWarpgroup
+                                         : std::max(1, options.tensor_group));
       empty[i].init(options.consumers * (1 + peers));
     }
     fence_mbarrier_init();
   });
-  if (state_->isInCluster())
+  if (state_->isInCluster() || options.tensor_group == 2)
     cluster_sync();
   else
     sync_threads();
@@ -168,17 +194,18 @@ int Pipeline::stages() const { return state_->stages; }
 
 int Pipeline::slot_bytes() const {
   int bytes = 0;
-  for (const SharedTile &tile : state_->tiles)
+  for (const SharedTileArray &tile : state_->tiles)
     bytes += tile.layout().bytes();
   return bytes;
 }
 
-const SharedTile &Pipeline::tiles(int index) const {
+const SharedTileArray &Pipeline::tiles(int index) const {
   return state_->tiles.at(index);
 }
 
 Slot Pipeline::acquire(Where where) {
   LocationScope scope(where);
+  state_->checkReader("acquire", where);
   PipelineState &at = state_->consumer;
   Slot slot(*this, at.slot());
   state_->full[slot.index_].wait(at.parity());
@@ -189,6 +216,7 @@ Slot Pipeline::acquire(Where where) {
 void Pipeline::release(const Slot &slot, Where where) {
   LocationScope scope(where);
   check_own(slot, where);
+  state_->checkReader("release", where);
   state_->release(slot.index_);
 }
 
@@ -206,7 +234,11 @@ Slot Pipeline::reserve(Where where) {
   LocationScope scope(where);
   Slot slot(*this, state.producer.slot());
   state.empty[slot.index_].wait(state.producer.parity(), state.releaseScope());
-  if (!isByThreads)
+  if (state.options.tensor_group == 2)
+    state.full[slot.index_]
+        .remote(State::leader())
+        .arrive_expect_tx(slot_bytes());
+  else if (!isByThreads)
     state.full[slot.index_].arrive_expect_tx(slot_bytes());
   state.bytes = 0;
   state.producer.advance();
@@ -314,7 +346,7 @@ void Pipeline::drain(Accumulator &accumulator, Where where) {
 void Pipeline::skip(At count) { state_->consumer.skip(count); }
 
 void Pipeline::finish(Where where) {
-  if (state_->isInCluster())
+  if (state_->isInCluster() || state_->options.tensor_group == 2)
     cluster_sync(where);
 }
 
@@ -343,11 +375,15 @@ void Slot::load(const TmaTensor &tensor, const std::vector<At> &origin,
                 "made for {}",
                 tensor.name(), multicast.parts, state.parts(i));
   LocationScope scope(where);
-  SharedTile tile = tile_at(state.tiles[i], index_);
+  SharedTile tile = state.tiles[i][index_];
   const Mbarrier full = state.full[index_];
   state.bytes += tile.layout().bytes();
   if (state.options.is_by_threads) // announced before this thread arrives
     full.expect_tx(At(tile.layout().bytes(), where));
+  if (state.options.tensor_group == 2)
+    return tma_load(tile, tensor, origin,
+                    full.remote(At(Pipeline::State::leader(), where), where),
+                    where);
   if (multicast.parts == 1)
     return tma_load(tile, tensor, origin, full, where);
   int rows = tensor.tile().rows;
@@ -366,7 +402,7 @@ SharedTile Slot::tile(int index, Where where) const {
   if (index < 0 || index >= static_cast<int>(tiles.size()))
     userErrorAt(where, "a slot of {} tiles has no tile {}", tiles.size(),
                 index);
-  return tile_at(tiles[index], At(index_, where));
+  return tiles[index][At(index_, where)];
 }
 
 SharedTile Slot::operator[](Named name) const {

@@ -106,6 +106,17 @@ void KernelBuilder::State::checkOpen(const Where &at) const {
                 name);
 }
 
+void KernelBuilder::State::requireTensorCore(TensorCore core, const char *what,
+                                             const Where &at) const {
+  if (device.tensor_core != core)
+    userErrorAt(at,
+                "{} needs {}, and kernel {} is for {}, which has {}; build it "
+                "for {} (KernelOptions::target)",
+                what, kiln::name(core), name, options.target,
+                kiln::name(device.tensor_core),
+                DeviceDescription::with(core).target());
+}
+
 mlir::Location KernelBuilder::State::at(const Where &own) {
   const Where &line = collectiveLine ? *collectiveLine : own;
   return mlir::FileLineColLoc::get(context.get(), line.file, line.line,

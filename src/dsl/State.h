@@ -12,8 +12,11 @@
 #include "kiln/threads.h"
 #include "kiln/wgmma.h"
 #include "lower/Module.h"
+#include "support/Make.h"
 
+#include <functional>
 #include <map>
+#include <optional>
 
 namespace kiln {
 
@@ -48,6 +51,19 @@ struct BarrierUse {
   bool hasInit = false;
 };
 
+/// Named barriers that were handed out together.
+struct NamedBarrierUse {
+  std::string what;
+  int count;
+  SourceLine where;
+};
+
+/// The tensor memory of the kernel, and what frees it.
+struct TensorMemoryUse {
+  SourceLine where;
+  std::function<void()> free;
+};
+
 class KernelBuilder::State {
 public:
   State(std::string name, const KernelOptions &options, const Where &where);
@@ -63,7 +79,7 @@ public:
   mlir::Type lower(Type type);
   mlir::Type pointer(int addressSpace);
   Value wrap(mlir::Value value, Type type) {
-    return Value(value.getAsOpaquePointer(), token, type);
+    return Make::a<Value>(value.getAsOpaquePointer(), token, type);
   }
   /// The MLIR value, checked: of this kernel, and visible here.
   mlir::Value use(const Value &value, const Where &where);
@@ -96,9 +112,19 @@ public:
   int placeSmem(const SmemAllocation &piece, int alignment,
                 const SharedOptions &options, const Where &where) const;
 
+  /// The first of so many named barriers that nobody has; `what` asks for them.
+  int takeNamedBarriers(int count, const std::string &what, const Where &where);
+  /// That of warpgroup 0; those of the others follow it.
+  int warpgroupBarriers(const Where &where);
+  /// Refuse what only another tensor core has; `what` needs it.
+  void requireTensorCore(TensorCore core, const char *what,
+                         const Where &where) const;
+
   // Clusters (Cluster.cpp).
   void setCluster();
   int clusterCtas() const;
+  /// CTAs of the cluster as bits, an i16; a literal is checked.
+  mlir::Value ctaMask(const At &mask, const Where &where);
   /// The address of the same shared memory in CTA `rank` of the cluster.
   mlir::Value remoteAddress(mlir::Value address, const At &rank,
                             const Where &where);
@@ -131,6 +157,10 @@ public:
   int smemBytes = 0;
   std::vector<Role> roles;
   std::vector<BarrierUse> barriers;
+  /// Who has the named barriers, from 1 on: how many, what, where.
+  std::vector<NamedBarrierUse> namedBarriers;
+  int firstWarpgroupBarrier = 0; ///< 0: nobody has asked for them
+  std::optional<TensorMemoryUse> tensorMemory;
   std::optional<std::size_t> currentRole; ///< in `roles`
   mlir::Value predicate;                  ///< of `predicated`; null outside
   bool isOneThread = false;

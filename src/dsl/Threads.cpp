@@ -81,37 +81,75 @@ void sync_threads(Where where) {
     userErrorAt(where,
                 "sync_threads() waits for all {} threads of the CTA and "
                 "stands inside the role of warpgroup {}; use a named "
-                "barrier, sync_threads(id, threads)",
+                "barrier (KernelBuilder::named_barriers)",
                 state.contract.threads(),
                 state.roles[*state.currentRole].first);
   // nvvm.barrier with a location does not parse again as it is printed.
   mlir::NVVM::Barrier0Op::create(state.builder, state.at(where));
 }
 
-/// Refuse a named barrier or a number of threads the hardware does not have.
-static void checkNamedBarrier(const KernelBuilder::State &state, int id,
-                              int threads, const Where &where) {
-  if (id < 1 || id > 15)
-    userErrorAt(where, "there is no named barrier {}; 1 to 15 are free", id);
-  if (threads < 32 || threads % 32 != 0 || threads > state.contract.threads())
-    userErrorAt(where,
-                "barrier {} waits for {} threads; it takes whole warps: "
-                "a multiple of 32 up to {}",
-                id, threads, state.contract.threads());
+int KernelBuilder::State::takeNamedBarriers(int count, const std::string &what,
+                                            const Where &where_) {
+  int taken = 0;
+  std::string list;
+  for (const NamedBarrierUse &use : namedBarriers) {
+    taken += use.count;
+    list += fmt::format("{}{} by {} at {}:{}", list.empty() ? "" : ", ",
+                        use.count, use.what, use.where.file, use.where.line);
+  }
+  constexpr int kBarriers = DeviceDescription::named_barriers;
+  if (taken + count > kBarriers)
+    userErrorAt(where_,
+                "{} takes {} named barriers, and of the {} that a CTA has {} "
+                "are left{}{}",
+                what, count, kBarriers, kBarriers - taken,
+                list.empty() ? "" : "; taken: ", list);
+  namedBarriers.push_back({what, count, where_});
+  return 1 + taken; // 0 is sync_threads's
 }
 
-void sync_threads(int id, int threads, Where where) {
-  auto &state = KernelBuilder::State::current(where);
-  checkNamedBarrier(state, id, threads, where);
-  state.inlineAsm(fmt::format("bar.sync {}, {};", id, threads), "~{memory}", {},
-                  nullptr, where);
+int KernelBuilder::State::warpgroupBarriers(const Where &where_) {
+  if (!firstWarpgroupBarrier)
+    firstWarpgroupBarrier = takeNamedBarriers(
+        std::max(1, contract.threads() / 128), "sync_warpgroup", where_);
+  return firstWarpgroupBarrier;
 }
 
-void arrive_threads(int id, int threads, Where where) {
+/// "bar.sync" or "bar.arrive" of a barrier known while building, or at run time
+/// by `offset` from it.
+static void addBarrier(const char *instruction, int number, const Value &offset,
+                       int threads, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
-  checkNamedBarrier(state, id, threads, where);
-  state.inlineAsm(fmt::format("bar.arrive {}, {};", id, threads), "~{memory}",
-                  {}, nullptr, where);
+  if (!offset.is_valid()) {
+    state.inlineAsm(fmt::format("{} {}, {};", instruction, number, threads),
+                    "~{memory}", {}, nullptr, where);
+    return;
+  }
+  Value id = offset + At(number, where);
+  state.inlineAsm(fmt::format("{} $0, {};", instruction, threads),
+                  "r,~{memory}", {state.use(id, where)}, nullptr, where);
+}
+
+NamedBarrier NamedBarrierArray::operator[](At index) const {
+  auto &state = KernelBuilder::State::current(index.where());
+  if (auto *literal = std::get_if<std::int64_t>(&index.operand())) {
+    if (*literal < 0 || *literal >= count_)
+      userErrorAt(index.where(),
+                  "there is no named barrier {} in an array of {}", *literal,
+                  count_);
+    return Make::a<NamedBarrier>(first_ + static_cast<int>(*literal), Value(),
+                                 threads_);
+  }
+  return Make::a<NamedBarrier>(first_, state.resolve(index, Type::i32),
+                               threads_);
+}
+
+void NamedBarrier::sync(Where where) const {
+  addBarrier("bar.sync", number_, offset_, threads_, where);
+}
+
+void NamedBarrier::arrive(Where where) const {
+  addBarrier("bar.arrive", number_, offset_, threads_, where);
 }
 
 void sync_warpgroup(Where where) {
@@ -125,14 +163,15 @@ void sync_warpgroup(Where where) {
                   "sync_warpgroup is called by one warpgroup, and kernel {} "
                   "has {} threads here; call it in the role of a warpgroup",
                   state.name, state.contract.threads());
-    return sync_threads(1, 128, where);
+    return addBarrier("bar.sync", state.warpgroupBarriers(where), Value(), 128,
+                      where);
   }
   const Role &role = state.roles[*state.currentRole];
+  int first = state.warpgroupBarriers(where);
   if (role.count == 1)
-    return sync_threads(1 + role.first, 128, where);
-  Value id = warpgroup_id(where) + At(1, where);
-  state.inlineAsm("bar.sync $0, 128;", "r,~{memory}", {state.use(id, where)},
-                  nullptr, where);
+    addBarrier("bar.sync", first + role.first, Value(), 128, where);
+  else
+    addBarrier("bar.sync", first, warpgroup_id(where), 128, where);
 }
 
 static void addFence(const char *text, const Where &where) {

@@ -16,17 +16,18 @@ namespace kiln {
 
 static constexpr int kLanes = 32;
 
-static Value combined(Combine combine, const Value &a, const Value &b,
+static Value combined(Reduction reduction, const Value &a, const Value &b,
                       const Where &where) {
-  switch (combine) {
-  case Combine::sum:
+  switch (reduction) {
+  case Reduction::add:
     return a + At(b, where);
-  case Combine::min:
+  case Reduction::min:
     return min(a, At(b, where));
-  case Combine::max:
-    break;
+  case Reduction::max:
+    return max(a, At(b, where));
+  default:
+    userErrorAt(where, "the elements of a tile are reduced by add, min or max");
   }
-  return max(a, At(b, where));
 }
 
 namespace {
@@ -108,19 +109,23 @@ static void checkScratch(const KernelBuilder::State &state,
     userErrorAt(where,
                 "{} of the {} threads of kernel {} reduce rows that lie in "
                 "several warps; they meet at a named barrier: give "
-                "ReduceOptions::barrier, 1 to 15",
+                "ReduceOptions::barrier",
                 layout.threads(), state.contract.threads(), state.name);
+  if (options.barrier && options.barrier->threads() != layout.threads())
+    userErrorAt(where,
+                "{} threads reduce rows and meet at a named barrier of {}; "
+                "make it for {}",
+                layout.threads(), options.barrier->threads(), layout.threads());
 }
 
 /// Combine what the warps have of each row, through the scratch tile.
 static void reduceAcrossWarps(const RegisterLayout &rows,
-                              const RowSpread &spread, Combine combine,
+                              const RowSpread &spread, Reduction reduction,
                               const ReduceOptions &options,
                               std::vector<Value> &partial, const Where &where) {
   const SharedTile &scratch = *options.scratch;
   auto meet = [&] {
-    options.barrier ? sync_threads(options.barrier, rows.threads(), where)
-                    : sync_threads(where);
+    options.barrier ? options.barrier->sync(where) : sync_threads(where);
   };
   TileWalk walk(rows, where);
   if_(At(spread.isFirstLane, where), [&] {
@@ -132,13 +137,14 @@ static void reduceAcrossWarps(const RegisterLayout &rows,
   for (int reg = 0; reg < rows.registers(); ++reg)
     for (int warp = 0; warp < spread.warps; ++warp) {
       Value part = scratch(At(walk.row(reg), where), At(warp, where));
-      partial[reg] = warp ? combined(combine, partial[reg], part, where) : part;
+      partial[reg] =
+          warp ? combined(reduction, partial[reg], part, where) : part;
     }
   // The scratch tile serves again.
   meet();
 }
 
-RegisterTile reduce_rows(const RegisterTile &tile, Combine combine,
+RegisterTile reduce_rows(const RegisterTile &tile, Reduction reduction,
                          const ReduceOptions &options, Where where) {
   auto &state = KernelBuilder::State::current(where);
   LocationScope scope(where);
@@ -148,7 +154,7 @@ RegisterTile reduce_rows(const RegisterTile &tile, Combine combine,
   for (int reg = 0; reg < tile.registers(); ++reg) {
     Value &row = partial[rowOf[reg]];
     Value element = tile.element(reg, where);
-    row = row.is_valid() ? combined(combine, row, element, where) : element;
+    row = row.is_valid() ? combined(reduction, row, element, where) : element;
   }
   RowSpread spread = spreadOf(tile.layout(), where);
   if (!spread.laneDistances.empty() && state.contract.threads() % kLanes != 0)
@@ -159,18 +165,18 @@ RegisterTile reduce_rows(const RegisterTile &tile, Combine combine,
   for (Value &value : partial)
     for (int distance : spread.laneDistances)
       value =
-          combined(combine, value,
+          combined(reduction, value,
                    shuffle_xor(At(value, where), At(distance, where)), where);
   if (spread.warps > 1) {
     checkScratch(state, tile, spread, options, where);
-    reduceAcrossWarps(rows, spread, combine, options, partial, where);
+    reduceAcrossWarps(rows, spread, reduction, options, partial, where);
   }
   return RegisterTile(rows, partial, where);
 }
 
-RegisterTile reduce_columns(const RegisterTile &tile, Combine combine,
+RegisterTile reduce_columns(const RegisterTile &tile, Reduction reduction,
                             const ReduceOptions &options, Where where) {
-  return reduce_rows(tile.transpose(where), combine, options, where)
+  return reduce_rows(tile.transpose(where), reduction, options, where)
       .transpose(where);
 }
 

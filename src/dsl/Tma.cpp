@@ -123,24 +123,32 @@ struct CopyText {
 };
 } // namespace
 
-/// Copy boxes into this CTA, or into those of `mask`.
+namespace {
+/// Who gets what is loaded, and who hears of it.
+struct LoadTarget {
+  mlir::Value mask = {}; ///< CTAs of the cluster; null: this one
+  bool isPaired = false; ///< the barrier may be the other CTA's of the pair
+};
+} // namespace
+
+/// Copy boxes into this CTA, or into those of a mask.
 static void loadBoxes(KernelBuilder::State &state, const SharedTile &tile,
                       const TmaTensor &source, const std::vector<At> &origin,
-                      const Mbarrier &barrier, mlir::Value mask,
+                      const Value &barrier, const LoadTarget &target,
                       const Where &where) {
   checkTile(source, tile, "loads", where);
   for (const Box &box : boxesOf(state, source, origin, &tile, where)) {
     CopyText copy{state, where};
     std::string to = copy.address(box.address), from = copy.place(source, box);
-    std::string arguments =
-        fmt::format("{}, {}, {}", to, from,
-                    copy.address(state.use(barrier.address(), where)));
-    if (mask)
-      arguments += ", " + copy.operand(mask, 'h');
+    std::string arguments = fmt::format(
+        "{}, {}, {}", to, from, copy.address(state.use(barrier, where)));
+    if (target.mask)
+      arguments += ", " + copy.operand(target.mask, 'h');
     copy.finish(
         fmt::format("cp.async.bulk.tensor.{}d.shared::cluster.global.tile."
-                    "mbarrier::complete_tx::bytes{}",
-                    source.rank(), mask ? ".multicast::cluster" : ""),
+                    "mbarrier::complete_tx::bytes{}{}",
+                    source.rank(), target.mask ? ".multicast::cluster" : "",
+                    target.isPaired ? ".cta_group::2" : ""),
         arguments, source.policy());
   }
 }
@@ -167,22 +175,24 @@ void tma_load(const SharedTile &tile, const TmaTensor &source,
               const std::vector<At> &origin, const Mbarrier &barrier,
               Where where) {
   auto &state = KernelBuilder::State::current(where);
-  loadBoxes(state, tile, source, origin, barrier, mlir::Value(), where);
+  loadBoxes(state, tile, source, origin, barrier.address(), {}, where);
 }
 
 void tma_load_multicast(const SharedTile &tile, const TmaTensor &source,
                         const std::vector<At> &origin, const Mbarrier &barrier,
                         At mask, Where where) {
   auto &state = KernelBuilder::State::current(where);
-  int size = state.clusterCtas();
-  auto *literal = std::get_if<std::int64_t>(&mask.operand());
-  if (literal && (*literal < 1 || *literal >> size))
-    userErrorAt(mask.where(),
-                "the mask {:#x} does not name CTAs of a cluster of {}; 0x1 to "
-                "{:#x} do",
-                *literal, size, (1 << size) - 1);
-  Value bits = cast(At(state.resolve(mask, Type::i32), where), Type::i16);
-  loadBoxes(state, tile, source, origin, barrier, state.use(bits, where),
+  loadBoxes(state, tile, source, origin, barrier.address(),
+            {.mask = state.ctaMask(mask, where)}, where);
+}
+
+void tma_load(const SharedTile &tile, const TmaTensor &source,
+              const std::vector<At> &origin, const RemoteMbarrier &barrier,
+              Where where) {
+  auto &state = KernelBuilder::State::current(where);
+  state.requireTensorCore(TensorCore::tcgen05,
+                          "a load that signals another CTA of its pair", where);
+  loadBoxes(state, tile, source, origin, barrier.address(), {.isPaired = true},
             where);
 }
 

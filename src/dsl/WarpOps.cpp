@@ -150,50 +150,67 @@ void warp_sync(std::uint32_t members, Where where) {
       state.constant(Type::i32, static_cast<int>(members), where));
 }
 
-/// A reduction: by redux.sync where there is one, else by shuffles.
-static Value reduced(const char *what, const At &operand,
-                     mlir::NVVM::ReduxKind onSigned,
-                     mlir::NVVM::ReduxKind onUnsigned,
-                     Value (*combine)(const Value &, At)) {
+/// redux.sync has it of 32 bits.
+static mlir::NVVM::ReduxKind reduxKind(Reduction reduction, bool isSigned,
+                                       const Where &where) {
+  using mlir::NVVM::ReduxKind;
+  switch (reduction) {
+  case Reduction::add:
+    return ReduxKind::ADD;
+  case Reduction::min:
+    return isSigned ? ReduxKind::MIN : ReduxKind::UMIN;
+  case Reduction::max:
+    return isSigned ? ReduxKind::MAX : ReduxKind::UMAX;
+  case Reduction::bit_and:
+    return ReduxKind::AND;
+  case Reduction::bit_or:
+    return ReduxKind::OR;
+  case Reduction::bit_xor:
+    return ReduxKind::XOR;
+  default:
+    userErrorAt(where, "the lanes of a warp are reduced by add, min, max, "
+                       "bit_and, bit_or or bit_xor");
+  }
+}
+
+static Value combined(Reduction reduction, const Value &a, const At &b) {
+  switch (reduction) {
+  case Reduction::add:
+    return a + b;
+  case Reduction::min:
+    return min(a, b);
+  case Reduction::max:
+    return max(a, b);
+  default:
+    userErrorAt(b.where(),
+                "values of {} are reduced by add, min or max; bits of i32 and "
+                "u32 alone",
+                name(a.type()));
+  }
+}
+
+Value warp_reduce(At operand, Reduction reduction) {
   const Where &where = operand.where();
   auto &state = KernelBuilder::State::current(where);
   Value value = value_of(operand);
   mlir::Value own = state.use(value, where);
-  checkArithmetic(value, own, what, where);
+  checkArithmetic(value, own, "warp_reduce", where);
   if (value.type() == Type::i1)
-    userErrorAt(where,
-                "{} takes numbers, not i1; vote_all, vote_any and "
-                "ballot take conditions",
-                what);
-  if (value.type() == Type::i32 || value.type() == Type::u32) {
-    bool isSigned = value.type() == Type::i32;
-    return state.wrap(mlir::NVVM::ReduxOp::create(
-                          state.builder, state.at(where), own.getType(), own,
-                          isSigned ? onSigned : onUnsigned,
-                          state.constant(Type::i32, -1, where)),
-                      value.type());
-  }
+    userErrorAt(where, "warp_reduce takes numbers, not i1; vote_all, vote_any "
+                       "and ballot take conditions");
+  if (value.type() == Type::i32 || value.type() == Type::u32)
+    return state.wrap(
+        mlir::NVVM::ReduxOp::create(
+            state.builder, state.at(where), own.getType(), own,
+            reduxKind(reduction, value.type() == Type::i32, where),
+            state.constant(Type::i32, -1, where)),
+        value.type());
   LocationScope scope(where);
   for (int distance = 1; distance < 32; distance *= 2)
-    value = combine(
-        value, At(shuffle_xor(At(value, where), At(distance, where)), where));
+    value =
+        combined(reduction, value,
+                 At(shuffle_xor(At(value, where), At(distance, where)), where));
   return value;
-}
-
-Value warp_reduce_add(At value) {
-  using mlir::NVVM::ReduxKind;
-  return reduced("warp_reduce_add", value, ReduxKind::ADD, ReduxKind::ADD,
-                 [](const Value &a, At b) { return a + b; });
-}
-Value warp_reduce_min(At value) {
-  using mlir::NVVM::ReduxKind;
-  return reduced("warp_reduce_min", value, ReduxKind::MIN, ReduxKind::UMIN,
-                 [](const Value &a, At b) { return min(a, b); });
-}
-Value warp_reduce_max(At value) {
-  using mlir::NVVM::ReduxKind;
-  return reduced("warp_reduce_max", value, ReduxKind::MAX, ReduxKind::UMAX,
-                 [](const Value &a, At b) { return max(a, b); });
 }
 
 } // namespace kiln

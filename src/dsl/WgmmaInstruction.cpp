@@ -42,46 +42,6 @@ static const OperandKind &kindOf(Type type, const Where &where) {
               name(type));
 }
 
-int WgmmaOperand::leadingBytes() const {
-  bool isSwizzled = layout().swizzle != Swizzle::none;
-  if (!isSwizzled)
-    return isKMajor ? layout().panel_bytes() : 8 * layout().row_bytes();
-  return isKMajor ? 16 : layout().panel_bytes(); // K-major: not read
-}
-
-int WgmmaOperand::strideBytes() const {
-  bool isSwizzled = layout().swizzle != Swizzle::none;
-  return isSwizzled || isKMajor ? 8 * layout().row_bytes()
-                                : layout().panel_bytes();
-}
-
-int WgmmaOperand::offsetBytes(int mn, int k) const {
-  const TileLayout &tile = layout();
-  int row = isKMajor ? mn : k, column = isKMajor ? k : mn;
-  int panel = column / tile.panel_columns();
-  return panel * tile.panel_bytes() + row * tile.row_bytes() +
-         column % tile.panel_columns() * size_bytes(tile.type);
-}
-
-std::uint64_t WgmmaOperand::constantFields() const {
-  auto field = [](int bytes) { return std::uint64_t(bytes & 0x3ffff) >> 4; };
-  std::uint64_t mode = 0;
-  switch (layout().swizzle) {
-  case Swizzle::b128:
-    mode = 1;
-    break;
-  case Swizzle::b64:
-    mode = 2;
-    break;
-  case Swizzle::b32:
-    mode = 3;
-    break;
-  case Swizzle::none:
-    break;
-  }
-  return field(leadingBytes()) << 16 | field(strideBytes()) << 32 | mode << 62;
-}
-
 /// "{$0, $1, ...}": `count` operands of the assembly from `first` on.
 static std::string registerList(int first, int count) {
   std::string text = "{";
@@ -171,27 +131,6 @@ void checkWgmma(const WgmmaShape &shape, const Where &where) {
   if (!kindA.isInteger() && shape.options.saturate)
     userErrorAt(where, "wgmma of {} does not saturate; only integers do",
                 name(shape.a));
-}
-
-mlir::Value wgmmaDescriptor(KernelBuilder::State &state,
-                            const WgmmaOperand &operand, const Where &where) {
-  mlir::Location loc = state.at(where);
-  mlir::OpBuilder &b = state.builder;
-  // At a row that begins a pattern of 8 the swizzle moves nothing.
-  const SharedTile &tile = operand.tile;
-  Value first = tile.is_whole() ? tile.address(where)
-                                : tile(At(0, where), At(0, where)).address();
-  mlir::Value address = mlir::LLVM::PtrToIntOp::create(b, loc, b.getI64Type(),
-                                                       state.use(first, where));
-  mlir::Value low = mlir::arith::AndIOp::create(
-      b, loc, address, state.constant(Type::i64, 0x3ffff, where));
-  low = mlir::arith::ShRUIOp::create(b, loc, low,
-                                     state.constant(Type::i64, 4, where));
-  return mlir::arith::OrIOp::create(
-      b, loc, low,
-      state.constant(Type::i64,
-                     static_cast<std::int64_t>(operand.constantFields()),
-                     where));
 }
 
 /// "=f,=f,...,0,1,...": `count` registers that go in and come out.

@@ -5,41 +5,12 @@
 // registers.
 #pragma once
 
-#include "dsl/State.h"
+#include "dsl/SharedOperand.h"
 #include "kiln/wgmma.h"
 
 namespace kiln {
 
-/// Bytes of K that one instruction consumes, for every type.
-inline constexpr int kInstructionKBytes = 32;
 inline constexpr int kInstructionRows = 64;
-
-/// One operand in shared memory, as the instruction's descriptor says it (PTX,
-/// "Matrix Descriptor Format").
-///
-/// K-major (the K extent is contiguous): rows of one swizzle width, eight rows
-/// form an atom, `stride` bytes from one atom to the next.
-/// MN-major: the M or N extent is contiguous; an atom is one swizzle width of
-/// it by eight k; `stride` bytes to the next eight k, `leading` bytes to the
-/// next width.
-/// Without a swizzle the atom is a core matrix of 8 rows by 16 bytes: `leading`
-/// bytes from one to the next along K, `stride` bytes along M or N.
-struct WgmmaOperand {
-  const SharedTile &tile;
-  bool isKMajor;
-
-  const TileLayout &layout() const { return tile.layout(); }
-  Type type() const { return layout().type; }
-  int k() const { return isKMajor ? layout().columns : layout().rows; }
-  int mn() const { return isKMajor ? layout().rows : layout().columns; }
-  int leadingBytes() const;
-  int strideBytes() const;
-  /// Bytes from the start of the tile to element (mn, k), both multiples of
-  /// what an instruction covers.
-  int offsetBytes(int mn, int k) const;
-  /// All fields but the address.
-  std::uint64_t constantFields() const;
-};
 
 /// Everything about the instructions of one product but their operands.
 struct WgmmaShape {
@@ -68,10 +39,6 @@ void checkWgmma(const WgmmaShape &shape, const Where &where);
 
 /// Refuse an N the instruction does not have for operands of `type`.
 void checkWgmmaColumns(Type type, int columns, const Where &where);
-
-/// The descriptor of an operand's first element.
-mlir::Value wgmmaDescriptor(KernelBuilder::State &state,
-                            const WgmmaOperand &operand, const Where &where);
 
 /// Inline assembly over tied registers of one type: `registers` is replaced by
 /// what comes out.

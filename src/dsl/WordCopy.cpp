@@ -113,8 +113,9 @@ private:
     Value ownRow = thread / at(words_) + at(row);
     auto [base, shift] = wordOf(from_(at(ownRow), at(first)));
     // Strides are whole words: canCopyWords.
-    Tensor words(base, Type::u32, from_.argument(), {count, words_ + 1},
-                 {from_.strides()[0] * (apart_ / each_), 1});
+    auto words = Make::a<Tensor>(
+        base, Type::u32, from_.argument(), std::vector<Dim>{count, words_ + 1},
+        std::vector<Dim>{from_.strides()[0] * (apart_ / each_), 1});
     Value before = shift / at(8 * size()); // elements
     Value isTaken = first - at(before) < at(columns_);
     Value last = rows_ - at(1); // comes by itself
@@ -188,7 +189,7 @@ private:
     layout.type = Type::u32;
     layout.columns /= each_;
     layout.panel /= each_;
-    SharedTile tile(to_.address(where_), layout);
+    auto tile = Make::a<SharedTile>(to_.address(where_), layout);
     std::vector<Element> places;
     for (int i = 0; i * apart_ < std::max(kSwizzleRows, apart_); ++i)
       places.push_back(tile(at(ownRow + at(i * apart_)), at(column)));
@@ -202,7 +203,8 @@ private:
         Type::i32, i / count * count * apart_ * layout_.row_bytes(), where_);
     mlir::Value address =
         state_.offset(state_.use(place.address(), where_), bytes, where_);
-    return Element(state_.wrap(address, Type::u64), Type::u32, -1, where_);
+    return Make::a<Element>(state_.wrap(address, Type::u64), Type::u32, -1,
+                            where_);
   }
 
   /// The elements of the last row that this thread takes.

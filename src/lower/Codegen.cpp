@@ -33,7 +33,9 @@ static constexpr const char *kTriple = "nvptx64-nvidia-cuda";
 /// The oldest PTX version that has what Kiln emits for `target`, so that the
 /// widest range of drivers takes it.
 static const char *ptxFeature(const std::string &target) {
-  return target.rfind("sm_10", 0) == 0 ? "+ptx86" : "+ptx80";
+  if (target == "sm_103a")
+    return "+ptx88";
+  return target == "sm_100a" ? "+ptx86" : "+ptx80";
 }
 
 static std::unique_ptr<llvm::TargetMachine>
@@ -169,8 +171,9 @@ struct CollectErrors : llvm::DiagnosticHandler {
 };
 } // namespace
 
-std::string lowerToPtx(llvm::Module &module, const std::string &target) {
-  auto machine = makeTargetMachine(target, 3);
+std::string lowerToPtx(llvm::Module &module, const std::string &target,
+                       int optLevel) {
+  auto machine = makeTargetMachine(target, optLevel);
   std::string errors;
   module.getContext().setDiagnosticHandler(
       std::make_unique<CollectErrors>(errors));

@@ -5,6 +5,7 @@
 #include "support/Cache.h"
 #include "support/Error.h"
 #include "support/Hash.h"
+#include "support/Make.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Parser/Parser.h"
@@ -72,7 +73,7 @@ Module parse_module(std::string_view text, const std::string &file_name,
       mlir::NVVM::NVVMDialect::getReqntidAttrName());
   for (int axis = 0; threads && axis < threads.size() && axis < 3; ++axis)
     impl->contract.block[axis] = threads[axis];
-  return Module(std::move(impl));
+  return Make::a<Module>(std::move(impl));
 }
 
 /// The module as bytes that change whenever its meaning or its lines do.
@@ -153,7 +154,7 @@ std::string emit(const Module &module, Stage stage,
     return text;
   }
   Stopwatch watch(&timing.ptx_us);
-  return lowerToPtx(*llvmModule, impl.target);
+  return lowerToPtx(*llvmModule, impl.target, options.opt_level);
 }
 
 /// The kernel that the cache holds under a key; nothing where the entry is not

@@ -21,7 +21,8 @@ std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
                                           int optLevel);
 
 /// PTX text of an LLVM module that lowerToLlvm made.
-std::string lowerToPtx(llvm::Module &module, const std::string &target);
+std::string lowerToPtx(llvm::Module &module, const std::string &target,
+                       int optLevel);
 
 /// The passes of lowerToNvvm with their reasons, for documentation and tests.
 struct LoweringStep {

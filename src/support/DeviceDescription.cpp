@@ -15,6 +15,18 @@ namespace kiln {
 static constexpr long long kMiB = 1024 * 1024;
 static constexpr long long kGiB = 1024 * kMiB;
 
+std::string_view name(TensorCore core) {
+  switch (core) {
+  case TensorCore::mma:
+    return "mma.sync";
+  case TensorCore::wgmma:
+    return "wgmma";
+  case TensorCore::tcgen05:
+    break;
+  }
+  return "tcgen05";
+}
+
 std::string DeviceDescription::target() const {
   // From 9.0 on, wgmma, setmaxnreg and tcgen05 exist only in the targets that
   // are specific to one architecture, marked by the letter.
@@ -100,30 +112,51 @@ const DeviceDescription &DeviceDescription::b200() {
   return description;
 }
 
+/// Of what differs from a B200 only the instructions matter here: it has the
+/// numbers of one otherwise.
+static const DeviceDescription &b300() {
+  static const DeviceDescription description = [] {
+    DeviceDescription copy = DeviceDescription::b200();
+    copy.name = "NVIDIA B300";
+    copy.compute_minor = 3;
+    return copy;
+  }();
+  return description;
+}
+
+/// The devices by the names that options take.
+static std::vector<std::pair<std::string_view, const DeviceDescription *>>
+known() {
+  return {{"h100", &DeviceDescription::h100()},
+          {"h200", &DeviceDescription::h200()},
+          {"b200", &DeviceDescription::b200()},
+          {"b300", &b300()}};
+}
+
 const DeviceDescription &DeviceDescription::by_name(std::string_view name) {
-  if (name == "h100")
-    return h100();
-  if (name == "h200")
-    return h200();
-  if (name == "b200")
-    return b200();
+  for (auto [word, device] : known())
+    if (word == name)
+      return *device;
   userError("there is no device description \"{}\"; there are {}", name,
             fmt::join(known_names(), ", "));
 }
 
 const DeviceDescription &
 DeviceDescription::for_target(std::string_view target) {
-  if (target == h200().target())
-    return h200();
-  if (target == b200().target())
-    return b200();
-  userError("there is no target \"{}\"; kernels are compiled for {} or {}",
-            target, h200().target(), b200().target());
+  for (const auto *device : {&h200(), &b200(), &b300()})
+    if (device->target() == target)
+      return *device;
+  userError("there is no target \"{}\"; kernels are compiled for {}, {} or {}",
+            target, h200().target(), b200().target(), b300().target());
+}
+
+const DeviceDescription &DeviceDescription::with(TensorCore core) {
+  return core == TensorCore::tcgen05 ? b200() : h200();
 }
 
 const DeviceDescription &
 DeviceDescription::to_simulate(std::string_view target) {
-  for (const auto *device : {&h200(), &b200()})
+  for (const auto *device : {&h200(), &b200(), &b300()})
     if (device->runs(target))
       return *device;
   userError(
@@ -133,7 +166,10 @@ DeviceDescription::to_simulate(std::string_view target) {
 }
 
 std::vector<std::string_view> DeviceDescription::known_names() {
-  return {"h100", "h200", "b200"};
+  std::vector<std::string_view> names;
+  for (auto [word, device] : known())
+    names.push_back(word);
+  return names;
 }
 
 } // namespace kiln

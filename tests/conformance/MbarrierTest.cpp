@@ -89,21 +89,21 @@ TEST_P(MbarrierCases, BytesAnnouncedWithoutAnArrival) {
   KernelBuilder kb("bytes", {.threads = 32});
   TmaTensor in = kb.tensor_map("in", i32, {2, 32}, {.tile = {1, 32}});
   Tensor out = kb.tensor("out", i32, {2, 32});
-  SharedTile tiles = kb.shared_array(in.tile(), 2);
+  SharedTileArray tiles = kb.shared_array(in.tile(), 2);
   Mbarrier full = kb.mbarriers(1)[0];
   one_thread([&] {
     full.init(1);
     fence_mbarrier_init();
     for (int i : {0, 1}) {
       full.expect_tx(in.tile_bytes());
-      tma_load(tile_at(tiles, i), in, {i, 0}, full);
+      tma_load(tiles[i], in, {i, 0}, full);
     }
     full.arrive();
   });
   sync_threads();
   full.wait(0);
   for (int i : {0, 1})
-    out(i, thread_id()) = tile_at(tiles, i)(0, thread_id());
+    out(i, thread_id()) = tiles[i](0, thread_id());
   Kernel kernel = compile_checked(kb.module());
   OPEN_OR_SKIP(device);
   std::vector<int> data(64), found(64, -1);

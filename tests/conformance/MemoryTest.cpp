@@ -144,20 +144,20 @@ TEST_P(Memory, TmaTilesOfAnArrayThatAreNoWholePattern) {
   TmaTensor in = kb.tensor_map("in", i32, {8, 32},
                                {.tile = {4, 32}, .swizzle = Swizzle::b128});
   Tensor out = kb.tensor("out", i32, {8, 32});
-  SharedTile tiles = kb.shared_array(in.tile(), 2);
+  SharedTileArray tiles = kb.shared_array(in.tile(), 2);
   Mbarrier full = kb.mbarriers(1)[0];
   one_thread([&] {
     full.init(1);
     fence_mbarrier_init();
     full.arrive_expect_tx(2 * in.tile_bytes());
     for (int i : {0, 1})
-      tma_load(tile_at(tiles, i), in, {4 * i, 0}, full);
+      tma_load(tiles[i], in, {4 * i, 0}, full);
   });
   sync_threads();
   full.wait(0);
   for (int i : {0, 1})
     out(thread_id() / 32 + 4 * i, thread_id() % 32) =
-        tile_at(tiles, i)(thread_id() / 32, thread_id() % 32);
+        tiles[i](thread_id() / 32, thread_id() % 32);
   Kernel kernel = compile_checked(kb.module());
   OPEN_OR_SKIP(device);
   std::vector<int> data(256), found(256, -1);

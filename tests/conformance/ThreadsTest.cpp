@@ -61,18 +61,22 @@ TEST_P(Threads, NamedBarriersOrderTheirWarps) {
   Tensor out = kb.tensor("out", i32, {128});
   SharedTile tile = kb.shared({.type = i32, .rows = 2, .columns = 64});
   Value t = thread_id(), half = warp_id() / 2, mine = t % 64;
-  auto turn = [&](int id, int rounds) {
+  NamedBarrierArray barriers = kb.named_barriers(3, 64);
+  auto turn = [&](const NamedBarrier &barrier, int rounds) {
     tile(half, mine) = t;
-    sync_threads(id, 64);
+    barrier.sync();
     for_range(0, rounds, [&](Value) {
       Value seen = tile(half, 63 - mine);
-      sync_threads(id, 64);
+      barrier.sync();
       tile(half, mine) = seen + 1;
-      sync_threads(id, 64);
+      barrier.sync();
     });
     out(t) = tile(half, mine);
   };
-  if_(half == 0, [&] { turn(1, 3); }, [&] { turn(2, 4); });
+  // One of them is chosen while the kernel is built, the other at run time.
+  if_(
+      half == 0, [&] { turn(barriers[0], 3); },
+      [&] { turn(barriers[half + 1], 4); });
   Kernel kernel = compile_checked(kb.module());
   OPEN_OR_SKIP(device);
   std::vector<int> found(128, -1), expected;

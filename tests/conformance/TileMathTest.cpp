@@ -84,7 +84,7 @@ TEST_P(TileMath, FunctionsAndFastDivision) {
   RegisterTile a = load_tile(RegisterLayout::accumulator(64, 16), x, {0, 0});
   RegisterTile power = exp2(a);
   RegisterTile four = rcp(rsqrt(sqrt(power * 0.0 + 256.0))); // [64, 16]
-  RegisterTile rows = reduce_rows(four, Combine::max);       // [64, 1]
+  RegisterTile rows = reduce_rows(four, Reduction::max);     // [64, 1]
   log2(fast_divide(fast_divide(power, rows), 2)).store(y, {0, 0});
   Kernel kernel = compile_checked(kb.module());
   EXPECT_EQ(count(kernel.ptx, "rcp.approx.f32"), 8 + 2 + 1)
@@ -128,9 +128,10 @@ TEST_P(TileMath, RowsAndColumnsAreBroadcast) {
     Tensor x = kb.tensor("x", f32, {rows, columns});
     Tensor y = kb.tensor("y", f32, {rows, columns});
     RegisterTile a = load_tile(layout, x, {0, 0});
-    RegisterTile sum = reduce_rows(a, Combine::sum);
-    RegisterTile least = reduce_rows(a, Combine::min);
-    ((a - reduce_rows(a, Combine::max)) * 1000 + sum * least).store(y, {0, 0});
+    RegisterTile sum = reduce_rows(a, Reduction::add);
+    RegisterTile least = reduce_rows(a, Reduction::min);
+    ((a - reduce_rows(a, Reduction::max)) * 1000 + sum * least)
+        .store(y, {0, 0});
     Kernel kernel = compile_checked(kb.module());
     expectFormula(GetParam(), kernel, f32, f32, rows, columns,
                   [&, columns = columns](int row, int, double v) {
@@ -154,10 +155,12 @@ static Kernel lessColumnSums(const RegisterLayout &layout, int threads,
   Tensor x = kb.tensor("x", f32, {layout.rows(), layout.columns()});
   Tensor y = kb.tensor("y", f32, {layout.rows(), layout.columns()});
   SharedTile scratch = kb.shared({f32, layout.columns(), 4});
+  ReduceOptions options{scratch};
+  if (hasBarrier)
+    options.barrier = kb.named_barriers(1, layout.threads())[0];
   if_(thread_id() < layout.threads(), [&] {
     RegisterTile a = load_tile(layout, x, {0, 0});
-    RegisterTile sums =
-        reduce_columns(a, Combine::sum, {scratch, hasBarrier ? 3 : 0});
+    RegisterTile sums = reduce_columns(a, Reduction::add, options);
     (a - sums).store(y, {0, 0});
   });
   return compile_checked(kb.module());
@@ -185,7 +188,7 @@ TEST_P(TileMath, OneOfTheCopiesIsStored) {
   Tensor x = kb.tensor("x", f32, {64, 16});
   Tensor y = kb.tensor("y", f32, {64, 1});
   RegisterTile a = load_tile(RegisterLayout::accumulator(64, 16), x, {0, 0});
-  reduce_rows(a, Combine::max).store(y, {0, 0});
+  reduce_rows(a, Reduction::max).store(y, {0, 0});
   Kernel kernel = compile_checked(kb.module());
   OPEN_OR_SKIP(device);
   std::vector<double> numbers, expected;
@@ -206,7 +209,7 @@ TEST_P(TileMath, BecomesTheseInstructions) {
   Tensor y = kb.tensor("y", f16, {64, 16});
   RegisterTile a = load_tile(RegisterLayout::accumulator(64, 16), x, {0, 0},
                              {.is_inside = true});
-  a = a - reduce_rows(a, Combine::max);
+  a = a - reduce_rows(a, Reduction::max);
   RegisterTile b = cast(a, f16);
   fma(b, b, 1).store(y, {0, 0}, {.is_inside = true});
   std::string ptx = compile_checked(kb.module()).ptx;

@@ -143,9 +143,9 @@ TEST_P(Warp, Reductions) {
     Tensor x = kb.tensor("x", type, {64});
     Tensor y = kb.tensor("y", type, {3, 64});
     Value t = thread_id(), mine = x(t);
-    y(0, t) = warp_reduce_add(mine);
-    y(1, t) = warp_reduce_min(mine);
-    y(2, t) = warp_reduce_max(mine);
+    y(0, t) = warp_reduce(mine, Reduction::add);
+    y(1, t) = warp_reduce(mine, Reduction::min);
+    y(2, t) = warp_reduce(mine, Reduction::max);
     Kernel kernel = compile_checked(kb.module());
     bool isOne = type == i32 || type == u32;
     EXPECT_EQ(count(kernel.ptx, "redux.sync."), isOne ? 3 : 0) << name(type);

@@ -205,7 +205,7 @@ TEST_P(Wgmma, SharedMemoryServesTwice) {
   TmaTensor a = kb.tensor_map("a", f16, {64, 64}, options);
   TmaTensor d = kb.tensor_map("d", f16, {64, 64}, options);
   SharedTile operand = kb.shared(a.tile());
-  Epilogue out(kb, d, {.buffers = 1, .place = {.over = &operand}});
+  Epilogue out(kb, d, {.buffers = 1, .place = {.over = operand}});
   EXPECT_EQ(kb.shared_bytes(), 64 * 128);
   kb.shared({f16, 8, 64}, {.offset = 16384});
   EXPECT_EQ(kb.shared_bytes(), 16384 + 1024);

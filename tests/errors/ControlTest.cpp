@@ -98,27 +98,47 @@ TEST(ControlErrors, RegisterPlanLoweredAsToldIsTaken) {
 
 TEST(ControlErrors, SyncThreads) {
   KernelBuilder kb("k", {.warpgroups = 2});
-  refused(
-      __LINE__, [] { sync_threads(0, 128); },
-      "there is no named barrier 0; 1 to 15 are free");
-  refused(
-      __LINE__, [] { sync_threads(16, 128); },
-      "there is no named barrier 16; 1 to 15 are free");
-  refused(
-      __LINE__, [] { sync_threads(1, 40); },
-      "barrier 1 waits for 40 threads; it takes whole warps: a multiple of "
-      "32 up to 256");
-  refused(
-      __LINE__, [] { sync_threads(1, 288); },
-      "barrier 1 waits for 288 threads; it takes whole warps: a multiple "
-      "of 32 up to 256");
   unsigned line = __LINE__ + 1;
   std::function<void()> inside = [] { sync_threads(); };
   refused(
       line, [&] { warpgroup(1, inside); },
       "sync_threads() waits for all 256 threads of the CTA and stands "
-      "inside the role of warpgroup 1; use a named barrier, "
-      "sync_threads(id, threads)");
+      "inside the role of warpgroup 1; use a named barrier "
+      "(KernelBuilder::named_barriers)");
+}
+
+TEST(ControlErrors, NamedBarriers) {
+  KernelBuilder kb("k", {.warpgroups = 2});
+  refused(
+      __LINE__, [&] { kb.named_barriers(0, 128); },
+      "0 named barriers were asked for; at least 1 is needed");
+  refused(
+      __LINE__, [&] { kb.named_barriers(1, 40); },
+      "40 threads meet at a named barrier; it takes whole warps: a multiple of "
+      "32 up to the 256 of kernel k");
+  refused(
+      __LINE__, [&] { kb.named_barriers(1, 288); },
+      "288 threads meet at a named barrier; it takes whole warps: a multiple "
+      "of 32 up to the 256 of kernel k");
+  unsigned line = __LINE__ + 1;
+  NamedBarrierArray most = kb.named_barriers(13, 64);
+  refused(
+      __LINE__, [&] { most[13]; },
+      "there is no named barrier 13 in an array of 13");
+  refused(
+      __LINE__, [&] { kb.named_barriers(3, 64); },
+      fmt::format("named_barriers takes 3 named barriers, and of the 15 that a "
+                  "CTA has 2 are left; taken: 13 by named_barriers at {}",
+                  at(line)));
+  kb.named_barriers(1, 64);
+  unsigned inside = __LINE__ + 1;
+  std::function<void()> role = [] { sync_warpgroup(); };
+  refused(
+      inside, [&] { warpgroup(0, role); },
+      fmt::format("sync_warpgroup takes 2 named barriers, and of the 15 that a "
+                  "CTA has 1 are left; taken: 13 by named_barriers at {}, 1 by "
+                  "named_barriers at {}",
+                  at(line), at(inside - 2)));
 }
 
 TEST(ControlErrors, Print) {

@@ -243,16 +243,16 @@ TEST_F(PlaceErrors, OffsetsAndOverlays) {
       "tile 8x64 f16 at byte 64 of shared memory; it must begin at a multiple "
       "of 128");
   refused(
-      __LINE__, [&] { kb.shared(layout, {.offset = 0, .over = &below}); },
+      __LINE__, [&] { kb.shared(layout, {.offset = 0, .over = below}); },
       "a tile is placed at an offset or over another one, not both");
   refused(
-      __LINE__, [&] { kb.shared({f16, 16, 64}, {.over = &below}); },
+      __LINE__, [&] { kb.shared({f16, 16, 64}, {.over = below}); },
       fmt::format("tile 16x64 f16, bytes 0 to 2047 of shared memory, lies over "
                   "2 mbarriers at 1024 ({}); barriers keep their place",
                   at(line)));
-  SharedTile part = tile_at(below, 0);
+  SharedTile part = kb.shared_array(layout, 2)[1];
   refused(
-      __LINE__, [&] { kb.shared(layout, {.over = &part}); },
+      __LINE__, [&] { kb.shared(layout, {.over = part}); },
       "a tile is placed over 8x64 f16, which is no tile this kernel "
       "allocated; name the tile or array itself, not a part of it");
 }

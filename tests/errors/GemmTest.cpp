@@ -60,7 +60,8 @@ TEST(GemmErrors, Words) {
       "'xx' is not a valid layout; use one of tn, nn, nt, tt");
   refused(
       0, [] { parse_gemm_kind("fast"); },
-      "'fast' is not a valid schedule; use one of multistage, warp-specialized, "
+      "'fast' is not a valid schedule; use one of multistage, "
+      "warp-specialized, "
       "cooperative, pingpong");
   refused(
       0, [] { parse_gemm_bias("both"); },

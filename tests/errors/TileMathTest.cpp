@@ -37,20 +37,19 @@ TEST_F(TileMathErrors, TypesThatDiffer) {
 TEST_F(TileMathErrors, RowsInSeveralWarps) {
   std::string text = tile.layout().transpose().to_string();
   refused(
-      __LINE__, [&] { reduce_columns(tile, Combine::sum); },
+      __LINE__, [&] { reduce_columns(tile, Reduction::add); },
       "the rows of " + text +
           " lie in 4 warps each, which meet in shared memory: give "
           "ReduceOptions::scratch, a tile of 16x4 f32");
   SharedTile turned = scratch.transpose();
   refused(
-      __LINE__, [&] { reduce_columns(tile, Combine::sum, {turned}); },
+      __LINE__, [&] { reduce_columns(tile, Reduction::add, {turned}); },
       "the scratch tile is 4x16 f32; 16 rows of f32 in 4 warps each take 16x4 "
       "f32");
   refused(
-      __LINE__, [&] { reduce_columns(tile, Combine::sum, {scratch}); },
+      __LINE__, [&] { reduce_columns(tile, Reduction::add, {scratch}); },
       "128 of the 256 threads of kernel k reduce rows that lie in several "
-      "warps; they meet at a named barrier: give ReduceOptions::barrier, 1 to "
-      "15");
+      "warps; they meet at a named barrier: give ReduceOptions::barrier");
 }
 
 TEST_F(TileMathErrors, LanesThatAreNoPowerOfTwo) {
@@ -58,16 +57,22 @@ TEST_F(TileMathErrors, LanesThatAreNoPowerOfTwo) {
   RegisterTile three(
       f32, RegisterLayout("three", 32, 3, {{3, 0, 1}, {32, 1, 0}}, {}), 0);
   refused(
-      __LINE__, [&] { reduce_rows(three, Combine::max); },
+      __LINE__, [&] { reduce_rows(three, Reduction::max); },
       "the rows of three 32x3: threads 3:(0,1) 32:(1,0), registers 1 lie in 3 "
       "threads, 1 apart; a reduction takes powers of two inside a warp");
+}
+
+TEST_F(TileMathErrors, Reductions) {
+  refused(
+      __LINE__, [&] { reduce_rows(tile, Reduction::bit_or); },
+      "the elements of a tile are reduced by add, min or max");
 }
 
 TEST_F(TileMathErrors, WarpsThatAreNotWhole) {
   KernelBuilder other("other", {.threads = 16});
   RegisterTile row(f32, RegisterLayout::strided(16, 1, 16), 0);
   refused(
-      __LINE__, [&] { reduce_rows(row, Combine::sum); },
+      __LINE__, [&] { reduce_rows(row, Reduction::add); },
       "a reduction shuffles among the 32 lanes of whole warps, and kernel "
       "other has 16 threads");
 }

@@ -86,7 +86,6 @@ TEST_F(ViewErrors, SharedSlices) {
       "of the whole tile; this takes whole tiles";
   SharedTile part = tile.slice(8, 0, 8, 64);
   refused(__LINE__, [&] { part.address(); }, message);
-  refused(__LINE__, [&] { tile_at(part, 1); }, message);
   EXPECT_EQ(part.origin_row(), 8);
   EXPECT_TRUE(part.whole().is_whole());
   refused(

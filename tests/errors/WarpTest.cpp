@@ -45,7 +45,15 @@ TEST_F(WarpErrors, VotesAreOfConditions) {
 
 TEST_F(WarpErrors, ReductionsAreOfNumbers) {
   refused(
-      __LINE__, [&] { warp_reduce_add(whole == 1); },
-      "warp_reduce_add takes numbers, not i1; vote_all, vote_any and ballot "
-      "take conditions");
+      __LINE__, [&] { warp_reduce(whole == 1, Reduction::add); },
+      "warp_reduce takes numbers, not i1; vote_all, vote_any and ballot take "
+      "conditions");
+  refused(
+      __LINE__, [&] { warp_reduce(whole, Reduction::inc); },
+      "the lanes of a warp are reduced by add, min, max, bit_and, bit_or or "
+      "bit_xor");
+  refused(
+      __LINE__, [&] { warp_reduce(cast(whole, f32), Reduction::bit_or); },
+      "values of f32 are reduced by add, min or max; bits of i32 and u32 "
+      "alone");
 }

@@ -54,7 +54,7 @@ static void tiles(OneWarpgroup &k) {
                                k.x.reshape({512, 8}), {0, 0});
   row = row + row;
   row.store(k.x.reshape({512, 8}), {128, 0}, {.column_multiple = 8});
-  arrive_threads(2, 128);
+  k.kb.named_barriers(1, 128)[0].arrive();
 }
 
 static void matrices(OneWarp &k) {

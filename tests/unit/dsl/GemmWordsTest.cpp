@@ -60,11 +60,12 @@ TEST(GemmWords, OfEveryField) {
                         .epilogue_n = 32,
                         .producer_registers = 24,
                         .consumer_registers = 240};
-  EXPECT_EQ(schedule.to_string(),
-            "pingpong 64x192x128 stages=3 instr-n=96 consumers=3 "
-            "raster-group=16 ctas=128 occupancy=2 split-k=3 cluster=2x4 "
-            "epilogue-tile=64x32 registers=24x240 split=n a-from=regs "
-            "swizzle=64 multicast=off raster=m swap=on");
+  EXPECT_EQ(
+      schedule.to_string(),
+      "pingpong 64x192x128 stages=3 instr-n=96 consumers=3 "
+      "split=n a-from=regs swizzle=64 cluster=2x4 multicast=off split-k=3 "
+      "swap=on raster=m raster-group=16 ctas=128 occupancy=2 "
+      "epilogue-tile=64x32 registers=24x240");
   EXPECT_EQ(GemmSchedule::parse(schedule.to_string()), schedule);
 }
 
@@ -98,24 +99,27 @@ TEST(GemmWords, RefusedOfAProblem) {
   auto refused = [](const char *text) {
     return errorText([&] { GemmProblem::parse(text); });
   };
-  EXPECT_EQ(refused(""), "'' is not a valid problem: it must begin with MxNxK, for "
-                         "example 4096x4096x1024");
-  EXPECT_EQ(refused("f16 8x8x8"),
-            "'f16 8x8x8' is not a valid problem: it must begin with MxNxK, for example "
-            "4096x4096x1024");
+  EXPECT_EQ(refused(""),
+            "'' is not a valid problem: it must begin with MxNxK, for "
+            "example 4096x4096x1024");
+  EXPECT_EQ(refused("f16 8x8x8"), "'f16 8x8x8' is not a valid problem: it must "
+                                  "begin with MxNxK, for example "
+                                  "4096x4096x1024");
   EXPECT_EQ(refused("8x0x8"), "N is '0'; it must be a whole number from 1 on, "
                               "or the name of an argument");
   EXPECT_EQ(refused("8x8x8 lda=-3"),
             "lda is '-3'; it must be a whole number from 1 on, or the name of "
             "an argument");
-  EXPECT_EQ(refused("8x8x8 fast"),
-            "'fast' is not a word of a problem: a problem is MxNxK, then a type, "
-            "-> and a type, a layout (tn, nn, nt, tt), alpha, beta, and batch, "
-            "acc, lda, ldb, ldc, ldd, d, bias or act with = and a value");
+  EXPECT_EQ(
+      refused("8x8x8 fast"),
+      "'fast' is not a word of a problem: a problem is MxNxK, then a type, "
+      "-> and a type, a layout (tn, nn, nt, tt), alpha, beta, and batch, "
+      "acc, lda, ldb, ldc, ldd, d, bias or act with = and a value");
   EXPECT_EQ(refused("8x8x8 bias=both"),
             "'both' is not a valid bias; use one of none, row, column");
-  EXPECT_EQ(refused("8x8x8 act=tanh"),
-            "'tanh' is not a valid activation; use one of none, relu, gelu, silu");
+  EXPECT_EQ(
+      refused("8x8x8 act=tanh"),
+      "'tanh' is not a valid activation; use one of none, relu, gelu, silu");
   EXPECT_EQ(refused("8x8x8 d=up"),
             "'up' is not a valid layout of D; use one of row, column");
   EXPECT_NE(refused("8x8x8 ->").find("there is no type \"\""),
@@ -129,30 +133,33 @@ TEST(GemmWords, RefusedOfASchedule) {
     return errorText([&] { GemmSchedule::parse(text); });
   };
   EXPECT_EQ(refused("fast"),
-            "'fast' is not a word of a schedule: a schedule is multistage, "
-            "warp-specialized, cooperative or pingpong, a tile MxNxK, and "
-            "stages, instr-n, consumers, raster-group, ctas, occupancy, "
-            "split-k, cluster, epilogue-tile, registers, split, a-from, "
-            "swizzle, multicast, raster or swap with = and a value");
+            "'fast' is not a word of a schedule: a schedule is one of "
+            "multistage, warp-specialized, cooperative, pingpong, a tile "
+            "MxNxK, and stages, instr-n, consumers, split, a-from, swizzle, "
+            "cluster, multicast, split-k, swap, raster, raster-group, ctas, "
+            "occupancy, epilogue-tile, registers with = and a value");
   for (const char *tile : {"128x128", "128x128x64x", "1x1x0", "128x12ax64"})
     EXPECT_EQ(
         refused(tile),
-        fmt::format("'{}' is not a valid tile; write MxNxK, for example 128x128x64",
-                    tile));
+        fmt::format(
+            "'{}' is not a valid tile; write MxNxK, for example 128x128x64",
+            tile));
   EXPECT_EQ(refused("stages=x"), "stages is 'x'; it must be a whole number "
                                  "from 0 to 2147483647");
   EXPECT_EQ(refused("cluster=2"),
             "cluster is '2'; write two numbers, for example 2x1");
   EXPECT_EQ(refused("cluster=2x0"), "cluster is '0'; it must be a whole number "
                                     "from 1 to 2147483647");
-  EXPECT_EQ(refused("split=k"), "'k' is not a valid side to split; use one of m, n");
+  EXPECT_EQ(refused("split=k"),
+            "'k' is not a valid value of split; use one of m, n");
   EXPECT_EQ(refused("a-from=disk"),
-            "'disk' is not a valid place of A; use one of smem, regs");
+            "'disk' is not a valid value of a-from; use one of smem, regs");
   EXPECT_EQ(refused("swizzle=16"),
-            "'16' is not a valid swizzle; use one of 0, 32, 64, 128");
+            "'16' is not a valid value of swizzle; use one of 0, 32, 64, 128");
   EXPECT_EQ(refused("multicast=yes"),
-            "'yes' is not a valid multicast; use one of on, off");
-  EXPECT_EQ(refused("raster=z"), "'z' is not a valid raster; use one of n, m");
+            "'yes' is not a valid value of multicast; use one of on, off");
+  EXPECT_EQ(refused("raster=z"),
+            "'z' is not a valid value of raster; use one of n, m");
 }
 
 TEST(GemmProblem, Accumulators) {

@@ -33,15 +33,15 @@ TEST(DeviceDescription, EveryKnownNameIsFound) {
 TEST(DeviceDescription, UnknownNameListsTheKnown) {
   EXPECT_EQ(errorText([] { DeviceDescription::by_name("v100"); }),
             "there is no device description \"v100\"; there are h100, h200, "
-            "b200");
+            "b200, b300");
 }
 
 TEST(DeviceDescription, ForTarget) {
   EXPECT_EQ(DeviceDescription::for_target("sm_90a").name, "NVIDIA H200");
   EXPECT_EQ(DeviceDescription::for_target("sm_100a").name, "NVIDIA B200");
   EXPECT_EQ(errorText([] { DeviceDescription::for_target("sm_80"); }),
-            "there is no target \"sm_80\"; kernels are compiled for sm_90a or "
-            "sm_100a");
+            "there is no target \"sm_80\"; kernels are compiled for sm_90a, "
+            "sm_100a or sm_103a");
 }
 
 TEST(DeviceDescription, RunsTargets) {

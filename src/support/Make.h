@@ -1,0 +1,15 @@
+// Make: the compiler's way to make objects that users only receive.
+#pragma once
+
+#include <utility>
+
+namespace kiln {
+
+struct Make {
+  template <typename T, typename... Arguments>
+  static T a(Arguments &&...arguments) {
+    return T(std::forward<Arguments>(arguments)...);
+  }
+};
+
+} // namespace kiln
