@@ -61,11 +61,12 @@ static ExitStatus show_cache(bool is_clearing) {
 static ExitStatus show_explanation(const std::string &id) {
   if (id.empty()) {
     for (const Explanation &explanation : explanations())
-      say("{}\n", explanation.id);
+      say("{:8} {}\n", name(explanation.grade), explanation.id);
     return ExitStatus::ok;
   }
   const Explanation &explanation = explain(id);
-  say("{}\n\n{}\n\nBroken:\n", explanation.id, explanation.cause);
+  say("{} ({}{})\n\n{}\n\nBroken:\n", explanation.id, name(explanation.grade),
+      explanation.ends_launch ? "; ends the launch" : "", explanation.cause);
   std::string_view rest = explanation.broken;
   while (!rest.empty()) {
     std::size_t end = std::min(rest.find('\n'), rest.size());

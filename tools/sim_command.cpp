@@ -170,15 +170,16 @@ static void compare_expected(const SimJob &job, const SimRun &run,
 static void compare_orders(const SimCommand &command, const SimJob &job,
                            const SimRun &first, const SimRun &run,
                            Account &account) {
-  auto has = [](const std::vector<std::string> &list) {
-    return std::find(list.begin(), list.end(), "order-dependent") != list.end();
-  };
   auto tell = [&](bool is_error, const std::string &what) {
+    const Explanation &row =
+        explain(is_error ? "order-dependent" : "order-rounding");
+    auto has = [&](const std::vector<std::string> &list) {
+      return std::find(list.begin(), list.end(), row.id) != list.end();
+    };
     if (has(command.sim.allow))
       return;
-    Finding finding{.id = "order-dependent",
-                    .grade =
-                        is_error ? Finding::Grade::error : Finding::Grade::note,
+    Finding finding{.id = std::string(row.id),
+                    .grade = row.grade,
                     .message = fmt::format("{} in the orders '{}' and '{}'",
                                            what, first.schedule.to_string(),
                                            run.schedule.to_string())};

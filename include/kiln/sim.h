@@ -77,6 +77,8 @@ struct Explanation {
   std::string_view cause;  ///< what happened, and what hardware makes of it
   std::string_view broken; ///< the smallest kernel text that does it
   std::string_view repair;
+  Finding::Grade grade = Finding::Grade::error;
+  bool ends_launch = false; ///< unless it is allowed, or taken for a warning
 };
 /// Every id the simulator knows, in alphabetical order.
 std::span<const Explanation> explanations();

@@ -46,8 +46,8 @@ static void checkHeld(Warp &warp, const Op &op, LaneMask active) {
       if (!isAccumulator && !(isWritten && isAmong(held.fragment, reg)))
         continue;
       SourceLine line = findings.sourceLine(*held.op->origin);
-      findings.error(
-          "wgmma-register-in-flight", warp, op, active,
+      findings.report(
+          FindingId::wgmmaRegisterInFlight, warp, op, active,
           fmt::format("this touches {} of the wgmma at {}:{}, which no "
                       "wgmma.wait_group has covered",
                       isAccumulator ? "an accumulator" : "operand A", line.file,

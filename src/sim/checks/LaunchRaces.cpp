@@ -1,4 +1,4 @@
-// LaunchRaces: what clusters touched, compared in the races of their numbers.
+// LaunchRaces: what clusters touched, compared in the order of their numbers.
 #include "sim/checks/LaunchRaces.h"
 #include "sim/machine/Machine.h"
 
@@ -6,8 +6,7 @@
 
 namespace kiln::sim {
 
-bool LaunchRaces::isTold(const std::string &id, PlacePair places,
-                         std::uint64_t count) {
+bool LaunchRaces::isTold(FindingId id, PlacePair places, std::uint64_t count) {
   auto [known, isNew] = told_.try_emplace({id, places}, findings_.size());
   if (!isNew)
     findings_[known->second].count += count;
@@ -16,7 +15,7 @@ bool LaunchRaces::isTold(const std::string &id, PlacePair places,
 
 void LaunchRaces::take(RaceDetector &races) {
   for (const RaceFinding &found : races.findings())
-    if (!isTold(found.finding.id, found.places, found.count))
+    if (!isTold(found.id, found.places, found.count))
       findings_.push_back(found);
   for (auto [first, page] : races.global().cells.pages())
     takePage(races, first, *page);
@@ -90,7 +89,7 @@ void LaunchRaces::compare(const RaceDetector &races, std::uint64_t cell,
 void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
                          const Record &record, std::uint32_t overlap,
                          const Touch &earlier, bool isEarlierWrite) {
-  const char *id = "race";
+  FindingId id = FindingId::race;
   PlacePair places = placesOf(machine_, record.op, earlier.op);
   if (machine_.findings().isAllowed(id) || isTold(id, places, 1))
     return;
@@ -105,7 +104,7 @@ void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
   std::string message = fmt::format(
       "this {} global address {:#x} ({}), which thread {} of CTA ({}, {}, {}) "
       "at {}:{} {}; nothing orders the two; missing: release and acquire at "
-      ".gpu scope (a fence and an atomic on each side); CTAs run in any races",
+      ".gpu scope (a fence and an atomic on each side); CTAs run in any order",
       record.isWrite() ? "writes" : "reads", address,
       machine_.memory().describe(address), std::uint32_t(earlier.thread),
       number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1],
@@ -116,8 +115,9 @@ void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
           : static_cast<int>(who.number) * kLanes + firstLane(record.lanes);
   Region *region = machine_.memory().find(address);
   findings_.push_back(
-      {machine_.findings().make(
-           id, Finding::Grade::error, who.cta, thread, 0, op, message,
+      {id,
+       machine_.findings().make(
+           id, who.cta, thread, 0, op, message,
            {"global", address, region ? region->name : std::string()}),
        places});
 }

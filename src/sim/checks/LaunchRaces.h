@@ -46,12 +46,12 @@ private:
               const Record &record, std::uint32_t overlap, const Touch &earlier,
               bool isEarlierWrite);
   /// Whether that pair is known; it counts as `count` more.
-  bool isTold(const std::string &id, PlacePair places, std::uint64_t count);
+  bool isTold(FindingId id, PlacePair places, std::uint64_t count);
 
   Machine &machine_;
   std::unordered_map<std::uint64_t, PageTouches> pages_;
   std::vector<RaceFinding> findings_;
-  std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
+  std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
 };
 
 } // namespace kiln::sim

@@ -15,8 +15,8 @@
 // (LaunchRaces); clusters that can share one RaceDetector.
 #pragma once
 
-#include "kiln/device.h"
 #include "sim/clocks/SharedHistory.h"
+#include "sim/findings/FindingId.h"
 
 #include <map>
 #include <span>
@@ -48,6 +48,7 @@ PlacePair placesOf(const Machine &machine, std::uint32_t op,
 
 /// Two places that race, as often as they did.
 struct RaceFinding {
+  FindingId id;
   Finding finding;
   PlacePair places;
   std::uint64_t count = 1;
@@ -142,11 +143,10 @@ public:
   std::vector<RaceFinding> &findings() { return findings_; }
   const Agent &agent(Component component) const;
   /// Whether that has been told of the two places; it counts as one more.
-  bool isTold(const char *id, const Access &access, const Record &earlier);
+  bool isTold(FindingId id, const Access &access, const Record &earlier);
   /// A finding at an access.
-  void tell(const char *id, bool isError, const Access &access,
-            const Record &earlier, const std::string &message,
-            const FindingObject &object);
+  void tell(FindingId id, const Access &access, const Record &earlier,
+            const std::string &message, const FindingObject &object);
 
 private:
   enum class Verdict : std::uint8_t {
@@ -186,15 +186,14 @@ private:
               std::uint16_t overlap, const ShadowedMemory &memory,
               std::uint64_t cell, Verdict verdict);
   /// The rule that orders them in deFacto.
-  const char *ruleOf(const Access &access, const Record &earlier,
-                     std::uint16_t overlap) const;
-  const char *errorOf(const Access &access, const Record &earlier,
-                      std::uint16_t overlap) const;
+  FindingId ruleOf(const Access &access, const Record &earlier,
+                   std::uint16_t overlap) const;
+  FindingId errorOf(const Access &access, const Record &earlier,
+                    std::uint16_t overlap) const;
   /// A finding about something that was begun and not finished.
-  void tellLeft(const char *id, Warp &warp, const Op &op, int lane,
-                const std::string &message, const FindingObject &object,
-                bool isError = true);
-  std::string missingEdge(std::string_view id, const Access &access,
+  void tellLeft(FindingId id, Warp &warp, const Op &op, int lane,
+                const std::string &message, const FindingObject &object);
+  std::string missingEdge(FindingId id, const Access &access,
                           const Record &earlier) const;
   std::string describe(const Record &record) const;
   FindingObject sharedObject(std::uint32_t address) const;
@@ -214,7 +213,7 @@ private:
   std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
   ShadowedMemory global_;
   std::vector<RaceFinding> findings_;
-  std::map<std::pair<std::string, PlacePair>, std::size_t> told_;
+  std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
 };
 
 } // namespace kiln::sim

@@ -10,14 +10,14 @@
 
 namespace kiln::sim {
 
-void RaceDetector::tellLeft(const char *id, Warp &warp, const Op &op, int lane,
+void RaceDetector::tellLeft(FindingId id, Warp &warp, const Op &op, int lane,
                             const std::string &message,
-                            const FindingObject &object, bool isError) {
+                            const FindingObject &object) {
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   Record alone{};
   alone.op = static_cast<std::uint32_t>(&op - warp.code().ops.data());
   if (!isTold(id, access, alone))
-    tell(id, isError, access, alone, message, object);
+    tell(id, access, alone, message, object);
 }
 
 void RaceDetector::leave(Warp &warp, LaneMask lanes) {
@@ -25,7 +25,7 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
     auto look = [&](const std::vector<std::shared_ptr<Pending>> &group) {
       for (const auto &work : group)
         if (!work->isAwaited)
-          tellLeft("copy-at-exit", warp, *work->op, lane,
+          tellLeft(FindingId::copyAtExit, warp, *work->op, lane,
                    fmt::format("the thread leaves the kernel, and nobody has "
                                "waited for this copy; missing: {}",
                                wait),
@@ -49,8 +49,8 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
 void RaceDetector::end(Cta &cta) {
   for (const auto &[address, barrier] : cta.mbarrierHistory)
     for (const OnMbarrier &copy : barrier.copies)
-      tellLeft("copy-at-exit", *copy.warp, machine_.code().ops[copy.record.op],
-               copy.lane,
+      tellLeft(FindingId::copyAtExit, *copy.warp,
+               machine_.code().ops[copy.record.op], copy.lane,
                fmt::format("CTA ({}, {}, {}) ends, and nobody has waited for "
                            "this copy to it; missing: a wait for phase {} of "
                            "the mbarrier at {}",
@@ -62,7 +62,8 @@ void RaceDetector::end(Cta &cta) {
   // never announced. Nobody waits for it, else there were a deadlock.
   for (const auto &[address, barrier] : cta.mbarriers)
     if (barrier.txCount != 0 && barrier.history->copies.empty())
-      tellLeft("mbarrier-bytes", *cta.warps()[0], *barrier.senders.back(), 0,
+      tellLeft(FindingId::mbarrierBytesAtExit, *cta.warps()[0],
+               *barrier.senders.back(), 0,
                fmt::format("CTA ({}, {}, {}) ends, and the mbarrier at {} {} "
                            "{} bytes in phase {}",
                            cta.index()[0], cta.index()[1], cta.index()[2],
@@ -70,7 +71,7 @@ void RaceDetector::end(Cta &cta) {
                            barrier.txCount > 0 ? "still expects"
                                                : "has got more than announced:",
                            std::abs(barrier.txCount), barrier.phase),
-               sharedObject(address), /*isError=*/false);
+               sharedObject(address));
 }
 
 /// How far the threads of a CTA have got with the cluster's barriers.
@@ -98,7 +99,7 @@ void RaceDetector::end(Cluster &cluster) {
         if (origin.number() != who.ctaNumber ||
             who.number >= origin.warps().size())
           continue;
-        tellLeft("cta-exit", *origin.warps()[who.number],
+        tellLeft(FindingId::ctaExitOrder, *origin.warps()[who.number],
                  machine_.code().ops[record.op], lane,
                  fmt::format("this {} {} of CTA {} of the cluster, which may "
                              "have left the kernel; missing: a cluster barrier "

@@ -6,13 +6,13 @@
 
 namespace kiln::sim {
 
-const char *RaceDetector::ruleOf(const Access &access, const Record &earlier,
-                                 std::uint16_t overlap) const {
-  const char *id = "acquire-fence";
+FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
+                               std::uint16_t overlap) const {
+  FindingId id = FindingId::acquireFence;
   const Agent &other = agent(earlier.component);
   if (other.clusterNumber == access.warp->clock.cluster &&
       access.warp->cta().cluster().size() > 1)
-    id = "mbarrier-remote-scope";
+    id = FindingId::mbarrierRemoteScope;
   // Where another lane of either warp is ordered, the rest is convergence.
   View view = earlier.isAsync() ? View::completed : access.view;
   bool isKnownToSome = earlier.component == access.warp->clock.lanes;
@@ -22,39 +22,39 @@ const char *RaceDetector::ruleOf(const Access &access, const Record &earlier,
     isKnownToSome |= known && earlier.time <= std::max(known->all, known->some);
   });
   if (isKnownToSome)
-    id = "warp-convergence";
+    id = FindingId::warpConvergence;
   bool isReadBeforeAsyncWrite =
       access.view != View::generic && !earlier.isAsync() &&
       !earlier.isWrite() &&
       isOrderedStrictly(access, earlier, overlap, View::generic);
   if (isReadBeforeAsyncWrite)
-    id = "proxy-fence-after-read";
+    id = FindingId::proxyFenceAfterRead;
   if (isSameValue(access, earlier) &&
       !isOrderedDeFacto(access, earlier, overlap, view))
-    id = "same-value";
+    id = FindingId::sameValue;
   return id;
 }
 
-const char *RaceDetector::errorOf(const Access &access, const Record &earlier,
-                                  std::uint16_t overlap) const {
-  const char *id = "race";
+FindingId RaceDetector::errorOf(const Access &access, const Record &earlier,
+                                std::uint16_t overlap) const {
+  FindingId id = FindingId::race;
   bool isFenceAll = access.view != View::generic && !earlier.isAsync() &&
                     isOrderedDeFacto(access, earlier, overlap, View::generic);
   Agent::Kind kind = agent(earlier.component).kind;
   if (isFenceAll)
-    id = "proxy-fence";
+    id = FindingId::proxyFence;
   else if (kind == Agent::Kind::products)
-    id = "wgmma-operand-reuse";
+    id = FindingId::wgmmaOperandReuse;
   else if (kind != Agent::Kind::lanes && earlier.isWrite())
-    id = "copy-not-awaited";
+    id = FindingId::copyNotAwaited;
   else if (kind != Agent::Kind::lanes)
-    id = "copy-source-reuse";
+    id = FindingId::copySourceReuse;
   else if (earlier.isStrong() && access.record.isStrong())
-    id = "scope";
+    id = FindingId::scope;
   return id;
 }
 
-std::string RaceDetector::missingEdge(std::string_view id, const Access &access,
+std::string RaceDetector::missingEdge(FindingId id, const Access &access,
                                       const Record &earlier) const {
   const Agent &other = agent(earlier.component);
   const WarpClock &mine = access.warp->clock;
@@ -64,23 +64,23 @@ std::string RaceDetector::missingEdge(std::string_view id, const Access &access,
       other.number * kLanes +
           (earlier.lanes ? static_cast<unsigned>(firstLane(earlier.lanes))
                          : 0u));
-  if (id == "proxy-fence" || id == "proxy-fence-after-read")
+  if (id == FindingId::proxyFence || id == FindingId::proxyFenceAfterRead)
     return "fence.proxy.async between them";
-  if (id == "warp-convergence")
+  if (id == FindingId::warpConvergence)
     return "bar.warp.sync (__syncwarp) of the lanes; only their running "
            "together orders them";
-  if (id == "mbarrier-remote-scope")
+  if (id == FindingId::mbarrierRemoteScope)
     return ".release.cluster at the mbarrier.arrive and .acquire.cluster at "
            "the wait; by default both reach their own CTA only";
-  if (id == "acquire-fence")
+  if (id == FindingId::acquireFence)
     return "a fence after the atomic that was read and before this "
            "(fence.acq_rel.gpu, __threadfence)";
-  if (id == "memory-fence")
+  if (id == FindingId::memoryFence)
     return "a fence (fence.acq_rel, __threadfence) between the data and the "
            "flag, on the side of the writer and of the reader";
-  if (id == "same-value")
+  if (id == FindingId::sameValue)
     return "a barrier between them, or one thread that writes for all";
-  if (id == "scope")
+  if (id == FindingId::scope)
     return "a scope on both that takes in the other's thread";
   switch (other.kind) {
   case Agent::Kind::products:
@@ -153,11 +153,11 @@ void RaceDetector::reportOverBarrier(const Access &access,
     auto address = static_cast<std::uint32_t>(
         kFirstSharedAddress + cell * Shadow::kCellBytes + 8 * half);
     auto barrier = memory.owner->mbarrierHistory.find(address);
-    const char *id = "data-over-barrier";
+    FindingId id = FindingId::dataOverBarrier;
     if (!isHit || barrier == memory.owner->mbarrierHistory.end() ||
         isTold(id, access, barrier->second.init))
       continue;
-    tell(id, false, access, barrier->second.init,
+    tell(id, access, barrier->second.init,
          fmt::format("this writes over the live mbarrier at {}, which {} "
                      "initialises; missing: mbarrier.inval between them",
                      machine_.findings().describeShared(address),
@@ -170,10 +170,10 @@ void RaceDetector::report(const Access &access, const Record &earlier,
                           std::uint16_t overlap, const ShadowedMemory &memory,
                           std::uint64_t cell, Verdict verdict) {
   bool isError = verdict >= Verdict::unordered;
-  const char *id = isError ? errorOf(access, earlier, overlap)
-                           : ruleOf(access, earlier, overlap);
+  FindingId id = isError ? errorOf(access, earlier, overlap)
+                         : ruleOf(access, earlier, overlap);
   if (verdict == Verdict::announced)
-    id = "memory-fence";
+    id = FindingId::memoryFence;
   if (isTold(id, access, earlier))
     return;
   std::uint64_t first = cell * Shadow::kCellBytes +
@@ -195,9 +195,9 @@ void RaceDetector::report(const Access &access, const Record &earlier,
     who = "only the value of a flag orders the two";
   else if (isError)
     who = "nothing orders the two";
-  else if (std::string_view(id) == "same-value")
+  else if (id == FindingId::sameValue)
     who = "nothing orders the two, which write the same value";
-  tell(id, isError, access, earlier,
+  tell(id, access, earlier,
        fmt::format("this {} {}, which {} {}; {}; missing: {}",
                    access.record.isWrite() ? "writes" : "reads", place,
                    describe(earlier), earlier.isWrite() ? "writes" : "reads",
@@ -218,7 +218,7 @@ PlacePair placesOf(const Machine &machine, std::uint32_t op,
   return {place(op), place(earlier)};
 }
 
-bool RaceDetector::isTold(const char *id, const Access &access,
+bool RaceDetector::isTold(FindingId id, const Access &access,
                           const Record &earlier) {
   if (machine_.findings().isAllowed(id))
     return true;
@@ -230,15 +230,15 @@ bool RaceDetector::isTold(const char *id, const Access &access,
   return !isNew;
 }
 
-void RaceDetector::tell(const char *id, bool isError, const Access &access,
+void RaceDetector::tell(FindingId id, const Access &access,
                         const Record &earlier, const std::string &message,
                         const FindingObject &object) {
   const Warp &warp = *access.warp;
   findings_.push_back(
-      {machine_.findings().make(
-           id, isError ? Finding::Grade::error : Finding::Grade::warning,
-           warp.cta().index(), warp.thread(firstLane(access.issuers)),
-           access.issuers, *access.op, message, object),
+      {id,
+       machine_.findings().make(id, warp.cta().index(),
+                                warp.thread(firstLane(access.issuers)),
+                                access.issuers, *access.op, message, object),
        placesOf(
            machine_,
            static_cast<std::uint32_t>(access.op - machine_.code().ops.data()),

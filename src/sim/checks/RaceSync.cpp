@@ -201,7 +201,7 @@ void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
   if (verdict == Verdict::ordered)
     return;
   bool isError = verdict == Verdict::unordered;
-  const char *id = "mbarrier-init-order";
+  FindingId id = FindingId::mbarrierInitOrder;
   if (!isError)
     id = ruleOf(access, barrier.init, 0xff);
   if (isTold(id, access, barrier.init))
@@ -212,7 +212,7 @@ void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
                   ? "a barrier of the CTA (bar.sync) between them"
                   : "fence.mbarrier_init.release.cluster and a cluster "
                     "barrier between them";
-  tell(id, isError, access, barrier.init,
+  tell(id, access, barrier.init,
        fmt::format(
            "this uses the mbarrier at {}, which {} initialises; {} "
            "orders the two; missing: {}",
@@ -245,7 +245,7 @@ void RaceDetector::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
   MbarrierHistory::Phase &phase = barrier.arriving;
   bool isNear = &owner == &warp.cta();
   if (barrier.observed < barrier.phases)
-    tellLeft("mbarrier-unobserved", warp, op, firstLane(lanes),
+    tellLeft(FindingId::mbarrierUnobserved, warp, op, firstLane(lanes),
              fmt::format("this arrives in phase {} of the mbarrier at {}, and "
                          "nobody has waited for phase {}: no test_wait or "
                          "try_wait came true for it",

@@ -70,9 +70,9 @@ void RaceDetector::useTensorMap(Warp &warp, const Op &op, int lane,
       missing = "fence.proxy.tensormap::generic.release behind it";
     else if (!isAcquired(record))
       missing = "fence.proxy.tensormap::generic.acquire of the map before this";
-    if (!missing || isTold("proxy-fence", access, record))
+    if (!missing || isTold(FindingId::tensormapFence, access, record))
       return;
-    tell("proxy-fence", true, access, record,
+    tell(FindingId::tensormapFence, access, record,
          fmt::format("this uses the tensor map at {:#x} ({}), which {} writes; "
                      "missing: {}",
                      address, machine_.memory().describe(address),

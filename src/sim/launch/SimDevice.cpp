@@ -243,8 +243,8 @@ static int mostAskedFor(const ptx::Function &entry) {
   for (const ptx::Instruction &instruction : entry.body)
     if (instruction.opcode == "setmaxnreg" && !instruction.operands.empty())
       most = std::max(most, instruction.operands[0].bits);
-  return static_cast<int>(std::min<std::uint64_t>(
-      most, DeviceDescription::max_role_registers));
+  return static_cast<int>(
+      std::min<std::uint64_t>(most, DeviceDescription::max_role_registers));
 }
 
 /// Registers per thread that setmaxnreg starts from; none where ptxas would
@@ -355,7 +355,7 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
     result.registers_from = registers.from;
   }
   std::optional<Finding> newer = sim::checkVersion(module);
-  if (newer && !machine.findings().isAllowed(newer->id))
+  if (newer && !machine.findings().isAllowed(sim::FindingId::ptxVersion))
     result.findings.insert(result.findings.begin(), std::move(*newer));
   return result;
 }

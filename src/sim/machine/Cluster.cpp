@@ -104,7 +104,11 @@ void Cluster::complete(const std::shared_ptr<Pending> &work) {
   work->isDone = true;
   // Who keeps the work does not keep its data.
   std::function<void()> perform = std::move(work->perform);
-  perform();
+  try {
+    perform();
+  } catch (const LeftOut &) {
+    // It has told what it thinks of that; the rest of the work goes on.
+  }
   notify();
 }
 

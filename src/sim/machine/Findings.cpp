@@ -38,22 +38,26 @@ std::string Findings::describeShared(std::uint32_t address) const {
 }
 
 static bool contains(const std::vector<std::string> &list,
-                     const std::string &id) {
+                     std::string_view id) {
   return std::find(list.begin(), list.end(), id) != list.end();
 }
 
-Finding Findings::make(const char *id, Finding::Grade grade, const Dim3 &cta,
-                       int thread, LaneMask lanes, const Op &op,
-                       const std::string &message,
+Finding::Grade Findings::gradeOf(FindingId id) const {
+  const Explanation &row = rowOf(id);
+  bool isTurnedDown = contains(config_.warn, row.id);
+  return std::min(row.grade, isTurnedDown ? Finding::Grade::warning
+                                          : Finding::Grade::error);
+}
+
+Finding Findings::make(FindingId id, const Dim3 &cta, int thread,
+                       LaneMask lanes, const Op &op, const std::string &message,
                        const FindingObject &object) const {
-  if (contains(config_.warn, id))
-    grade = Finding::Grade::warning;
   std::string who = fmt::format("thread {} of CTA ({}, {}, {})", thread, cta[0],
                                 cta[1], cta[2]);
   if (countLanes(lanes) > 1)
     who += fmt::format(" and {} more of its warp", countLanes(lanes) - 1);
-  return {.id = id,
-          .grade = grade,
+  return {.id = std::string(rowOf(id).id),
+          .grade = gradeOf(id),
           .message = fmt::format("{}: {} [{}]", message, who, op.origin->text),
           .where = sourceLine(*op.origin),
           .ptx_line = op.origin->line,
@@ -64,57 +68,49 @@ Finding Findings::make(const char *id, Finding::Grade grade, const Dim3 &cta,
           .buffer = object.name};
 }
 
-bool Findings::isAllowed(const std::string &id) const {
-  return contains(config_.allow, id);
+bool Findings::isAllowed(FindingId id) const {
+  return contains(config_.allow, rowOf(id).id);
 }
 
-void Findings::warn(const char *id, const Warp &warp, const Op &op,
-                    LaneMask lanes, const std::string &message,
-                    const FindingObject &object) {
-  keep(id, Finding::Grade::warning, warp, op, lanes, message, object);
+bool Findings::isEnd(FindingId id) const {
+  return rowOf(id).ends_launch && !isAllowed(id) &&
+         !contains(config_.warn, rowOf(id).id);
 }
 
-void Findings::keep(const char *id, Finding::Grade grade, const Warp &warp,
-                    const Op &op, LaneMask lanes, const std::string &message,
-                    const FindingObject &object) {
-  if (isAllowed(id))
-    return;
-  Cluster &cluster = warp.cta().cluster();
-  if (cluster.told.emplace(id, op.origin->line).second)
-    cluster.findings.push_back(make(id, grade, warp.cta().index(),
-                                    warp.thread(lanes ? firstLane(lanes) : 0),
-                                    lanes, op, message, object));
-}
-
-Finding Findings::ending(Finding finding) const {
-  if (isAllowed(finding.id))
-    finding.message += fmt::format(" (--allow {} cannot undo it: it ended the "
-                                   "launch)",
+Finding Findings::ending(FindingId id, Finding finding) const {
+  finding.id = rowOf(id).id;
+  finding.grade = gradeOf(id);
+  if (isAllowed(id)) {
+    finding.grade = Finding::Grade::note;
+    finding.message += fmt::format("\n  It is allowed (--allow {}), and the "
+                                   "launch ended here",
                                    finding.id);
-  if (contains(config_.warn, finding.id))
-    finding.grade = Finding::Grade::warning;
+  }
   return finding;
 }
 
-void Findings::fault(const char *id, const Warp &warp, const Op &op,
-                     LaneMask lanes, const std::string &message,
-                     const FindingObject &object) {
-  throw Fault{ending(make(id, Finding::Grade::error, warp.cta().index(),
-                          warp.thread(lanes ? firstLane(lanes) : 0), lanes, op,
-                          message, object))};
-}
-
-void Findings::error(const char *id, const Warp &warp, const Op &op,
-                     LaneMask lanes, const std::string &message,
-                     const FindingObject &object) {
+void Findings::report(FindingId id, const Warp &warp, const Op &op,
+                      LaneMask lanes, const std::string &message,
+                      const FindingObject &object) {
   if (isAllowed(id))
     return;
-  // A value that goes to memory does not change how the kernel runs: going on
-  // shows the race that it mostly comes from.
-  bool isEnd = std::string_view(id) != "uninitialized-store";
-  if (isEnd && !contains(config_.warn, id))
-    fault(id, warp, op, lanes, message, object);
-  keep(id, Finding::Grade::error, warp, op, lanes, message, object);
+  Cluster &cluster = warp.cta().cluster();
+  bool isLast = isEnd(id);
+  if (!isLast && !cluster.told.emplace(rowOf(id).id, op.origin->line).second)
+    return;
+  Finding finding =
+      make(id, warp.cta().index(), warp.thread(lanes ? firstLane(lanes) : 0),
+           lanes, op, message, object);
+  if (isLast)
+    throw Fault{std::move(finding)};
+  cluster.findings.push_back(std::move(finding));
+}
+
+void Findings::fault(FindingId id, const Warp &warp, const Op &op,
+                     LaneMask lanes, const std::string &message,
+                     const FindingObject &object) {
+  report(id, warp, op, lanes, message, object);
+  throw LeftOut{};
 }
 
 } // namespace kiln::sim

@@ -1,6 +1,7 @@
 // Findings: how a finding is made, graded and kept, and how it ends a launch.
 #pragma once
 
+#include "sim/findings/FindingId.h"
 #include "sim/machine/LaunchConfig.h"
 #include "sim/program/Program.h"
 
@@ -15,10 +16,17 @@ struct FindingObject {
   std::string name = {};
 };
 
-/// Thrown by a unit to end the launch with a finding.
-struct Fault {
+/// Thrown by a unit that cannot execute an instruction.
+struct Unexecuted {};
+
+/// The launch ends with a finding.
+struct Fault : Unexecuted {
+  explicit Fault(Finding finding) : finding(std::move(finding)) {}
   Finding finding;
 };
+
+/// The instruction is left out, since the caller allows what is wrong with it.
+struct LeftOut : Unexecuted {};
 
 class Findings {
 public:
@@ -28,26 +36,25 @@ public:
       : module_(module), config_(config),
         sharedVariables_(std::move(sharedVariables)) {}
 
-  /// A finding that does not end the launch; told once per instruction.
-  void warn(const char *id, const Warp &warp, const Op &op, LaneMask lanes,
-            const std::string &message, const FindingObject &object = {});
-  /// End the launch with a finding at `op`.
-  [[noreturn]] void fault(const char *id, const Warp &warp, const Op &op,
+  /// A finding at `op`. It ends the launch where its row says so and the caller
+  /// neither allows the id nor takes it for a warning; else it is told once per
+  /// instruction, and the instruction goes on.
+  void report(FindingId id, const Warp &warp, const Op &op, LaneMask lanes,
+              const std::string &message, const FindingObject &object = {});
+  /// The same where the instruction cannot go on: where the launch does, the
+  /// instruction is left out.
+  [[noreturn]] void fault(FindingId id, const Warp &warp, const Op &op,
                           LaneMask lanes, const std::string &message,
                           const FindingObject &object = {});
-  /// The same where the launch could go on: it does if the caller allows the
-  /// id, or takes it for a warning, and with an uninitialized-store always.
-  void error(const char *id, const Warp &warp, const Op &op, LaneMask lanes,
-             const std::string &message, const FindingObject &object = {});
   /// Whether findings of that id are wanted at all.
-  bool isAllowed(const std::string &id) const;
+  bool isAllowed(FindingId id) const;
   /// The source line of an instruction, from .loc.
   SourceLine sourceLine(const ptx::Instruction &instruction) const;
   /// A finding at `op` by a thread, and by others of its warp's `lanes`, graded
   /// as the caller wants it.
-  Finding make(const char *id, Finding::Grade grade, const Dim3 &cta,
-               int thread, LaneMask lanes, const Op &op,
-               const std::string &message, const FindingObject &object) const;
+  Finding make(FindingId id, const Dim3 &cta, int thread, LaneMask lanes,
+               const Op &op, const std::string &message,
+               const FindingObject &object) const;
   /// The shared variable that an address lies in; null: none.
   const std::pair<std::string, Symbol> *
   sharedVariable(std::uint64_t address) const;
@@ -55,14 +62,15 @@ public:
   std::string describeShared(std::uint32_t address) const;
   /// "gemm.cpp:12"
   std::string placeOf(const Op &op) const;
-  /// A finding that ends the launch, graded as the caller wants it.
-  Finding ending(Finding finding) const;
+  /// A finding that ends the launch whatever the caller says, for nobody can
+  /// go on: graded as the caller wants it, a note where he allows it.
+  Finding ending(FindingId id, Finding finding) const;
 
 private:
-  /// A finding that does not end the launch; told once per instruction.
-  void keep(const char *id, Finding::Grade grade, const Warp &warp,
-            const Op &op, LaneMask lanes, const std::string &message,
-            const FindingObject &object);
+  /// Whether a finding of that id ends the launch.
+  bool isEnd(FindingId id) const;
+  /// As the row says, or the caller.
+  Finding::Grade gradeOf(FindingId id) const;
 
   const ptx::Module &module_;
   const LaunchConfig &config_;

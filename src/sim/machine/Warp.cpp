@@ -257,6 +257,17 @@ bool Warp::isSameRound(const SpinLoop &loop, int branch) {
   return isSame && before == group.roundState;
 }
 
+/// Execute an instruction. One that is left out writes nothing that counts.
+Step Warp::execute(const Op &op, LaneMask active) {
+  try {
+    return op.handler(*this, op, active);
+  } catch (const LeftOut &) {
+    if (checks())
+      setResultPoison(op, active, kAllLanes);
+    return Step::next;
+  }
+}
+
 Progress Warp::run(int limit) {
   std::uint64_t epoch = cta_.cluster().epoch;
   std::size_t count = groups_.size(), chosen = count;
@@ -299,8 +310,8 @@ Progress Warp::run(int limit) {
     if (op.guard.isValid()) {
       unknown = checks ? predPoison_[op.guard.index] & active : 0;
       if (unknown && op.poison.kind == PoisonRule::Kind::none)
-        cta_.machine().findings().error(
-            "uninitialized-predicate", *this, op, unknown,
+        cta_.machine().findings().report(
+            FindingId::uninitializedPredicate, *this, op, unknown,
             "the predicate depends on bytes that nobody wrote");
       active &= pred(op.guard);
       if (!active) {
@@ -327,7 +338,7 @@ Progress Warp::run(int limit) {
       observer->checked(*this, op);
     int pc = group.pc;
     LaneMask together = group.lanes;
-    Step step = op.handler(*this, op, active);
+    Step step = execute(op, active);
     if (observer)
       observer->after(*this, op, active, step);
     // Whether these lanes should have executed it, nobody knows.
@@ -398,7 +409,7 @@ void checkAligned(Warp &warp, const Op &op, LaneMask active) {
   if (active == warp.live())
     return;
   warp.machine().findings().fault(
-      "divergent-aligned", warp, op, active,
+      FindingId::divergentAligned, warp, op, active,
       fmt::format("{} is for whole warps and {} of {} lanes reached it",
                   op.origin->fullOpcode(), countLanes(active),
                   countLanes(warp.live())));
@@ -409,7 +420,7 @@ void checkWholeWarp(Warp &warp, const Op &op, LaneMask active) {
   if (active == kAllLanes)
     return;
   warp.machine().findings().fault(
-      "divergent-aligned", warp, op, active,
+      FindingId::partialWarp, warp, op, active,
       fmt::format("{} is for whole warps and this one has {} lanes",
                   op.origin->fullOpcode(), countLanes(active)));
 }

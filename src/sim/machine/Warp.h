@@ -261,6 +261,7 @@ public:
   std::array<BulkGroups, kLanes> asyncCopies; ///< cp.async, per thread
 
 private:
+  Step execute(const Op &op, LaneMask active);
   void settle();
   void passWarpBarriers();
   /// A group whose lanes have met.

@@ -1,5 +1,6 @@
 // EntryRules: directives of an entry held against a launch.
 #include "sim/program/EntryRules.h"
+#include "sim/findings/FindingId.h"
 #include "support/Error.h"
 #include "support/LaunchShape.h"
 
@@ -47,8 +48,8 @@ std::optional<Finding> checkVersion(const ptx::Module &module) {
   std::pair version(module.versionMajor, module.versionMinor);
   if (version <= ptx::kNewestVersion)
     return std::nullopt;
-  return Finding{.id = "ptx-version",
-                 .grade = Finding::Grade::warning,
+  return Finding{.id = std::string(rowOf(FindingId::ptxVersion).id),
+                 .grade = rowOf(FindingId::ptxVersion).grade,
                  .message = fmt::format(
                      "the PTX is of version {}.{} and the simulator "
                      "knows {}.{}: what is newer may mean something "

@@ -101,7 +101,7 @@ static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
   try {
     place = Accessor(warp, op, "a poll")
                 .locate(effect.space, address, bytes, 1, lane, false);
-  } catch (const Fault &) {
+  } catch (const Unexecuted &) {
     // The register has another value by now.
     return {"what a loop reads, at an address that has changed since"};
   }
@@ -275,7 +275,7 @@ static Wait standOf(Machine &machine, Warp &warp, const Group &group) {
     return wait;
   try {
     return waitOf(machine, warp, group);
-  } catch (const Fault &) {
+  } catch (const Unexecuted &) {
     // What it reads is not there, which it will find out itself.
     return wait;
   }
@@ -349,13 +349,14 @@ Finding describeDeadlock(Machine &machine,
     return *line.wait.object.space != 0;
   });
   const Line &first = named == lines.end() ? lines.front() : *named;
-  std::string id = "deadlock", what = "everyone who is left waits:";
+  FindingId id = FindingId::deadlock;
+  std::string what = "everyone who is left waits:";
   if (std::all_of(clusters.begin(), clusters.end(), isAllStuck)) {
-    id = "endless-loop";
+    id = FindingId::endlessLoop;
     what = "everyone who is left is in a loop that repeats itself, and nobody "
            "can change what it reads:";
   }
-  Finding finding{.id = id,
+  Finding finding{.id = {},
                   .message = what + showAll(machine, lines),
                   .where =
                       machine.findings().sourceLine(*first.wait.op->origin),
@@ -370,7 +371,7 @@ Finding describeDeadlock(Machine &machine,
         fmt::format("\n  {} CTAs have not begun: the device has no room for "
                     "them until others end",
                     notBegun);
-  return machine.findings().ending(std::move(finding));
+  return machine.findings().ending(id, std::move(finding));
 }
 
 Finding describeLimit(Cluster &cluster) {
@@ -383,7 +384,8 @@ Finding describeLimit(Cluster &cluster) {
   });
   const Dim3 &cta = cluster.cta(0).index();
   return machine.findings().ending(
-      {.id = "instruction-limit",
+      FindingId::instructionLimit,
+      {.id = {},
        .message = fmt::format(
            "CTA ({}, {}, {}) has executed {} warp instructions and is not "
            "done; the limit is {} (--max-instructions). It needs more, or it "

@@ -16,11 +16,11 @@ Finding describeStop(Machine &machine, const std::vector<Cluster *> &clusters,
   bool isCancelled = config.cancel && *config.cancel;
   std::uint64_t ctas =
       std::uint64_t(config.grid[0]) * config.grid[1] * config.grid[2];
-  std::string id = "interrupted";
+  FindingId id = FindingId::interrupted;
   std::string message = fmt::format("the launch was interrupted after {:.1f} s",
                                     machine.elapsedS());
   if (!isCancelled) {
-    id = "time-limit";
+    id = FindingId::timeLimit;
     message = fmt::format("the launch has run for {:.1f} s and is not done; "
                           "the limit is {} s (--time-limit)",
                           machine.elapsedS(), config.timeLimitS);
@@ -28,14 +28,14 @@ Finding describeStop(Machine &machine, const std::vector<Cluster *> &clusters,
   message += fmt::format("; {} of {} CTAs are done", done, ctas);
   if (!lines.empty())
     message += ". Where the others are:" + showAll(machine, lines);
-  Finding finding{.id = id, .message = message};
+  Finding finding{.id = {}, .message = message};
   if (!lines.empty()) {
     const ptx::Instruction &first = *lines.front().wait.op->origin;
     finding.where = machine.findings().sourceLine(first);
     finding.ptx_line = first.line;
     finding.cta = lines.front().cta;
   }
-  return machine.findings().ending(std::move(finding));
+  return machine.findings().ending(id, std::move(finding));
 }
 
 Finding describeEndless(Warp &warp, const LoopWatch &loop) {
@@ -58,10 +58,10 @@ Finding describeEndless(Warp &warp, const LoopWatch &loop) {
                     : fmt::format("nobody is left who could change what it "
                                   "reads at {}",
                                   places(machine, polls));
-  const char *id = "endless-loop";
+  FindingId id = FindingId::endlessLoop;
   Finding finding = machine.findings().make(
-      id, Finding::Grade::error, warp.cta().index(),
-      warp.thread(firstLane(group.lanes)), group.lanes, head,
+      id, warp.cta().index(), warp.thread(firstLane(group.lanes)), group.lanes,
+      head,
       fmt::format("the loop of {} gets nowhere: what decides about its next "
                   "round{} is as it was {} before, and {}",
                   places(machine, loop.loop(warp.code())), decides,
@@ -71,7 +71,7 @@ Finding describeEndless(Warp &warp, const LoopWatch &loop) {
       {});
   std::vector<Line> lines = linesOf(machine, {&warp.cta().cluster()});
   finding.message += "\n  Where everyone is:" + showAll(machine, lines);
-  return machine.findings().ending(std::move(finding));
+  return machine.findings().ending(id, std::move(finding));
 }
 
 } // namespace kiln::sim

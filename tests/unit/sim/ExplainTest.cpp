@@ -7,45 +7,45 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
-#include <set>
 #include <sstream>
 
 namespace kiln {
 
-/// The ids that the sources of the simulator and of `kiln sim` report.
-static std::set<std::string> reported() {
-  std::set<std::string> ids;
-  // A word of a finding stands first in fault, warn, error, tell or .id, on
-  // this line or, where the call was broken, alone before the warp on the next.
-  std::regex word(
-      R"re((?:fault\(|warn\(|error\(|tell\(|tellLeft\(|\.id = |id = )\s*"([a-z]+(?:-[a-z]+)*)")re");
-  for (const char *folder : {"/src/sim", "/tools"})
-    for (const auto &entry : std::filesystem::recursive_directory_iterator(
-             std::string(KILN_SOURCE_DIR) + folder)) {
-      if (!entry.is_regular_file())
-        continue;
-      std::ifstream file(entry.path());
-      std::stringstream text;
-      text << file.rdbuf();
-      std::string all = text.str();
-      for (std::sregex_iterator at(all.begin(), all.end(), word), end;
-           at != end; ++at)
-        ids.insert((*at)[1]);
-    }
-  return ids;
+/// The text of every source of a folder.
+static std::string sourcesOf(const char *folder) {
+  std::stringstream text;
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(
+           std::string(KILN_SOURCE_DIR) + folder))
+    if (entry.path().extension() == ".cpp")
+      text << std::ifstream(entry.path()).rdbuf();
+  return text.str();
 }
 
-TEST(Explain, EveryReportedIdIsExplained) {
-  std::set<std::string> ids = reported();
-  ASSERT_GT(ids.size(), 25u) << "the sources were not read";
-  for (const std::string &id : ids)
-    EXPECT_NO_THROW(explain(id)) << id;
+/// mbarrierCount of mbarrier-count, as the table of findings names it.
+static std::string constantOf(std::string_view id) {
+  std::string name;
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    bool isNew = id[i] == '-';
+    char letter = id[i += isNew];
+    name += isNew ? static_cast<char>(std::toupper(letter)) : letter;
+  }
+  return name == "assert" ? "assertion" : name;
 }
 
-TEST(Explain, EveryExplanationIsOfAReportedId) {
-  std::set<std::string> ids = reported();
-  for (const Explanation &explanation : explanations())
-    EXPECT_TRUE(ids.contains(std::string(explanation.id))) << explanation.id;
+TEST(Explain, EveryRowIsReportedSomewhere) {
+  std::string sim = sourcesOf("/src/sim"), tools = sourcesOf("/tools");
+  for (const Explanation &row : explanations())
+    EXPECT_TRUE(
+        std::regex_search(
+            sim, std::regex("FindingId::" + constantOf(row.id) + "\\b")) ||
+        tools.find('"' + std::string(row.id) + '"') != std::string::npos)
+        << row.id;
+}
+
+TEST(Explain, WarningsAndNotesEndNoLaunch) {
+  for (const Explanation &row : explanations())
+    EXPECT_TRUE(row.grade == Finding::Grade::error || !row.ends_launch)
+        << row.id;
 }
 
 TEST(Explain, IsCompleteAndInOrder) {
@@ -66,7 +66,8 @@ TEST(Explain, AnUnknownIdIsRefusedWithTheKnownOnes) {
     FAIL() << "it was explained";
   } catch (const UserError &error) {
     std::string text = error.what();
-    EXPECT_NE(text.find("'bad-luck' is not a finding"), std::string::npos) << text;
+    EXPECT_NE(text.find("'bad-luck' is not a finding"), std::string::npos)
+        << text;
     EXPECT_NE(text.find("deadlock"), std::string::npos) << text;
   }
 }

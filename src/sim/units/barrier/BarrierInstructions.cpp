@@ -49,7 +49,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
   auto id = static_cast<std::uint32_t>(warp.read(op.src[0], lane));
   if (id >= cta.barriers.size())
     warp.machine().findings().fault(
-        "barrier-number", warp, op, active,
+        FindingId::barrierNumber, warp, op, active,
         fmt::format("there is no barrier {}; 0 to 15 exist", id));
   CtaBarrier &barrier = cta.barriers[id];
   Group &group = warp.group();
@@ -61,12 +61,12 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
             : 0;
     if (threads % kLanes)
       warp.machine().findings().fault(
-          "barrier-count", warp, op, active,
+          FindingId::barrierCount, warp, op, active,
           fmt::format("barrier {} is for {} threads; it takes whole warps", id,
                       threads));
     if (barrier.arrived && barrier.expected != threads)
       warp.machine().findings().fault(
-          "barrier-count", warp, op, active,
+          FindingId::barrierCount, warp, op, active,
           fmt::format("barrier {} is for {} threads here and for {} where "
                       "others wait",
                       id, threads, barrier.expected));
@@ -128,7 +128,7 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.cta().cluster();
   if (warp.clusterArrived & active)
     warp.machine().findings().fault(
-        "cluster-barrier", warp, op, warp.clusterArrived & active,
+        FindingId::clusterBarrier, warp, op, warp.clusterArrived & active,
         "this arrives at the cluster barrier again, and no "
         "barrier.cluster.wait stands between");
   warp.clusterArrived |= active;
@@ -149,7 +149,7 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
     checkAligned(warp, op, active);
   Cluster &cluster = warp.cta().cluster();
   if (active & ~warp.clusterArrived)
-    warp.machine().findings().fault("cluster-barrier", warp, op,
+    warp.machine().findings().fault(FindingId::clusterBarrier, warp, op,
                                     active & ~warp.clusterArrived,
                                     "this waits at the cluster barrier, and no "
                                     "barrier.cluster.arrive stands before it");

@@ -36,7 +36,7 @@ static Cta &ownerOf(Warp &warp, const Op &op, int lane, std::uint32_t &plain) {
   if (op.flags & isGeneric) {
     if (address >> kWindowShift != kSharedWindow >> kWindowShift)
       warp.machine().findings().fault(
-          "mbarrier-address", warp, op, LaneMask(1) << lane,
+          FindingId::mbarrierAddress, warp, op, LaneMask(1) << lane,
           fmt::format("the mbarrier at {:#x} is not in shared memory",
                       address));
     address -= kSharedWindow;
@@ -57,7 +57,7 @@ static MbarrierState &barrierOf(Warp &warp, const Op &op, int lane,
   auto found = cta.mbarriers.find(plain);
   if (found == cta.mbarriers.end())
     warp.machine().findings().fault(
-        "mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
+        FindingId::mbarrierUninitialized, warp, op, LaneMask(1) << lane,
         fmt::format("there is no initialised mbarrier at shared address {}",
                     plain));
   if (RaceDetector *races = warp.races())
@@ -75,14 +75,14 @@ static void reportLive(Warp &warp, const Op &op, int lane, std::uint32_t plain,
   LaneMask bit = LaneMask(1) << lane;
   FindingObject object = {"shared", plain};
   if (count == barrier.expected && barrier.isAtRest())
-    return warp.machine().findings().warn("mbarrier-reinitialized", warp, op,
-                                          bit, text, object);
+    return warp.machine().findings().report(FindingId::mbarrierReinitialized,
+                                            warp, op, bit, text, object);
   text += fmt::format(". It waits for {} of {} arrivals and {} bytes in phase "
                       "{}, and is made one of {}",
                       barrier.pending, barrier.expected, barrier.txCount,
                       barrier.phase, count);
-  warp.machine().findings().error("mbarrier-reinitialized", warp, op, bit, text,
-                                  object);
+  warp.machine().findings().report(FindingId::mbarrierReinitializedInUse, warp,
+                                   op, bit, text, object);
 }
 
 /// End the launch where an operation that is for a CTA's own barriers names one
@@ -91,7 +91,7 @@ static void checkOwn(Warp &warp, const Op &op, int lane, const Cta &owner,
                      std::uint32_t plain) {
   if (&owner != &warp.cta())
     warp.machine().findings().fault(
-        "mbarrier-address", warp, op, LaneMask(1) << lane,
+        FindingId::mbarrierAddress, warp, op, LaneMask(1) << lane,
         fmt::format("the mbarrier at shared address {} belongs to CTA {} of "
                     "the cluster; from elsewhere it takes arrivals, expect_tx "
                     "and complete_tx only",
@@ -107,7 +107,7 @@ static Step init(Warp &warp, const Op &op, LaneMask active) {
     auto count = static_cast<std::uint32_t>(warp.read(op.src[1], lane));
     if (count == 0 || count > kMaxCount)
       warp.machine().findings().fault(
-          "mbarrier-count", warp, op, LaneMask(1) << lane,
+          FindingId::mbarrierCount, warp, op, LaneMask(1) << lane,
           fmt::format("an mbarrier for {} arrivals; 1 to {} are possible",
                       count, kMaxCount));
     auto [found, isNew] = cta.mbarriers.try_emplace(plain);
@@ -180,13 +180,13 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
       count = operand;
     if (barrier.txCount > kMaxCount)
       warp.machine().findings().fault(
-          "mbarrier-bytes", warp, op, bit,
+          FindingId::mbarrierBytes, warp, op, bit,
           fmt::format("the mbarrier at shared address {} expects {} bytes; at "
                       "most {} are possible",
                       plain, barrier.txCount, kMaxCount));
     if (count > barrier.pending)
       warp.machine().findings().fault(
-          "mbarrier-over-arrival", warp, op, bit,
+          FindingId::mbarrierOverArrival, warp, op, bit,
           fmt::format("{} arrival(s) at the mbarrier at shared address {}, "
                       "which waits for {} of {} in phase {}",
                       count, plain, barrier.pending, barrier.expected,
@@ -195,7 +195,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
     barrier.note(op);
     if ((op.flags & isDrop) && barrier.expected <= count)
       warp.machine().findings().fault(
-          "mbarrier-count", warp, op, bit,
+          FindingId::mbarrierCount, warp, op, bit,
           fmt::format("arrive_drop takes {} of the {} arrivals of the mbarrier "
                       "at shared address {}; at least 1 must be left",
                       count, barrier.expected, plain));
@@ -203,7 +203,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
       barrier.expected -= count;
     if ((op.flags & isNoComplete) && barrier.pending == 0)
       warp.machine().findings().fault(
-          "mbarrier-no-complete", warp, op, bit,
+          FindingId::mbarrierNoComplete, warp, op, bit,
           fmt::format("a noComplete arrival completes the "
                       "phase of the mbarrier at {}",
                       plain));
@@ -224,7 +224,7 @@ static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
                    static_cast<std::uint32_t>(warp.read(op.src[1], lane)));
     if (std::abs(barrier.txCount) > kMaxCount)
       warp.machine().findings().fault(
-          "mbarrier-bytes", warp, op, LaneMask(1) << lane,
+          FindingId::mbarrierBytes, warp, op, LaneMask(1) << lane,
           fmt::format("the mbarrier at shared address {} counts {} bytes; -{} "
                       "to {} are possible",
                       plain, barrier.txCount, kMaxCount, kMaxCount));

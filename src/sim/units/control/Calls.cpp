@@ -143,7 +143,7 @@ void Warp::enter(int function, const Op &op) {
   if (frame->depth > kMaxDepth ||
       !isInside(frame->localBase, callee.localBytes, mostLocal))
     machine().findings().fault(
-        "stack-overflow", *this, op, lanes,
+        FindingId::stackOverflow, *this, op, lanes,
         fmt::format("a thread is {} calls deep with {} bytes of local memory; "
                     "it may have {} calls and {} bytes",
                     frame->depth, frame->localBase + callee.localBytes,
@@ -228,13 +228,13 @@ static int calleeOf(Warp &warp, const Op &op, const Call &call, int lane) {
                     !functions[found->second].function->isEntry;
   if (!isFunction)
     warp.machine().findings().fault(
-        "call-target", warp, op, LaneMask(1) << lane,
+        FindingId::callTarget, warp, op, LaneMask(1) << lane,
         fmt::format("{:#x} is no function's address", address));
   const FunctionCode &callee = functions[found->second];
   if (!matches(call.arguments, callee.parameters) ||
       !matches(callee.results, call.results))
     warp.machine().findings().fault(
-        "call-target", warp, op, LaneMask(1) << lane,
+        FindingId::callTarget, warp, op, LaneMask(1) << lane,
         fmt::format("{} takes other parameters than the call gives",
                     callee.function->name));
   return found->second;

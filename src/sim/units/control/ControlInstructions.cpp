@@ -24,7 +24,7 @@ static Step branchIndexed(Warp &warp, const Op &op, LaneMask active) {
   std::uint64_t index = warp.read(op.src[0], lane);
   if (index >= targets.size())
     warp.machine().findings().fault(
-        "branch-table", warp, op, LaneMask(1) << lane,
+        FindingId::branchTable, warp, op, LaneMask(1) << lane,
         fmt::format("the index {} is outside a table of {} "
                     "targets",
                     index, targets.size()));
@@ -86,7 +86,7 @@ void decodeReturn(Decoder &decoder, const ptx::Instruction &, Op &op) {
 }
 
 static Step trap(Warp &warp, const Op &op, LaneMask active) {
-  warp.machine().findings().fault("trap", warp, op, active,
+  warp.machine().findings().fault(FindingId::trap, warp, op, active,
                                   "the kernel executed a trap");
 }
 

@@ -190,7 +190,7 @@ static Step callAssert(Warp &warp, const Op &op, LaneMask active) {
     return stringAt(accessor, parameter(i), lane);
   };
   warp.machine().findings().fault(
-      "assert", warp, op, active,
+      FindingId::assertion, warp, op, active,
       fmt::format("the assertion `{}` failed ({}:{}, {})", text(0), text(1),
                   parameter(2), text(3)));
 }

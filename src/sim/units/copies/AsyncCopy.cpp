@@ -32,7 +32,7 @@ static std::uint32_t bytesToRead(Warp &warp, const Op &op,
   auto bytes = static_cast<std::uint32_t>(warp.read(copy.sourceBytes, lane));
   if (bytes > copy.bytes)
     warp.machine().findings().fault(
-        "async-copy-size", warp, op, LaneMask(1) << lane,
+        FindingId::asyncCopySize, warp, op, LaneMask(1) << lane,
         fmt::format("cp.async takes {} bytes of its source and writes {}; the "
                     "source has at most as many",
                     bytes, copy.bytes));
@@ -137,7 +137,7 @@ static MbarrierState &barrierAt(Warp &warp, const Op &op, int lane,
   auto found = range.owner->mbarriers.find(range.address);
   if (found == range.owner->mbarriers.end())
     warp.machine().findings().fault(
-        "mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
+        FindingId::mbarrierUninitialized, warp, op, LaneMask(1) << lane,
         fmt::format("there is no initialised mbarrier at shared address {}",
                     range.address));
   return found->second;
@@ -157,7 +157,7 @@ static void arriveOnce(Warp &warp, const Op &op, int lane,
   }
   if (barrier.pending == 0)
     warp.machine().findings().fault(
-        "mbarrier-over-arrival", warp, op, LaneMask(1) << lane,
+        FindingId::mbarrierOverArrival, warp, op, LaneMask(1) << lane,
         fmt::format("an arrival of cp.async at the mbarrier at shared address "
                     "{}, which waits for 0 of {} in phase {}",
                     range.address, barrier.expected, barrier.phase));
@@ -176,7 +176,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
     bool isCounted = op.flags != 0;
     if (!isCounted && ++barrier.pending > kMaxCount)
       warp.machine().findings().fault(
-          "mbarrier-count", warp, op, LaneMask(1) << lane,
+          FindingId::mbarrierCount, warp, op, LaneMask(1) << lane,
           fmt::format("cp.async adds an arrival to the {} that the mbarrier at "
                       "shared address {} waits for; at most {} are possible",
                       barrier.pending - 1, range.address, kMaxCount));

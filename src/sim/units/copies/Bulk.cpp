@@ -16,8 +16,8 @@ AddressOperand AddressOperand::decode(Decoder &decoder,
 std::uint64_t AddressOperand::read(Warp &warp, const Op &op, int lane) const {
   LaneMask bit = LaneMask(1) << lane;
   if (warp.machine().config().hasChecks && (warp.poison(base) & bit))
-    warp.machine().findings().error(
-        "uninitialized-address", warp, op, bit,
+    warp.machine().findings().report(
+        FindingId::uninitializedAddress, warp, op, bit,
         "the address depends on bytes that nobody wrote");
   return warp.read(base, lane) + static_cast<std::uint64_t>(offset);
 }
@@ -83,8 +83,8 @@ void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes) {
 }
 
 void reportUnwritten(Warp &warp, const Op &op, int lane) {
-  warp.machine().findings().error(
-      "uninitialized-store", warp, op, LaneMask(1) << lane,
+  warp.machine().findings().report(
+      FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
       "an asynchronous copy takes bytes that nobody wrote to global memory");
 }
 
@@ -93,7 +93,7 @@ void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
   auto found = cta.mbarriers.find(barrier);
   if (found == cta.mbarriers.end())
     warp.machine().findings().fault(
-        "mbarrier-uninitialized", warp, op, LaneMask(1) << lane,
+        FindingId::mbarrierUninitialized, warp, op, LaneMask(1) << lane,
         fmt::format("a copy completes on shared address {}, where "
                     "there is no initialised mbarrier",
                     barrier));
@@ -110,14 +110,14 @@ std::uint32_t multicastMask(Warp &warp, const Op &op, Reg mask,
   std::size_t size = warp.cta().cluster().size();
   if (named >> size)
     warp.machine().findings().fault(
-        "tma-multicast", warp, op, LaneMask(1) << lane,
+        FindingId::tmaMulticast, warp, op, LaneMask(1) << lane,
         fmt::format("the mask {:#x} names CTAs outside a "
                     "cluster of {}",
                     named, size));
   forEachCta(warp.cta().cluster(), named, [&](Cta &target) {
     if (target.isDone())
       warp.machine().findings().fault(
-          "cta-exit", warp, op, LaneMask(1) << lane,
+          FindingId::ctaExit, warp, op, LaneMask(1) << lane,
           fmt::format("the copy goes to CTA {} of the cluster, "
                       "which has left the kernel; missing: a "
                       "cluster barrier before it leaves",

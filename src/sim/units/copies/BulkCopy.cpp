@@ -39,12 +39,12 @@ static std::uint32_t bytesOf(Warp &warp, const Op &op, const BulkCopy &copy,
   LaneMask bit = LaneMask(1) << lane;
   if (warp.machine().config().hasChecks && (warp.poison(copy.bytes) & bit))
     warp.machine().findings().fault(
-        "uninitialized-size", warp, op, bit,
+        FindingId::uninitializedSize, warp, op, bit,
         "the size depends on bytes that nobody wrote");
   std::uint32_t unit = kBulkUnit;
   if (bytes % unit)
     warp.machine().findings().fault(
-        "bulk-size", warp, op, bit,
+        FindingId::bulkSize, warp, op, bit,
         fmt::format("a bulk copy of {} bytes; its size is a "
                     "multiple of {}",
                     bytes, unit));
@@ -58,7 +58,7 @@ static SharedRange barrierOf(Warp &warp, const Op &op,
   SharedRange barrier = sharedRange(warp, op, operand, 8, 8, lane);
   if (barrier.owner != destination.owner)
     warp.machine().findings().fault(
-        "bulk-barrier", warp, op, LaneMask(1) << lane,
+        FindingId::bulkBarrier, warp, op, LaneMask(1) << lane,
         fmt::format("the bytes go to CTA {} of the cluster and their mbarrier "
                     "is in CTA {}; it must be where the bytes go",
                     destination.owner->rankInCluster(),

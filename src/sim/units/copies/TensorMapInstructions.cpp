@@ -42,7 +42,7 @@ static Step replaceField(Warp &warp, const Op &op, LaneMask active) {
     if (!replace(place.data, static_cast<TensorMapField>(op.flags & 0xff),
                  ordinal, value))
       warp.machine().findings().fault(
-          "tensor-map", warp, op, LaneMask(1) << lane,
+          FindingId::tensorMap, warp, op, LaneMask(1) << lane,
           fmt::format("{} cannot be put into the field (index {}), or the "
                       "bytes are no tensor map",
                       value, ordinal));

@@ -33,7 +33,7 @@ static Reduction reductionOf(Warp &warp, const Op &op, ReductionKind kind,
   Reduction reduction{kind, type.value_or(ptx::ScalarType::b8)};
   if (!reduction.isKnown())
     warp.machine().findings().fault(
-        "tensor-map", warp, op, LaneMask(1) << lane,
+        FindingId::tensorMap, warp, op, LaneMask(1) << lane,
         fmt::format("the operation {} is not one of tensors "
                     "of {}",
                     name(kind), kiln::name(map.type)));
@@ -52,8 +52,8 @@ static void checkMap(Warp &warp, const Op &op, const TensorMap &map, int lane) {
   if (map.interleave != Interleave::none)
     why = "the simulator does not know interleaved tensor maps";
   if (!why.empty())
-    warp.machine().findings().fault("tensor-map", warp, op, LaneMask(1) << lane,
-                                    why);
+    warp.machine().findings().fault(FindingId::tensorMap, warp, op,
+                                    LaneMask(1) << lane, why);
 }
 
 /// Bytes from the first of a tensor to its last; 2^64 - 1 where there are more.
@@ -82,7 +82,7 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   std::optional<TensorMap> map = decode(place.data);
   if (!map)
     machine.findings().fault(
-        "tensor-map", warp, op, bit,
+        FindingId::tensorMap, warp, op, bit,
         "the bytes at the tensor map's address are not a tensor map");
   checkMap(warp, op, *map, lane);
   // A box spans what it takes every n-th element of; the innermost dimension
@@ -94,7 +94,7 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   box.map = *map;
   if (static_cast<int>(map->dims.size()) != copy.rank)
     machine.findings().fault(
-        "tensor-map", warp, op, bit,
+        FindingId::tensorMap, warp, op, bit,
         fmt::format("the tensor map has {} dimensions, the "
                     "instruction {}",
                     map->dims.size(), copy.rank));
@@ -108,11 +108,11 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
     box.bytes *= map->box[i];
     if (warp.poison(copy.coordinates[i]) & bit)
       machine.findings().fault(
-          "uninitialized-address", warp, op, bit,
+          FindingId::uninitializedAddress, warp, op, bit,
           "a coordinate depends on bytes that nobody wrote");
     if (copy.isStore && box.start[i] < 0)
       machine.findings().fault(
-          "tma-coordinate", warp, op, bit,
+          FindingId::tmaCoordinate, warp, op, bit,
           fmt::format("a store starts at coordinate {} in dimension "
                       "{}; the hardware traps on negative ones",
                       box.start[i], i));
@@ -123,7 +123,7 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   box.tileBytes = box.bytes / box.rowBytes() * box.pitch;
   if (box.start[0] * box.elementBytes % 16 != 0)
     machine.findings().fault(
-        "tma-coordinate", warp, op, bit,
+        FindingId::tmaCoordinate, warp, op, bit,
         fmt::format("the innermost coordinate {} is {} bytes into a "
                     "row; the hardware traps unless it is a multiple "
                     "of 16",

@@ -73,7 +73,7 @@ static ByteRange rowAt(Warp &warp, const Op &op, Accessor &accessor, int lane,
                                   kBlockRowBytes, lane, isWrite);
   if (!row.owner)
     warp.machine().findings().fault(
-        "matrix-address", warp, op, LaneMask(1) << lane,
+        FindingId::matrixAddress, warp, op, LaneMask(1) << lane,
         fmt::format("the row at {:#x} is not in shared memory", address));
   return row;
 }

@@ -22,7 +22,7 @@ static std::array<Warp *, kWarpsPerGroup> groupOf(Warp &warp, const Op &op) {
   auto &warps = warp.cta().warps();
   int base = groupBase(warp);
   if (base + kWarpsPerGroup > static_cast<int>(warps.size()))
-    warp.machine().findings().fault("warpgroup", warp, op, warp.live(),
+    warp.machine().findings().fault(FindingId::warpgroup, warp, op, warp.live(),
                                     "the CTA has no whole warpgroup here");
   std::array<Warp *, kWarpsPerGroup> group;
   for (int i = 0; i < kWarpsPerGroup; ++i)
@@ -33,8 +33,8 @@ static std::array<Warp *, kWarpsPerGroup> groupOf(Warp &warp, const Op &op) {
 static std::uint64_t uniformValue(Warp &warp, const Op &op, const Reg &reg,
                                   LaneMask active) {
   if (warp.poison(reg) & active)
-    warp.machine().findings().error(
-        "uninitialized-descriptor", warp, op, warp.poison(reg) & active,
+    warp.machine().findings().report(
+        FindingId::uninitializedDescriptor, warp, op, warp.poison(reg) & active,
         "a matrix descriptor depends on bytes nobody wrote");
   return warp.read(reg, firstLane(active));
 }
@@ -91,8 +91,8 @@ static void checkSwizzle(Warp &warp, const Op &op,
       if (!record.isWrite() || written == cta.shadow.swizzles.end() ||
           written->second == view.swizzleBytes)
         return;
-      warp.machine().findings().warn(
-          "wgmma-swizzle", warp, op, warp.live(),
+      warp.machine().findings().report(
+          FindingId::wgmmaSwizzle, warp, op, warp.live(),
           fmt::format(
               "operand {} is read in swizzle {} and was written in "
               "swizzle {} at {}",
@@ -157,7 +157,7 @@ static void checkFence(Warp &warp, const Op &op, const Product &product,
   // Of registers that were read alone ptxas only wants to know that the reads
   // are over, and sees to it (C7519); released kernels rely on it.
   bool isError = !warp.wgmma.isFenced && (isFirst || isWritten);
-  const char *id = "wgmma-fence";
+  FindingId id = FindingId::wgmmaFence;
   std::string why = "no wgmma.fence stands before the kernel's first wgmma";
   if (touching)
     why = fmt::format("a register of this wgmma is {} at {}, and no "
@@ -165,7 +165,7 @@ static void checkFence(Warp &warp, const Op &op, const Product &product,
                       isWritten ? "touched" : "read",
                       warp.machine().findings().placeOf(*touching));
   if (!isError) {
-    id = "wgmma-fence-order";
+    id = FindingId::wgmmaFenceOrder;
     why += warp.wgmma.isFenced
                ? "; the one before it does not count by the PTX text"
                : "; ptxas puts one in";
@@ -175,7 +175,7 @@ static void checkFence(Warp &warp, const Op &op, const Product &product,
   if (touching)
     earlier.op = static_cast<std::uint32_t>(touching - warp.code().ops.data());
   if (!warp.races()->isTold(id, access, earlier))
-    warp.races()->tell(id, isError, access, earlier, why, {});
+    warp.races()->tell(id, access, earlier, why, {});
 }
 
 static Step issue(Warp &warp, const Op &op, LaneMask active) {
@@ -205,7 +205,7 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
   if (entry.op != &op || entry.descriptorA != descriptorA ||
       entry.descriptorB != descriptorB || entry.isAdded != isAdded)
     warp.machine().findings().fault(
-        "wgmma-mismatch", warp, op, active,
+        FindingId::wgmmaMismatch, warp, op, active,
         "the four warps of the warpgroup issue different "
         "multiplications");
   bool isLast = ++entry.warps == kWarpsPerGroup;
@@ -358,8 +358,8 @@ static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
 static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
   if (warp.registers == 0) {
-    warp.machine().findings().warn(
-        "setmaxnreg-ignored", warp, op, active,
+    warp.machine().findings().report(
+        FindingId::setmaxnregIgnored, warp, op, active,
         "setmaxnreg has no effect: the entry says neither "
         ".maxnreg nor .reqntid or .maxntid, so ptxas ignores "
         "it");
@@ -369,7 +369,7 @@ static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
   bool isIncrease = op.flags != 0;
   if (isIncrease ? warp.registers > wanted : warp.registers < wanted)
     warp.machine().findings().fault(
-        "setmaxnreg", warp, op, active,
+        FindingId::setmaxnreg, warp, op, active,
         fmt::format("setmaxnreg.{} {} with {} registers at hand",
                     isIncrease ? "inc" : "dec", wanted, warp.registers));
   int change = (wanted - warp.registers) * kLanes;

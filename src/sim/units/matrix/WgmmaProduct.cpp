@@ -26,7 +26,7 @@ static void checkBounds(Warp &warp, const Op &op, const OperandView &view) {
       view.start >= kFirstSharedAddress)
     return;
   warp.machine().findings().fault(
-      "out-of-bounds", warp, op, warp.live(),
+      FindingId::outOfBounds, warp, op, warp.live(),
       fmt::format("operand {} reaches from shared address {} to {}; the CTA "
                   "has {} bytes from address {} on",
                   view.isA ? "A" : "B", view.start, view.lastByte(), bytes,

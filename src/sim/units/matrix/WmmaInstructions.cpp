@@ -100,7 +100,7 @@ static void checkOperands(Warp &warp, const Op &op, LaneMask active) {
   if (op.src[0].isValid() && warp.machine().config().hasChecks &&
       (warp.poison(op.src[0]) & 1))
     warp.machine().findings().fault(
-        "uninitialized-address", warp, op, 1,
+        FindingId::uninitializedAddress, warp, op, 1,
         "the address depends on bytes that nobody wrote");
 }
 
@@ -149,8 +149,8 @@ static Step storeMatrix(Warp &warp, const Op &op, LaneMask active) {
     bool isKnown = !(warp.poison(reg) >> lane & 1);
     place.mark(bytes, isKnown ? 0 : ~std::uint64_t(0));
     if (!isKnown && place.isGlobal())
-      warp.machine().findings().fault(
-          "uninitialized-store", warp, op, LaneMask(1) << lane,
+      warp.machine().findings().report(
+          FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
           "a value that depends on bytes nobody wrote goes to global memory");
   }
   return Step::next;

@@ -16,7 +16,7 @@ Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain) {
   return &cta.cluster().cta(static_cast<int>(rank) - 1);
 }
 
-void Accessor::fault(const char *id, int lane, const std::string &message,
+void Accessor::fault(FindingId id, int lane, const std::string &message,
                      const FindingObject &object) {
   warp_.machine().findings().fault(id, warp_, op_, LaneMask(1) << lane, message,
                                    object);
@@ -32,14 +32,14 @@ ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
   std::uint32_t plain;
   Cta *cta = sharedOwner(warp_.cta(), address, plain);
   if (!cta)
-    fault("out-of-bounds", lane,
+    fault(FindingId::outOfBounds, lane,
           fmt::format("shared address {:#x} names CTA {} of a cluster of {}",
                       address, (address >> kRankShift) - 1,
                       warp_.cta().cluster().size()));
   if (owner)
     *owner = cta;
   if (cta != &warp_.cta() && cta->isDone())
-    fault("cta-exit", lane,
+    fault(FindingId::ctaExit, lane,
           fmt::format("{} of {} bytes at {} of CTA {} of the cluster, which "
                       "has left the kernel; missing: a cluster barrier before "
                       "it leaves",
@@ -49,14 +49,14 @@ ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
           {"shared", plain});
   if (plain < kFirstSharedAddress ||
       !isInside(plain - kFirstSharedAddress, bytes, cta->shared.size()))
-    fault("out-of-bounds", lane,
+    fault(FindingId::outOfBounds, lane,
           fmt::format("{} of {} bytes at shared address {}; the CTA has {} "
                       "bytes from address {} on",
                       verb_, bytes, plain, cta->shared.size(),
                       kFirstSharedAddress),
           {"shared", plain});
   if (!isAligned(plain, alignment))
-    fault("misaligned", lane,
+    fault(FindingId::misaligned, lane,
           fmt::format("{} of {} bytes at shared address {}, which is not a "
                       "multiple of {}",
                       verb_, bytes, plain, alignment),
@@ -75,21 +75,21 @@ ByteRange Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
   if (!isInLast()) {
     last_ = warp_.machine().memory().find(address);
     if (!isInLast())
-      fault("out-of-bounds", lane,
+      fault(FindingId::outOfBounds, lane,
             fmt::format("{} of {} bytes at global address {:#x}: {}", verb_,
                         bytes, address,
                         warp_.machine().memory().describe(address)),
             {"global", address, last_ ? last_->name : ""});
   }
   if (!isAligned(address, alignment))
-    fault("misaligned", lane,
+    fault(FindingId::misaligned, lane,
           fmt::format("{} of {} bytes at global address {:#x} ({}), which is "
                       "not a multiple of {}",
                       verb_, bytes, address,
                       warp_.machine().memory().describe(address), alignment),
           {"global", address, last_->name});
   if (isWrite && last_->isReadOnly)
-    fault("read-only", lane,
+    fault(FindingId::readOnly, lane,
           fmt::format("{} to the constant variable {}", verb_, last_->name),
           {"global", address, last_->name});
   return {last_->at(address), &last_->valid,
@@ -100,12 +100,12 @@ ByteRange Accessor::locateParameter(std::uint64_t address, std::size_t bytes,
                                     int lane, bool isWrite) {
   const std::vector<std::uint8_t> &params = warp_.machine().config().params;
   if (!isInside(address, bytes, params.size()))
-    fault("out-of-bounds", lane,
+    fault(FindingId::outOfBounds, lane,
           fmt::format("{} of {} bytes at {} of {} bytes of parameters", verb_,
                       bytes, static_cast<std::int64_t>(address),
                       params.size()));
   if (isWrite)
-    fault("read-only", lane,
+    fault(FindingId::readOnly, lane,
           fmt::format("{} to the parameters of the kernel", verb_));
   return {const_cast<std::uint8_t *>(params.data()) + address, nullptr, 0};
 }
@@ -114,12 +114,12 @@ ByteRange Accessor::locateLocal(std::uint64_t address, std::size_t bytes,
                                 std::size_t alignment, int lane) {
   std::size_t perLane = warp_.localBytes;
   if (!isInside(address, bytes, perLane))
-    fault("out-of-bounds", lane,
+    fault(FindingId::outOfBounds, lane,
           fmt::format("{} of {} bytes at local address {}; a thread has {}",
                       verb_, bytes, static_cast<std::int64_t>(address),
                       perLane));
   if (!isAligned(address, alignment))
-    fault("misaligned", lane,
+    fault(FindingId::misaligned, lane,
           fmt::format("{} of {} bytes at local address {}, which is not a "
                       "multiple of {}",
                       verb_, bytes, address, alignment));

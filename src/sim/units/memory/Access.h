@@ -76,7 +76,7 @@ private:
   void flush();
   /// Those lanes of a strong access hand over, and take what others have.
   void synchronise();
-  [[noreturn]] void fault(const char *id, int lane, const std::string &message,
+  [[noreturn]] void fault(FindingId id, int lane, const std::string &message,
                           const FindingObject &object = {});
 
   Warp &warp_;

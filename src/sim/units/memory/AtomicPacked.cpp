@@ -41,7 +41,7 @@ static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
   LaneMask bad = warp.poison(op.src[0]) & active;
   if (bad && hasChecks)
     warp.machine().findings().fault(
-        "uninitialized-address", warp, op, bad,
+        FindingId::uninitializedAddress, warp, op, bad,
         "the address depends on bytes that nobody wrote");
   Accessor accessor(warp, op, "an atomic");
   std::size_t bytes = what.bytes();
@@ -76,8 +76,8 @@ static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
         std::all_of(what.values.begin(), what.values.end(),
                     [&](const Reg &reg) { return !(warp.poison(reg) & bit); });
     if (hasChecks && !isKnown && place.isGlobal())
-      warp.machine().findings().error(
-          "uninitialized-store", warp, op, bit,
+      warp.machine().findings().report(
+          FindingId::uninitializedStore, warp, op, bit,
           "a value that depends on bytes nobody wrote goes to global memory");
     for (std::size_t i = 0; i < what.results.size(); ++i) {
       std::uint64_t bits = 0;

@@ -48,8 +48,8 @@ static bool isSigned(ptx::ScalarType type) {
 static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
   LaneMask bad = warp.poison(op.src[0]) & active;
   if (bad && warp.machine().config().hasChecks)
-    warp.machine().findings().error(
-        "uninitialized-address", warp, op, bad,
+    warp.machine().findings().report(
+        FindingId::uninitializedAddress, warp, op, bad,
         "the address depends on bytes that nobody wrote");
 }
 
@@ -77,8 +77,8 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
     unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
   place.mark(bytes, unwritten);
   if (unwritten && place.isGlobal())
-    warp.machine().findings().error(
-        "uninitialized-store", warp, op, LaneMask(1) << lane,
+    warp.machine().findings().report(
+        FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
         "a value that depends on bytes nobody wrote goes to global memory");
 }
 

@@ -27,8 +27,8 @@ static bool hasAllMembers(Warp &warp, const Op &op, Reg members,
     strangers |= ~masks[lane] & bit;
   }
   if (strangers && warp.machine().config().hasChecks)
-    warp.machine().findings().error(
-        "warp-mask", warp, op, strangers,
+    warp.machine().findings().report(
+        FindingId::warpMask, warp, op, strangers,
         fmt::format("lane {} executes this and is not among the lanes that its "
                     "mask {:#x} names",
                     firstLane(strangers), masks[firstLane(strangers)]));
