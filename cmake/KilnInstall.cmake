@@ -1,13 +1,13 @@
 # KilnInstall: what `cmake --install` puts where, so that another project says
-# find_package(kiln) and links kiln::kiln, kiln::kiln_sim or
+# find_package(kiln) and links kiln::kiln, kiln::kiln_sim, kiln::kiln_verify or
 # kiln::kiln_runtime.
 #
-# Neither needs MLIR or LLVM to be found by that project: MLIR is a private
+# None of them needs MLIR or LLVM to be found by that project: MLIR is a private
 # matter of the shared library kiln. A static kiln would hand all of it on, so
 # it is not installed; the self-contained command is what that build is for.
 include(CMakePackageConfigHelpers)
 
-set(installed_targets kiln_runtime kiln_sim)
+set(installed_targets kiln_runtime kiln_verify kiln_sim)
 if(TARGET kiln AND BUILD_SHARED_LIBS)
   list(APPEND installed_targets kiln)
   # Where MLIR was found is where it is loaded from.

@@ -152,7 +152,7 @@ static bool run_gemm(Device &device, const Kernel &kernel,
 /// What another library makes of the same numbers, on a GPU that has it.
 static void run_cublas(Device &device, const ReferenceGemm &gemm,
                        const GemmBuffers &buffers, std::size_t d_bytes) {
-  if (!device.name().starts_with("cuda"))
+  if (device.kind() != DeviceKind::cuda)
     return;
   try {
     std::shared_ptr<CublasLt> library = open_cublaslt(device);

@@ -12,7 +12,7 @@ bool run_kernel(Device &device, const Kernel &kernel,
                 const Timing &timing, const SimFlags &sim, Outputs &outputs,
                 const std::function<void()> &fetch) {
   std::optional<RunWatch> watch;
-  if (device.name().starts_with("sim"))
+  if (device.kind() == DeviceKind::sim)
     watch.emplace();
   LaunchResult result = device.launch(kernel, arguments);
   watch.reset();

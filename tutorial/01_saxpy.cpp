@@ -49,7 +49,8 @@ Module saxpy() {
 
 // The launcher. `run` takes host arrays: it copies them to the device, launches
 // and copies back what the kernel writes. An array smaller than its shape is
-// refused, with both sizes, before anything is launched.
+// refused, with both sizes, before anything is launched; what the simulator
+// finds wrong is thrown.
 int launch_saxpy(const Kernel &kernel) {
   const int rows = 256;
   const float alpha = 2;
@@ -62,9 +63,7 @@ int launch_saxpy(const Kernel &kernel) {
   }
   std::vector<float> before = y;
   auto device = open_device();
-  if (!is_clean(run(*device, kernel, rows, x, y, alpha)))
-    return static_cast<int>(ExitStatus::finding);
-
+  run(*device, kernel, rows, x, y, alpha);
   for (std::size_t i = 0; i < y.size(); ++i) {
     float expected = before[i] + alpha * x[i];
     if (y[i] == expected)

@@ -14,7 +14,7 @@ std::shared_ptr<Device> open_device() {
 }
 
 bool is_simulator(const Device &device) {
-  return !device.name().starts_with("cuda");
+  return device.kind() == DeviceKind::sim;
 }
 
 bool is_clean(const LaunchResult &result) {

@@ -9,6 +9,9 @@
 //     std::vector<float> x = ..., y = ...;
 //     run(*device, saxpy, x, y, 2.0f);     // copies in, launches, copies back
 //
+// Nothing that a check finds is lost: `run` throws FindingError; `try_run` and
+// `launch` hand it over in their result.
+//
 // Memory and streams that others made (torch, cuBLAS, the CUDA runtime) are
 // used as they are: the GPU works in the primary context.
 #pragma once
@@ -33,6 +36,7 @@
 namespace kiln {
 
 class Device;
+class LoadedModule;
 
 /// Device memory. Copies share it; the last one frees it, unless it is a view
 /// of memory somebody else owns (Device::wrap).
@@ -109,6 +113,34 @@ struct LaunchParameter {
   std::variant<Buffer, Scalar, TensorMap, std::vector<std::byte>> value;
 };
 
+/// What an entry of a module takes and needs.
+struct EntryInfo {
+  std::string name;
+  std::vector<std::uint32_t> parameter_bytes; ///< of each parameter
+  /// Where each begins in the entry's parameter space, and where that ends.
+  std::vector<std::uint32_t> parameter_offsets;
+  int max_threads = 0; ///< of a CTA
+  std::uint32_t static_smem_bytes = 0;
+  std::uint32_t local_bytes = 0; ///< per thread
+};
+
+/// PTX that a device has taken in, once. It stays with its device for as long
+/// as somebody holds it.
+class LoadedModule {
+public:
+  virtual ~LoadedModule();
+
+  virtual std::vector<std::string> entries() const = 0;
+  /// Throws UserError that lists the entries where there is none of that name.
+  virtual const EntryInfo &entry(std::string_view name) const = 0;
+  /// Registers per thread of an entry: ptxas' count where one is found, else
+  /// what the directives of the PTX leave it at most.
+  virtual int registers(std::string_view name) const = 0;
+  /// A global or constant variable: its address and size, for copies and as an
+  /// argument. Throws UserError where there is none of that name.
+  virtual Buffer variable(std::string_view name) const = 0;
+};
+
 /// An explicit launch of any PTX: nothing is derived.
 struct LaunchDescription {
   std::string name;     ///< the entry; empty: the module's only one
@@ -118,6 +150,11 @@ struct LaunchDescription {
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
   std::uint32_t dynamic_smem_bytes = 0;
   std::vector<LaunchParameter> parameters;
+  /// All CTAs are there at once and may wait for each other (grid.sync): a grid
+  /// that the device cannot hold is refused.
+  bool cooperative = false;
+  /// Instead of `ptx`: what Device::load made of it.
+  std::shared_ptr<const LoadedModule> module = nullptr;
 };
 
 /// Something a check found; only the simulator has any.
@@ -176,22 +213,43 @@ struct LaunchResult {
   std::string to_json() const;
 };
 
+/// Thrown where a check found an error and nobody asked for the result.
+class FindingError : public Error {
+public:
+  /// `result` has an error at least.
+  explicit FindingError(LaunchResult result);
+  const LaunchResult &result() const { return result_; }
+
+private:
+  LaunchResult result_;
+};
+
 /// Resolve a contract with the arguments at hand. Throws UserError where they
 /// do not fit: count, kind, type, a buffer smaller than its shape.
 LaunchDescription resolve(const Kernel &kernel,
                           std::span<const LaunchArgument> arguments,
                           const DeviceDescription &device);
 
+/// What stands behind a Device.
+enum class DeviceKind : std::uint8_t { cuda, sim };
+
+/// What is not said to be there on every device is refused by those that lack
+/// it, with a UserError: modules, shared memory, waiting for events, copies
+/// that only wait their turn, calls and occupancy are the simulator's.
 class Device {
 public:
   virtual ~Device();
 
+  virtual DeviceKind kind() const = 0;
   /// "cuda:0 (NVIDIA H200)"
   virtual std::string name() const = 0;
   virtual const DeviceDescription &description() const = 0;
 
   /// Fresh memory, contents undefined, at least 256-byte aligned.
   virtual Buffer allocate(std::size_t bytes) = 0;
+  /// Memory of the host that kernels use at its own address, without a copy,
+  /// for as long as the buffer is held.
+  virtual Buffer share(void *data, std::size_t bytes);
   /// What findings shall call the buffer.
   virtual void set_name(const Buffer &buffer, std::string_view name);
   virtual void copy_in(const Buffer &to, const void *from, std::size_t bytes,
@@ -201,17 +259,46 @@ public:
   virtual void fill(const Buffer &buffer, std::uint8_t byte,
                     const Stream &stream = {}) = 0;
 
-  virtual Stream create_stream() = 0;
+  /// A blocking stream keeps the order with the default stream, on which the
+  /// copies of a caller who names no stream run.
+  virtual Stream create_stream(bool is_blocking = true) = 0;
   virtual Event create_event() = 0;
   virtual void record(const Event &event, const Stream &stream = {}) = 0;
+  /// What is put into the stream from now on waits for the event.
+  virtual void wait(const Event &event, const Stream &stream = {});
+  /// Whether everything in the stream, or before the event, has been done.
+  virtual bool is_done(const Stream &stream = {});
+  virtual bool is_done(const Event &event);
+  /// Copy between any two addresses, of the device or of the host, in the
+  /// stream's turn; the memory must stay until then.
+  virtual void enqueue_copy(std::uint64_t to, std::uint64_t from,
+                            std::size_t bytes, const Stream &stream = {});
+  /// Set `count` elements of 1, 2 or 4 bytes, likewise.
+  virtual void enqueue_fill(std::uint64_t to, std::uint32_t value,
+                            int element_bytes, std::size_t count,
+                            const Stream &stream = {});
+  /// Call a function of the host in its turn.
+  virtual void call(std::function<void()> function, const Stream &stream = {});
   /// Microseconds between two recorded events; waits for the later one.
   virtual double elapsed_us(const Event &from, const Event &to) = 0;
   virtual void synchronize(const Stream &stream = {}) = 0;
+
+  /// Take PTX in once, to launch its entries and to find its variables; several
+  /// texts are linked. Throws UserError where a symbol is missing or twice
+  /// there.
+  virtual std::shared_ptr<LoadedModule>
+  load(std::span<const std::string_view> ptx);
 
   /// Put a launch into a stream and return; its errors surface at the next
   /// call that waits. For benchmarks and for callers with streams of their own.
   virtual void enqueue(const LaunchDescription &launch,
                        const Stream &stream = {}) = 0;
+  /// The same, and `finished` is told what came of it when it has ended; from
+  /// whichever thread waited for it.
+  virtual void enqueue(const LaunchDescription &launch, const Stream &stream,
+                       std::function<void(LaunchResult)> finished);
+  /// CTAs of such a launch that one SM holds at once.
+  virtual int occupancy(const LaunchDescription &launch);
   /// Check, compile and pack a launch once; the result puts it into a stream,
   /// as often and as cheaply as the device can. What the launch refers to must
   /// outlive it, and so must the device.
@@ -219,15 +306,15 @@ public:
   prepare(const LaunchDescription &launch);
   /// Launch, wait, and say how it went. Throws RuntimeError where the driver
   /// fails, with the call, the result and what was launched.
-  virtual LaunchResult launch(const LaunchDescription &launch,
-                              const Stream &stream = {}) = 0;
+  [[nodiscard]] virtual LaunchResult launch(const LaunchDescription &launch,
+                                            const Stream &stream = {}) = 0;
 
   /// The same for a Kernel: the contract is resolved with the arguments.
   void enqueue(const Kernel &kernel, std::span<const LaunchArgument> arguments,
                const Stream &stream = {});
-  LaunchResult launch(const Kernel &kernel,
-                      std::span<const LaunchArgument> arguments,
-                      const Stream &stream = {});
+  [[nodiscard]] LaunchResult launch(const Kernel &kernel,
+                                    std::span<const LaunchArgument> arguments,
+                                    const Stream &stream = {});
 
   /// A view of device memory somebody else owns and keeps alive.
   Buffer wrap(void *address, std::size_t bytes) const {
@@ -258,7 +345,20 @@ struct HostArgument {
   }
 };
 
-/// Copy in, launch, copy back what the kernel writes.
+/// Copy in, launch, copy back what the kernel writes. The result says what was
+/// found, errors too.
+[[nodiscard]] LaunchResult try_run(Device &device, const Kernel &kernel,
+                                   std::span<const HostArgument> arguments);
+template <typename... Arguments>
+[[nodiscard]] LaunchResult try_run(Device &device, const Kernel &kernel,
+                                   Arguments &&...arguments) {
+  const std::array<HostArgument, sizeof...(Arguments)> list = {
+      HostArgument(arguments)...};
+  return try_run(device, kernel, std::span<const HostArgument>(list));
+}
+
+/// The same for whoever expects no error: throws FindingError where one was
+/// found, once everything is copied back.
 LaunchResult run(Device &device, const Kernel &kernel,
                  std::span<const HostArgument> arguments);
 template <typename... Arguments>

@@ -1,7 +1,7 @@
 // sim.h: a device that needs no GPU: PTX executed on the CPU, and checked.
 //
 //     auto device = open_sim();
-//     LaunchResult result = run(*device, kernel, a, b, d);
+//     LaunchResult result = try_run(*device, kernel, a, b, d);
 //     for (const Finding &finding : result.findings) ...
 //
 // It implements device.h like the GPU does. What it finds wrong is in the
@@ -65,6 +65,20 @@ const DeviceDescription &sim_device_for(std::string_view ptx);
 /// the described device does not run is refused. Throws UserError where `allow`
 /// or `warn` names an id that does not exist.
 std::shared_ptr<Device> open_sim(const SimOptions &options = {});
+
+/// What the next launches of a simulator are checked for: everything but the
+/// described device may change. Throws UserError where it is not a simulator.
+void set_sim_options(Device &device, const SimOptions &options);
+
+/// What lies in the simulator's memory, to be put back: a launch can be run
+/// again from where it began.
+class SimSnapshot {
+public:
+  virtual ~SimSnapshot();
+  virtual void restore() const = 0;
+};
+/// Of every buffer that can be written. It waits for all streams.
+std::unique_ptr<SimSnapshot> snapshot_sim(Device &device);
 
 /// "auto": the GPU where a driver and one are found, else the simulator; or
 /// "cuda", "cuda:1", "sim".

@@ -123,6 +123,8 @@ struct Variable {
   std::uint64_t bytes = 0; ///< 0: an extern array without a size
   bool isExtern = false;
   bool isVisible = false;
+  bool isWeak = false;    ///< visible, and one of several is enough
+  bool isManaged = false; ///< the host uses it at the same address
   int line = 0;
   /// Initial bytes, shorter than `bytes` where the rest is zero.
   std::vector<std::uint8_t> init;
@@ -142,7 +144,9 @@ struct Variable {
 struct Function {
   std::string name;
   bool isEntry = false;
-  bool hasBody = false; ///< false: a declaration
+  bool hasBody = false;   ///< false: a declaration
+  bool isVisible = false; ///< to other modules, or wanted from them
+  bool isWeak = false;    ///< visible, and one of several is enough
   int line = 0;
   std::vector<Variable> parameters;
   std::vector<Variable> results; ///< of a device function

@@ -39,14 +39,17 @@ ScalarType expectType(TokenStream &stream) {
   return type;
 }
 
-void skipAttribute(TokenStream &stream) {
+bool skipAttribute(TokenStream &stream) {
+  bool isManaged = false;
   stream.expect("(", "after .attribute");
   for (int depth = 1; depth > 0;) {
     if (stream.peek().kind == Token::Kind::end)
       stream.failExpected("')' after the attribute");
     std::string_view text = stream.next().text;
     depth += text == "(" ? 1 : text == ")" ? -1 : 0;
+    isManaged |= text == ".managed";
   }
+  return isManaged;
 }
 
 /// Take `.align n`'s n.
@@ -76,7 +79,7 @@ VariableHead parseVariableHead(TokenStream &stream, StateSpace space) {
     if (stream.accept(".align")) {
       align = parseAlignment(stream);
     } else if (stream.accept(".attribute")) {
-      skipAttribute(stream);
+      head.variable.isManaged |= skipAttribute(stream);
     } else if (vectorLength(stream.peek().text) > 1) {
       head.vectorLength = vectorLength(stream.next().text);
     } else {

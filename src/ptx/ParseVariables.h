@@ -12,8 +12,8 @@ StateSpace parseStateSpace(std::string_view dotWord);
 /// Take ".f32" or fail.
 ScalarType expectType(TokenStream &stream);
 
-/// Skip `( ... )` after .attribute.
-void skipAttribute(TokenStream &stream);
+/// Skip `( ... )` after .attribute; whether it has .managed.
+bool skipAttribute(TokenStream &stream);
 
 /// What `.align 4 .b8` says before the names it declares.
 struct VariableHead {

@@ -32,6 +32,7 @@ private:
   struct Linkage {
     bool isExtern = false;
     bool isVisible = false;
+    bool isWeak = false;
   };
 
   TokenStream stream_;
@@ -48,7 +49,7 @@ private:
   Linkage parseLinkage();
   void parseVariables(StateSpace space, const Linkage &linkage);
   void addVariable(Variable variable);
-  void parseFunction(bool isEntry);
+  void parseFunction(bool isEntry, const Linkage &linkage);
   void parseFunctionDirectives(Function &function);
   void addFunction(Function function);
   bool isDeclared(const std::string &name) const {
@@ -86,9 +87,9 @@ void ModuleParser::parseStatement() {
   }
   Linkage linkage = parseLinkage();
   if (stream_.accept(".entry"))
-    return parseFunction(true);
+    return parseFunction(true, linkage);
   if (stream_.accept(".func"))
-    return parseFunction(false);
+    return parseFunction(false, linkage);
   StateSpace space = parseStateSpace(stream_.peek().text);
   if (space == StateSpace::none || space == StateSpace::param)
     stream_.failExpected("'.entry', '.func', a variable ('.global', '.const', "
@@ -192,9 +193,10 @@ ModuleParser::Linkage ModuleParser::parseLinkage() {
   while (true) {
     if (stream_.accept(".extern"))
       linkage.isExtern = true;
-    else if (stream_.accept(".visible") || stream_.accept(".weak") ||
-             stream_.accept(".common"))
+    else if (stream_.accept(".visible"))
       linkage.isVisible = true;
+    else if (stream_.accept(".weak") || stream_.accept(".common"))
+      linkage.isVisible = linkage.isWeak = true;
     else
       return linkage;
   }
@@ -204,6 +206,7 @@ void ModuleParser::parseVariables(StateSpace space, const Linkage &linkage) {
   VariableHead head = parseVariableHead(stream_, space);
   head.variable.isExtern = linkage.isExtern;
   head.variable.isVisible = linkage.isVisible;
+  head.variable.isWeak = linkage.isWeak;
   do
     addVariable(parseDeclarator(stream_, head));
   while (stream_.accept(","));
@@ -228,9 +231,11 @@ void ModuleParser::addVariable(Variable variable) {
     old = std::move(variable);
 }
 
-void ModuleParser::parseFunction(bool isEntry) {
+void ModuleParser::parseFunction(bool isEntry, const Linkage &linkage) {
   Function function;
   function.isEntry = isEntry;
+  function.isVisible = linkage.isVisible || linkage.isExtern;
+  function.isWeak = linkage.isWeak;
   while (stream_.accept(".attribute"))
     skipAttribute(stream_);
   if (!isEntry && stream_.peek().is("("))

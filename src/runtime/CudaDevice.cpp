@@ -76,6 +76,7 @@ public:
       : context(std::move(context)), driver(*this->context->driver),
         ordinal(ordinal), description_(std::move(description)) {}
 
+  DeviceKind kind() const override { return DeviceKind::cuda; }
   std::string name() const override {
     return fmt::format("cuda:{} ({})", ordinal, description_.name);
   }
@@ -88,7 +89,7 @@ public:
                 const Stream &stream) override;
   void fill(const Buffer &buffer, std::uint8_t byte,
             const Stream &stream) override;
-  Stream create_stream() override;
+  Stream create_stream(bool isBlocking) override;
   Event create_event() override;
   void record(const Event &event, const Stream &stream) override;
   double elapsed_us(const Event &from, const Event &to) override;
@@ -212,14 +213,13 @@ void CudaDevice::fill(const Buffer &buffer, std::uint8_t byte,
       buffer.address(), byte, buffer.bytes(), native(stream));
 }
 
-Stream CudaDevice::create_stream() {
+Stream CudaDevice::create_stream(bool isBlocking) {
   CudaContext::Current current(*context);
   CUstream stream = nullptr;
-  // Flags 0: the stream keeps the order with the default stream, on which the
-  // copies of a caller who names no stream run.
+  constexpr unsigned kNonBlocking = 1; // CU_STREAM_NON_BLOCKING
   driver.call(
       driver.cuStreamCreate, [&] { return waiting("creating a stream"); },
-      &stream, 0u);
+      &stream, isBlocking ? 0u : kNonBlocking);
   std::shared_ptr<void> owner(stream, [context = context](void *handle) {
     context->quietly([&] {
       context->driver->cuStreamDestroy.function(static_cast<CUstream>(handle));
@@ -279,7 +279,7 @@ CudaDevice::Prepared CudaDevice::pack(const LaunchDescription &launch) {
 
 void CudaDevice::submit(const Prepared &prepared,
                         const LaunchDescription &launch, const Stream &stream) {
-  std::array<CUlaunchAttribute, 2> attributes{};
+  std::array<CUlaunchAttribute, 3> attributes{};
   unsigned count = 0;
   // A cluster of one needs no attribute: GPUs without clusters refuse it, and
   // a kernel whose PTX fixes its cluster is launched with that.
@@ -293,6 +293,11 @@ void CudaDevice::submit(const Prepared &prepared,
     CUlaunchAttribute &dependent = attributes[count++];
     dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     dependent.value.programmaticStreamSerializationAllowed = 1;
+  }
+  if (launch.cooperative) {
+    CUlaunchAttribute &cooperative = attributes[count++];
+    cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    cooperative.value.cooperative = 1;
   }
   CUlaunchConfig config{
       launch.grid[0],

@@ -130,6 +130,7 @@ struct alignas(64) CUtensorMap {
 static_assert(sizeof(CUtensorMap) == 128);
 
 enum CUlaunchAttributeID : int {
+  CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
   CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
 };
@@ -143,6 +144,7 @@ struct CUlaunchAttribute {
       unsigned x, y, z;
     } clusterDim;
     int programmaticStreamSerializationAllowed;
+    int cooperative;
   } value;
 };
 static_assert(sizeof(CUlaunchAttribute) == 72);

@@ -39,7 +39,84 @@ bool LaunchResult::ok() const {
                       });
 }
 
+/// "a load of ...; and 2 more errors", with the place of the first.
+static const Finding &firstError(const LaunchResult &result) {
+  for (const Finding &finding : result.findings)
+    if (finding.grade == Finding::Grade::error)
+      return finding;
+  internalError("a FindingError without an error");
+}
+
+static std::string describeErrors(const LaunchResult &result) {
+  auto errors = std::count_if(result.findings.begin(), result.findings.end(),
+                              [](const Finding &finding) {
+                                return finding.grade == Finding::Grade::error;
+                              });
+  const Finding &first = firstError(result);
+  std::string text = fmt::format("{}: {}", first.id, first.message);
+  if (errors > 1)
+    text +=
+        fmt::format("; and {} more error{}", errors - 1, errors > 2 ? "s" : "");
+  return text;
+}
+
+FindingError::FindingError(LaunchResult result)
+    : Error(ExitStatus::finding, firstError(result).where,
+            describeErrors(result)),
+      result_(std::move(result)) {}
+
+LoadedModule::~LoadedModule() = default;
+
 Device::~Device() = default;
+
+/// Refuse what only the simulator has.
+[[noreturn]] static void failWithout(const Device &device, const char *what) {
+  userError("{} does not {}; the simulator does (open_sim)", device.name(),
+            what);
+}
+
+std::shared_ptr<LoadedModule> Device::load(std::span<const std::string_view>) {
+  failWithout(*this, "load modules, it takes PTX with each launch");
+}
+
+Buffer Device::share(void *, std::size_t) {
+  failWithout(*this, "share memory of the host with kernels");
+}
+
+void Device::wait(const Event &, const Stream &) {
+  failWithout(*this, "let a stream wait for an event");
+}
+
+bool Device::is_done(const Stream &) {
+  failWithout(*this, "say whether a stream is done");
+}
+
+bool Device::is_done(const Event &) {
+  failWithout(*this, "say whether an event has happened");
+}
+
+void Device::enqueue_copy(std::uint64_t, std::uint64_t, std::size_t,
+                          const Stream &) {
+  failWithout(*this, "copy between any two addresses");
+}
+
+void Device::enqueue_fill(std::uint64_t, std::uint32_t, int, std::size_t,
+                          const Stream &) {
+  failWithout(*this, "fill memory in the turn of a stream");
+}
+
+void Device::call(std::function<void()>, const Stream &) {
+  failWithout(*this, "call functions of the host from a stream");
+}
+
+void Device::enqueue(const LaunchDescription &, const Stream &,
+                     std::function<void(LaunchResult)>) {
+  failWithout(*this, "tell what came of a launch in a stream");
+}
+
+int Device::occupancy(const LaunchDescription &) {
+  failWithout(*this, "count the CTAs that an SM holds");
+}
 
 void Device::set_name(const Buffer &, std::string_view) {}
 
@@ -102,8 +179,8 @@ static LaunchArgument allocateFor(Device &device,
   return buffer.slice(0, argument.bytes);
 }
 
-LaunchResult run(Device &device, const Kernel &kernel,
-                 std::span<const HostArgument> arguments) {
+LaunchResult try_run(Device &device, const Kernel &kernel,
+                     std::span<const HostArgument> arguments) {
   checkOutputs(kernel, arguments);
   std::vector<LaunchArgument> onDevice;
   for (const HostArgument &argument : arguments)
@@ -121,6 +198,14 @@ LaunchResult run(Device &device, const Kernel &kernel,
       device.copy_out(arguments[i].writable, std::get<Buffer>(onDevice[i]),
                       arguments[i].bytes);
   device.synchronize();
+  return result;
+}
+
+LaunchResult run(Device &device, const Kernel &kernel,
+                 std::span<const HostArgument> arguments) {
+  LaunchResult result = try_run(device, kernel, arguments);
+  if (!result.ok())
+    throw FindingError(std::move(result));
   return result;
 }
 

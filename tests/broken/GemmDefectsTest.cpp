@@ -30,7 +30,7 @@ std::vector<Finding> simulate(const Kernel &kernel, SimOrder order,
   std::vector<float> d(kM * (kN + 1));
   fill_random(f16, a.data(), a.size(), 1);
   fill_random(f16, b.data(), b.size(), 2);
-  return run(*device, kernel, a, b, d).findings;
+  return try_run(*device, kernel, a, b, d).findings;
 }
 
 /// The GEMM with the `which`-th occurrence of `text` replaced.

@@ -51,7 +51,7 @@ void expect_gemm(Device &device, const Kernel &kernel,
     if (!dim.is_constant())
       arguments.push_back(value);
   LaunchResult result =
-      run(device, kernel, std::span<const HostArgument>(arguments));
+      try_run(device, kernel, std::span<const HostArgument>(arguments));
   for (const Finding &finding : result.findings)
     ADD_FAILURE() << kernel.name << ": " << finding.id << ": "
                   << finding.message;

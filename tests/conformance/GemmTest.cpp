@@ -52,7 +52,7 @@ void expect_product(Device &device, const Kernel &kernel,
     if (!dim.is_constant())
       arguments.push_back(value);
   LaunchResult result =
-      run(device, kernel, std::span<const HostArgument>(arguments));
+      try_run(device, kernel, std::span<const HostArgument>(arguments));
   EXPECT_TRUE(result.ok());
   EXPECT_TRUE(matches(problem, size, a, b, d)) << kernel.name;
 }

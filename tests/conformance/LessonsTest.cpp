@@ -12,7 +12,7 @@ TEST_P(Lessons, HelloWorldPrints) {
   Kernel kernel = compile_checked(lessons::hello_world());
   EXPECT_EQ(count(kernel.ptx, "vprintf, "), 1);
   OPEN_OR_SKIP(device);
-  EXPECT_TRUE(run(device, kernel).ok());
+  EXPECT_TRUE(try_run(device, kernel).ok());
 }
 
 /// y += alpha * x with integers, so that every order of rounding agrees; a row
@@ -93,8 +93,8 @@ static void expect_product(const std::string &id, const Kernel &kernel,
   std::vector<double> want = reference_gemm(gemm).d;
   for (const auto &device : in_orders(id)) {
     auto d = poisoned(f32, m * n);
-    LaunchResult result = operands.has_c ? run(*device, kernel, a, b, c, d)
-                                         : run(*device, kernel, a, b, d);
+    LaunchResult result = operands.has_c ? try_run(*device, kernel, a, b, c, d)
+                                         : try_run(*device, kernel, a, b, d);
     ASSERT_TRUE(result.findings.empty()) << result.to_string();
     ASSERT_EQ(values(f32, d), want)
         << kernel.name << " " << m << "x" << n << "x" << k;

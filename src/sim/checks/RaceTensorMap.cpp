@@ -16,7 +16,7 @@ namespace kiln::sim {
 
 template <typename Body>
 void RaceDetector::forEachMapWrite(std::uint64_t address, Body &&body) {
-  if (address < kGlobalBase) // a parameter or a constant: nobody changes it
+  if (!isGlobalAddress(address)) // a parameter or a constant: nobody changes it
     return;
   for (std::uint64_t at = address; at < address + kTensorMapBytes;
        at += Shadow::kCellBytes)

@@ -5,13 +5,12 @@
 
 namespace kiln::sim {
 
-static Machine makeMachine(GlobalMemory &memory, const ptx::Module &module,
-                           const ptx::Function &entry,
-                           const LaunchConfig &config,
-                           const ModuleSymbols &symbols) {
+std::shared_ptr<const DecodedEntry>
+decodeEntry(const ptx::Module &module, const ptx::Function &entry,
+            const ModuleSymbols &symbols, std::uint32_t dynamicSmemBytes,
+            const DeviceDescription &device) {
   Reachable reachable = reachableFrom(module, entry);
-  SymbolLayout layout(symbols, module, reachable, config.dynamicSmemBytes,
-                      config.device);
+  SymbolLayout layout(symbols, module, reachable, dynamicSmemBytes, device);
   Names names{[&](const ptx::Function &function, const std::string &name) {
                 return layout.find(function, name);
               },
@@ -19,20 +18,39 @@ static Machine makeMachine(GlobalMemory &memory, const ptx::Module &module,
                 return layout.localBytes(function);
               }};
   Decoder decoder(instructionSet(), module, reachable.functions, names);
-  return Machine(memory, config, decoder.decode(), layout.staticSharedBytes(),
-                 layout.sharedVariables());
+  return std::make_shared<DecodedEntry>(DecodedEntry{
+      decoder.decode(), layout.staticSharedBytes(), layout.sharedVariables()});
 }
 
-Launch::Launch(GlobalMemory &memory, const ptx::Module &module,
-               const ptx::Function &entry, const LaunchConfig &config,
-               const ModuleVariables *variables)
-    : ownVariables_(variables ? nullptr
-                              : std::make_unique<ModuleVariables>(
-                                    memory, module, config.device)),
-      machine_(makeMachine(
-          memory, module, entry, config,
-          (variables ? variables : ownVariables_.get())->symbols())) {}
+Launch::Launch(GlobalMemory &memory, std::shared_ptr<const DecodedEntry> entry,
+               const LaunchConfig &config)
+    : machine_(memory, config, std::move(entry)) {}
 
-LaunchResult Launch::run() { return LaunchScheduler(machine_).run(); }
+Launch::Launch(GlobalMemory &memory, const ptx::Module &module,
+               const ptx::Function &entry, const LaunchConfig &config)
+    : ownVariables_(
+          std::make_unique<ModuleVariables>(memory, module, config.device)),
+      machine_(memory, config,
+               decodeEntry(module, entry, ownVariables_->symbols(),
+                           config.dynamicSmemBytes, config.device)) {}
+
+Launch::~Launch() = default;
+
+Launch::Progress Launch::advance() {
+  if (!scheduler_)
+    scheduler_ = std::make_unique<LaunchScheduler>(machine_);
+  std::uint64_t before = scheduler_->moves();
+  if (scheduler_->advance())
+    return Progress::ended;
+  return scheduler_->moves() == before ? Progress::stuck : Progress::moved;
+}
+
+LaunchResult Launch::result() { return scheduler_->result(); }
+
+LaunchResult Launch::run() {
+  machine_.leaveAlone();
+  advance();
+  return result();
+}
 
 } // namespace kiln::sim

@@ -224,6 +224,11 @@ void LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
   std::vector<Cluster *> own;
   for (auto &one : mine)
     own.push_back(one.get());
+  // Whoever is waited for may be outside; only one thread waits for such.
+  if (!config_.isAlone && isTalking_) {
+    isAside_ = true;
+    return;
+  }
   stuck_.insert(stuck_.end(), own.begin(), own.end());
   if (++idle_ == threads_) {
     std::sort(stuck_.begin(), stuck_.end(),
@@ -252,9 +257,10 @@ void LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
 }
 
 void LaunchScheduler::work() {
-  Mine mine;
+  Mine mine = std::move(aside_);
+  aside_.clear();
   bool canMove = false;
-  for (;;) {
+  while (!isAside_) {
     std::uint64_t seen;
     {
       std::lock_guard lock(mutex_);
@@ -280,19 +286,17 @@ void LaunchScheduler::work() {
       waitForOthers(mine, seen);
   }
   std::lock_guard lock(mutex_);
-  std::move(mine.begin(), mine.end(), std::back_inserter(stopped_));
+  std::move(mine.begin(), mine.end(),
+            std::back_inserter(isAside_ ? aside_ : stopped_));
+  if (isAside_)
+    return;
   // Those who wait for others have one fewer to wait for.
   ++idle_;
   ++moves_;
   hasMoved_.notify_all();
 }
 
-LaunchResult LaunchScheduler::run() {
-  auto start = std::chrono::steady_clock::now();
-  std::uint64_t startTicks = ticksNow();
-  machine_.setPrinter([this](Cluster &cluster, const std::string &text) {
-    print(cluster, text);
-  });
+void LaunchScheduler::runThreads() {
   auto guarded = [this] {
     try {
       work();
@@ -313,6 +317,24 @@ LaunchResult LaunchScheduler::run() {
     thread.join();
   if (failure_)
     std::rethrow_exception(failure_);
+}
+
+bool LaunchScheduler::advance() {
+  auto start = std::chrono::steady_clock::now();
+  std::uint64_t startTicks = ticksNow();
+  machine_.setPrinter([this](Cluster &cluster, const std::string &text) {
+    print(cluster, text);
+  });
+  isAside_ = false;
+  runThreads();
+  timeUs_ += std::chrono::duration<double, std::micro>(
+                 std::chrono::steady_clock::now() - start)
+                 .count();
+  ticks_ += ticksNow() - startTicks;
+  return !isAside_;
+}
+
+LaunchResult LaunchScheduler::result() {
   if (!hasEnded_ && retired_ < count_ && machine_.isStopping())
     concludeStopped();
   std::fflush(stdout);
@@ -323,12 +345,9 @@ LaunchResult LaunchScheduler::run() {
   result_.findings.insert(result_.findings.end() - !result_.is_finished,
                           std::make_move_iterator(found.begin()),
                           std::make_move_iterator(found.end()));
-  result_.time_us = std::chrono::duration<double, std::micro>(
-                        std::chrono::steady_clock::now() - start)
-                        .count();
+  result_.time_us = timeUs_;
   if (config_.hasStats) {
-    double usPerTick =
-        result_.time_us / static_cast<double>(ticksNow() - startTicks);
+    double usPerTick = result_.time_us / static_cast<double>(ticks_);
     result_.stats = statsOf(cost_, usPerTick,
                             result_.time_us * static_cast<double>(threads_));
     std::uint64_t atOnce = isTalking_ ? std::min(resident_, count_) : threads_;

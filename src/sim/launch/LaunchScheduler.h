@@ -22,7 +22,13 @@ class LaunchScheduler {
 public:
   explicit LaunchScheduler(Machine &machine);
 
-  LaunchResult run();
+  /// Run: true at the end of the launch, false where nothing moves and somebody
+  /// outside may yet help (LaunchConfig::isAlone).
+  bool advance();
+  /// What came of it, after its end.
+  LaunchResult result();
+  /// Grows whenever a cluster has moved.
+  std::uint64_t moves() const { return moves_; }
 
 private:
   /// What came of one cluster.
@@ -51,6 +57,7 @@ private:
   /// All clusters wait: sleep until another thread has moved; where none will,
   /// end the launch.
   void waitForOthers(Mine &mine, std::uint64_t seen);
+  void runThreads();
   void print(Cluster &cluster, const std::string &text);
   void emit(const std::string &text);
   void retire(std::uint64_t number, Outcome outcome);
@@ -71,6 +78,10 @@ private:
   int threads_ = 1, idle_ = 0;
   std::vector<Cluster *> stuck_;
   Mine stopped_; ///< under way when the launch was stopped
+  Mine aside_;   ///< under way when nothing moved; those of one thread
+  bool isAside_ = false;
+  double timeUs_ = 0;
+  std::uint64_t ticks_ = 0;
   std::exception_ptr failure_;
   std::uint64_t retired_ = 0; ///< all clusters below are done
   std::map<std::uint64_t, Outcome> waiting_;

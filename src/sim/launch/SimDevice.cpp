@@ -1,9 +1,13 @@
 // SimDevice: the simulator behind the device interface.
-#include "kiln/assemble.h"
+//
+// Everything is done when it is asked for, unless it has to wait (Streams).
 #include "kiln/sim.h"
-#include "ptx/Diagnostics.h"
+#include "sim/launch/EntryRegisters.h"
 #include "sim/launch/Launch.h"
 #include "sim/launch/Residency.h"
+#include "sim/launch/SimModule.h"
+#include "sim/launch/Snapshot.h"
+#include "sim/launch/Streams.h"
 #include "sim/machine/TensorMapImage.h"
 #include "sim/program/EntryRules.h"
 #include "support/Error.h"
@@ -20,87 +24,236 @@ namespace kiln {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using State = sim::Streams::State;
 
 /// Buffers live as long as the memory they are in.
 struct Allocation {
   std::shared_ptr<sim::GlobalMemory> memory;
+  std::shared_ptr<sim::Streams> streams;
   std::uint64_t base;
-  ~Allocation() { memory->free(base); }
+  ~Allocation() {
+    // What is under way may use it.
+    streams->finish(nullptr);
+    std::lock_guard lock(streams->mutex());
+    memory->free(base);
+  }
+};
+
+/// A point in a stream: how often it was recorded, and how often that happened.
+struct SimEvent {
+  std::uint64_t recorded = 0, happened = 0;
+  Clock::time_point time = {};
+};
+
+/// A launch that is checked and decoded.
+struct Prepared {
+  std::shared_ptr<const sim::SimModule> module;
+  std::unique_ptr<sim::Launch> launch;
+  sim::EntryRegisters registers;
+  bool isCheckOnly = false;
+
+  LaunchResult result() {
+    LaunchResult result;
+    if (!isCheckOnly) {
+      result = launch->result();
+      result.registers = registers.count;
+      result.registers_from = registers.from;
+    }
+    std::optional<Finding> newer = sim::checkVersion(module->module());
+    if (newer &&
+        !launch->machine().findings().isAllowed(sim::FindingId::ptxVersion))
+      result.findings.insert(result.findings.begin(), std::move(*newer));
+    return result;
+  }
 };
 
 class SimDevice : public Device {
 public:
   explicit SimDevice(const SimOptions &options)
-      : options_(options), memory_(std::make_shared<sim::GlobalMemory>()) {
+      : memory_(std::make_shared<sim::GlobalMemory>()),
+        streams_(std::make_shared<sim::Streams>()),
+        description_(options.device) {
+    setOptions(options);
+  }
+
+  void setOptions(const SimOptions &options) {
     for (const auto *list : {&options.allow, &options.warn})
       for (const std::string &id : *list)
         explain(id); // throws where there is none
+    std::lock_guard lock(streams_->mutex());
+    options_ = options;
+    options_.device = description_;
+  }
+  std::unique_ptr<SimSnapshot> snapshot() {
+    streams_->finish(nullptr);
+    return sim::takeSnapshot(memory_);
   }
 
+  DeviceKind kind() const override { return DeviceKind::sim; }
   std::string name() const override {
-    return fmt::format("sim ({})", options_.device.name);
+    return fmt::format("sim ({})", description_.name);
   }
-  const DeviceDescription &description() const override {
-    return options_.device;
-  }
+  const DeviceDescription &description() const override { return description_; }
 
   Buffer allocate(std::size_t bytes) override {
+    std::lock_guard lock(streams_->mutex());
     sim::Region &region = memory_->allocate(bytes, "");
     // NaN in every float type: what nobody writes cannot pass for a zero.
     std::memset(region.data.get(), 0xff, bytes);
-    return Buffer(region.base, bytes,
-                  std::make_shared<Allocation>(memory_, region.base));
+    return own(region);
+  }
+  Buffer share(void *data, std::size_t bytes) override {
+    std::lock_guard lock(streams_->mutex());
+    return own(memory_->share(data, bytes, ""));
   }
   void set_name(const Buffer &buffer, std::string_view name) override {
+    std::lock_guard lock(streams_->mutex());
     locate(buffer, 0, "set_name").name = name;
   }
   void copy_in(const Buffer &to, const void *from, std::size_t bytes,
-               const Stream &) override {
-    sim::Region &region = locate(to, bytes, "copy_in");
-    std::memcpy(region.at(to.address()), from, bytes);
-    region.valid.set(to.address() - region.base, bytes);
+               const Stream &stream) override {
+    doInTurn(stream, [&] {
+      sim::Region &region = locate(to, bytes, "copy_in");
+      std::memcpy(region.at(to.address()), from, bytes);
+      region.valid.set(to.address() - region.base, bytes);
+    });
   }
   void copy_out(void *to, const Buffer &from, std::size_t bytes,
-                const Stream &) override {
-    sim::Region &region = locate(from, bytes, "copy_out");
-    std::memcpy(to, region.at(from.address()), bytes);
+                const Stream &stream) override {
+    doInTurn(stream, [&] {
+      sim::Region &region = locate(from, bytes, "copy_out");
+      std::memcpy(to, region.at(from.address()), bytes);
+    });
   }
-  void fill(const Buffer &buffer, std::uint8_t byte, const Stream &) override {
-    sim::Region &region = locate(buffer, buffer.bytes(), "fill");
-    std::memset(region.at(buffer.address()), byte, buffer.bytes());
-    region.valid.set(buffer.address() - region.base, buffer.bytes());
+  void fill(const Buffer &buffer, std::uint8_t byte,
+            const Stream &stream) override {
+    doInTurn(stream, [&] {
+      sim::Region &region = locate(buffer, buffer.bytes(), "fill");
+      std::memset(region.at(buffer.address()), byte, buffer.bytes());
+      region.valid.set(buffer.address() - region.base, buffer.bytes());
+    });
   }
 
-  // Everything is done when it is asked for: streams have nothing to order.
-  Stream create_stream() override { return Stream(); }
-  Event create_event() override {
-    auto time = std::make_shared<Clock::time_point>();
-    return Event(time.get(), time);
+  Stream create_stream(bool isBlocking) override {
+    sim::Streams::Queue &queue = streams_->add(isBlocking);
+    return Stream(&queue, std::shared_ptr<void>(&queue, [streams = streams_](
+                                                            void *native) {
+      streams->remove(*static_cast<sim::Streams::Queue *>(native));
+    }));
   }
-  void record(const Event &event, const Stream &) override {
-    *static_cast<Clock::time_point *>(event.native()) = Clock::now();
+  Event create_event() override {
+    auto event = std::make_shared<SimEvent>();
+    return Event(event.get(), event);
+  }
+  void record(const Event &event, const Stream &stream) override {
+    SimEvent &point = of(event);
+    std::lock_guard lock(streams_->mutex());
+    std::uint64_t number = ++point.recorded;
+    // The event may be gone by then.
+    streams_->put(queueOf(stream), [event, &point, number](bool) {
+      point.happened = std::max(point.happened, number);
+      point.time = Clock::now();
+      return State::done;
+    });
+  }
+  void wait(const Event &event, const Stream &stream) override {
+    SimEvent &point = of(event);
+    std::lock_guard lock(streams_->mutex());
+    std::uint64_t number = point.recorded;
+    streams_->put(queueOf(stream), [event, &point, number](bool) {
+      return point.happened >= number ? State::done : State::waiting;
+    });
+  }
+  bool is_done(const Stream &stream) override {
+    return streams_->isEmpty(queueOf(stream));
+  }
+  bool is_done(const Event &event) override {
+    std::lock_guard lock(streams_->mutex());
+    return of(event).happened >= of(event).recorded;
+  }
+  void enqueue_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                    const Stream &stream) override {
+    std::lock_guard lock(streams_->mutex());
+    memory_->checkCopy(to, from, bytes);
+    streams_->put(queueOf(stream), [memory = memory_, to, from, bytes](bool) {
+      memory->copy(to, from, bytes);
+      return State::done;
+    });
+  }
+  void enqueue_fill(std::uint64_t to, std::uint32_t value, int elementBytes,
+                    std::size_t count, const Stream &stream) override {
+    std::lock_guard lock(streams_->mutex());
+    memory_->checkCopy(to, to, count * static_cast<std::size_t>(elementBytes));
+    streams_->put(queueOf(stream),
+                  [memory = memory_, to, value, elementBytes, count](bool) {
+                    memory->fill(to, value, elementBytes, count);
+                    return State::done;
+                  });
+  }
+  void call(std::function<void()> function, const Stream &stream) override {
+    streams_->put(queueOf(stream), [function = std::move(function)](bool) {
+      function();
+      return State::done;
+    });
   }
   double elapsed_us(const Event &from, const Event &to) override {
-    auto at = [](const Event &event) {
-      return *static_cast<Clock::time_point *>(event.native());
-    };
-    return std::chrono::duration<double, std::micro>(at(to) - at(from)).count();
+    streams_->finish([&] { return is_done(from) && is_done(to); });
+    return std::chrono::duration<double, std::micro>(of(to).time -
+                                                     of(from).time)
+        .count();
   }
-  void synchronize(const Stream &) override {}
+  void synchronize(const Stream &stream) override {
+    // As on a GPU: the default stream waits for the others.
+    streams_->finish(stream.native() ? &queueOf(stream) : nullptr);
+  }
+
+  std::shared_ptr<LoadedModule>
+  load(std::span<const std::string_view> ptx) override {
+    std::lock_guard lock(streams_->mutex());
+    return std::make_shared<sim::SimModule>(memory_, ptx, description_);
+  }
+  int occupancy(const LaunchDescription &description) override;
 
   using Device::enqueue;
   using Device::launch;
   void enqueue(const LaunchDescription &description,
                const Stream &stream) override {
     LaunchResult result = launch(description, stream);
-    for (const Finding &finding : result.findings)
-      if (finding.grade == Finding::Grade::error)
-        throw UserError(finding.where, finding.message);
+    if (!result.ok())
+      throw FindingError(std::move(result));
   }
+  void enqueue(const LaunchDescription &description, const Stream &stream,
+               std::function<void(LaunchResult)> finished) override;
   LaunchResult launch(const LaunchDescription &description,
-                      const Stream &) override;
+                      const Stream &stream) override;
 
 private:
+  static SimEvent &of(const Event &event) {
+    if (!event.native())
+      userError("an event made by Event() is not a point in a stream; make it "
+                "with Device::create_event");
+    return *static_cast<SimEvent *>(event.native());
+  }
+  sim::Streams::Queue &queueOf(const Stream &stream) {
+    return stream.native()
+               ? *static_cast<sim::Streams::Queue *>(stream.native())
+               : streams_->defaultQueue();
+  }
+  /// Behind what is in the stream; it has been done when this returns.
+  template <typename Action>
+  void doInTurn(const Stream &stream, const Action &action) {
+    bool isDone = false;
+    streams_->put(queueOf(stream), [&](bool) {
+      isDone = true;
+      action();
+      return State::done;
+    });
+    streams_->finish([&] { return isDone; });
+  }
+  Buffer own(const sim::Region &region) {
+    return Buffer(region.base, region.bytes,
+                  std::make_shared<Allocation>(memory_, streams_, region.base));
+  }
   sim::Region &locate(const Buffer &buffer, std::size_t bytes,
                       const char *what) {
     sim::Region *region = memory_->find(buffer.address());
@@ -110,66 +263,42 @@ private:
                 memory_->describe(buffer.address()));
     return *region;
   }
-  /// A module and its variables, which keep their values between launches.
-  struct Loaded {
-    Loaded(sim::GlobalMemory &memory, const std::string &text,
-           const DeviceDescription &device)
-        : module(ptx::parse(text)), variables(memory, module, device) {}
-    ptx::Module module;
-    sim::ModuleVariables variables;
-  };
-  const Loaded &load(std::string_view text);
+  /// The module of a launch: its own, or that of its text.
+  std::shared_ptr<const sim::SimModule> moduleOf(const LaunchDescription &);
+  sim::LaunchConfig configOf(const LaunchDescription &description,
+                             const ptx::Function &entry,
+                             const sim::EntryRegisters &registers);
+  std::shared_ptr<Prepared> prepare(const LaunchDescription &description,
+                                    bool isAlone);
+  /// In its turn; `finished` may be called before this returns.
+  void start(std::shared_ptr<Prepared> prepared, const Stream &stream,
+             std::function<void(LaunchResult)> finished);
 
-  SimOptions options_;
   std::shared_ptr<sim::GlobalMemory> memory_;
-  std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Loaded>> modules_; ///< by hash
+  std::shared_ptr<sim::Streams> streams_;
+  SimOptions options_;
+  const DeviceDescription description_;
+  /// By the hash of their text.
+  std::map<std::string, std::shared_ptr<sim::SimModule>> modules_;
 };
 
 } // namespace
 
-const SimDevice::Loaded &SimDevice::load(std::string_view text) {
-  std::string key = hashHex(text);
-  std::lock_guard lock(mutex_);
-  auto &loaded = modules_[key];
-  if (!loaded)
-    loaded =
-        std::make_unique<Loaded>(*memory_, std::string(text), options_.device);
-  return *loaded;
-}
-
-/// The entry that is meant, or why none is.
-static const ptx::Function &findEntry(const ptx::Module &module,
-                                      const std::string &name) {
-  auto entries = module.entries();
-  std::string known;
-  for (const ptx::Function *entry : entries) {
-    if (entry->name == name || (name.empty() && entries.size() == 1))
-      return *entry;
-    known += (known.empty() ? "" : ", ") + entry->name;
+std::shared_ptr<const sim::SimModule>
+SimDevice::moduleOf(const LaunchDescription &description) {
+  if (description.module) {
+    auto module =
+        std::dynamic_pointer_cast<const sim::SimModule>(description.module);
+    if (!module)
+      userError("the module of the launch was loaded by another kind of "
+                "device; load it with Device::load of this one");
+    return module;
   }
-  if (name.empty())
-    userError("the PTX has {} entries ({}); name one", entries.size(), known);
-  userError("the PTX has no entry '{}'; it has {}", name,
-            known.empty() ? "none" : known);
-}
-
-/// Refuse PTX that the described device does not run. PTX that names no target
-/// runs everywhere.
-static void checkTarget(const ptx::Module &module,
-                        const DeviceDescription &device) {
-  if (module.target.empty() || device.runs(module.target))
-    return;
-  std::string others;
-  for (std::string_view name : DeviceDescription::known_names())
-    if (DeviceDescription::by_name(name).runs(module.target))
-      others += fmt::format("{}{}", others.empty() ? "" : ", ", name);
-  userErrorAt({"PTX", static_cast<unsigned>(module.targetLine)},
-              "the PTX is for {}, and {} is simulated, which runs {} and older "
-              "targets without a letter; {}",
-              module.target, device.name, device.target(),
-              others.empty() ? "no device that Kiln knows runs it"
-                             : fmt::format("it runs on {}", others));
+  auto &known = modules_[hashHex(description.ptx)];
+  if (!known)
+    known = std::make_shared<sim::SimModule>(
+        memory_, std::span(&description.ptx, 1), description_);
+  return known;
 }
 
 /// Lay the parameters out as the entry declares them.
@@ -211,86 +340,6 @@ packParameters(const ptx::Function &entry,
   return bytes;
 }
 
-namespace {
-struct EntryRegisters {
-  int count = 0; ///< per thread; 0: nobody says
-  const char *from = "";
-};
-} // namespace
-
-/// As ptxas gives them, where one is found and takes the PTX.
-static int registersByPtxas(const LaunchDescription &description,
-                            const ptx::Module &module,
-                            const ptx::Function &entry) {
-  AssembleOptions options;
-  options.target = module.target;
-  // Slow code has registers too; not so where ptxas ignores setmaxnreg.
-  for (const KnownDiagnostic &diagnostic : knownDiagnostics())
-    if (std::string_view(diagnostic.instruction) != "setmaxnreg")
-      options.allow.push_back(diagnostic.id);
-  try {
-    if (find_ptxas(options))
-      return assemble(description.ptx, entry.name, options).resources.registers;
-  } catch (const Error &) {
-    // What ptxas says against the PTX is not the simulator's to tell.
-  }
-  return 0;
-}
-
-/// The largest number that a setmaxnreg of the entry names; 0: it has none.
-static int mostAskedFor(const ptx::Function &entry) {
-  std::uint64_t most = 0;
-  for (const ptx::Instruction &instruction : entry.body)
-    if (instruction.opcode == "setmaxnreg" && !instruction.operands.empty())
-      most = std::max(most, instruction.operands[0].bits);
-  return static_cast<int>(
-      std::min<std::uint64_t>(most, DeviceDescription::max_role_registers));
-}
-
-/// Registers per thread that setmaxnreg starts from; none where ptxas would
-/// ignore it.
-static EntryRegisters registersAtEntry(const LaunchDescription &description,
-                                       const ptx::Module &module,
-                                       const ptx::Function &entry,
-                                       const SimOptions &options) {
-  if (options.registers_at_entry)
-    return {options.registers_at_entry, "the launch"};
-  auto find = [&](const char *name) -> int {
-    auto found = entry.directives.find(name);
-    return found == entry.directives.end() || found->second.empty()
-               ? 0
-               : found->second[0];
-  };
-  const char *threadsFrom = find("reqntid")   ? "reqntid"
-                            : find("maxntid") ? "maxntid"
-                                              : nullptr;
-  bool isMoving = std::any_of(entry.body.begin(), entry.body.end(),
-                              [](const ptx::Instruction &instruction) {
-                                return instruction.opcode == "setmaxnreg";
-                              });
-  if (!find("maxnreg") && !threadsFrom)
-    return {};
-  // Assembling takes longer than many a launch: only where it matters.
-  if (isMoving || options.co_resident)
-    if (int count = registersByPtxas(description, module, entry))
-      return {count, "ptxas"};
-  if (int most = find("maxnreg"))
-    return {std::min(most, options.device.max_registers_per_thread),
-            ".maxnreg"};
-  std::uint64_t threads = sim::threadsOf(entry, threadsFrom);
-  int ctas = std::max(find("minnctapersm"), 1);
-  auto registers = static_cast<int>(
-      static_cast<std::uint64_t>(options.device.registers_per_sm / ctas) /
-      threads / 8 * 8);
-  // ptxas gives no thread more than the kernel itself will ask for.
-  if (int most = mostAskedFor(entry))
-    registers = std::min(registers, most);
-  bool isRequired = std::string_view(threadsFrom) == "reqntid";
-  return {std::min(registers, options.device.max_registers_per_thread / 8 * 8),
-          isRequired ? ".reqntid and .minnctapersm"
-                     : ".maxntid and .minnctapersm"};
-}
-
 /// Refuse a grid whose CTAs wait for each other and cannot all be there.
 static void checkCoResident(const ptx::Function &entry,
                             const sim::LaunchConfig &config,
@@ -310,32 +359,30 @@ static void checkCoResident(const ptx::Function &entry,
             residency.smemBytes, config.registersAtEntry);
 }
 
-LaunchResult SimDevice::launch(const LaunchDescription &description,
-                               const Stream &) {
-  const Loaded &loaded = load(description.ptx);
-  const ptx::Module &module = loaded.module;
-  checkTarget(module, options_.device);
-  const ptx::Function &entry = findEntry(module, description.name);
+sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
+                                      const ptx::Function &entry,
+                                      const sim::EntryRegisters &registers) {
   sim::LaunchConfig config;
-  LaunchDescription shape = description;
+  LaunchDescription shape;
+  shape.grid = description.grid;
+  shape.block = description.block;
+  shape.dynamic_smem_bytes = description.dynamic_smem_bytes;
   shape.cluster = sim::clusterOf(entry, description.cluster);
-  checkShape(shape, entry.name, options_.device);
+  checkShape(shape, entry.name, description_);
   sim::checkBlock(entry, description.block);
   config.grid = shape.grid;
   config.block = shape.block;
   config.cluster = shape.cluster;
   config.dynamicSmemBytes = description.dynamic_smem_bytes;
-  config.params =
-      packParameters(entry, description.parameters, options_.device);
-  config.device = options_.device;
+  config.params = packParameters(entry, description.parameters, description_);
+  config.device = description_;
   config.order = static_cast<sim::EffectOrder>(options_.order);
   config.seed = options_.seed;
   config.hasChecks = options_.checks;
+  config.isCooperative = description.cooperative;
   config.threads = options_.threads;
   config.maxInstructions = options_.max_instructions;
   config.timeLimitS = options_.time_limit_s;
-  EntryRegisters registers =
-      registersAtEntry(description, module, entry, options_);
   config.registersAtEntry = registers.count;
   config.allow = options_.allow;
   config.warn = options_.warn;
@@ -344,20 +391,95 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   config.progress = options_.progress;
   config.cancel = options_.cancel;
   config.print = options_.print;
-  sim::Launch launch(*memory_, module, entry, config, &loaded.variables);
-  sim::Machine &machine = launch.machine();
-  if (options_.co_resident)
-    checkCoResident(entry, config, machine.staticSharedBytes());
-  LaunchResult result;
-  if (!options_.check_only) {
-    result = launch.run();
-    result.registers = registers.count;
-    result.registers_from = registers.from;
+  return config;
+}
+
+std::shared_ptr<Prepared>
+SimDevice::prepare(const LaunchDescription &description, bool isAlone) {
+  auto prepared = std::make_shared<Prepared>();
+  prepared->module = moduleOf(description);
+  const sim::SimModule &module = *prepared->module;
+  const ptx::Function &entry = module.find(description.name);
+  prepared->registers =
+      sim::registersAtEntry(module.text(), module.module(), entry, options_);
+  sim::LaunchConfig config = configOf(description, entry, prepared->registers);
+  config.isAlone = isAlone;
+  prepared->isCheckOnly = options_.check_only;
+  auto decoded = module.decoded(entry, description.dynamic_smem_bytes);
+  if (options_.co_resident || description.cooperative)
+    checkCoResident(entry, config, decoded->staticSharedBytes);
+  prepared->launch =
+      std::make_unique<sim::Launch>(*memory_, std::move(decoded), config);
+  return prepared;
+}
+
+void SimDevice::start(std::shared_ptr<Prepared> prepared, const Stream &stream,
+                      std::function<void(LaunchResult)> finished) {
+  streams_->put(queueOf(stream), [prepared = std::move(prepared),
+                                  finished = std::move(finished)](bool isLast) {
+    if (isLast)
+      prepared->launch->machine().leaveAlone();
+    if (!prepared->isCheckOnly) {
+      auto progress = prepared->launch->advance();
+      if (progress == sim::Launch::Progress::stuck)
+        return State::waiting;
+      if (progress == sim::Launch::Progress::moved)
+        return State::moved;
+    }
+    finished(prepared->result());
+    return State::done;
+  });
+}
+
+void SimDevice::enqueue(const LaunchDescription &description,
+                        const Stream &stream,
+                        std::function<void(LaunchResult)> finished) {
+  std::lock_guard lock(streams_->mutex());
+  start(prepare(description, false), stream, std::move(finished));
+}
+
+LaunchResult SimDevice::launch(const LaunchDescription &description,
+                               const Stream &stream) {
+  std::optional<LaunchResult> result;
+  {
+    std::lock_guard lock(streams_->mutex());
+    start(prepare(description, streams_->areEmpty()), stream,
+          [&](LaunchResult found) { result = std::move(found); });
   }
-  std::optional<Finding> newer = sim::checkVersion(module);
-  if (newer && !machine.findings().isAllowed(sim::FindingId::ptxVersion))
-    result.findings.insert(result.findings.begin(), std::move(*newer));
-  return result;
+  streams_->finish([&] { return result.has_value(); });
+  return std::move(*result);
+}
+
+int SimDevice::occupancy(const LaunchDescription &description) {
+  std::lock_guard lock(streams_->mutex());
+  auto module = moduleOf(description);
+  const ptx::Function &entry = module->find(description.name);
+  sim::LaunchConfig config;
+  config.block = description.block;
+  config.cluster = sim::clusterOf(entry, description.cluster);
+  config.dynamicSmemBytes = description.dynamic_smem_bytes;
+  config.device = description_;
+  config.registersAtEntry = module->registers(entry.name);
+  return sim::residencyOf(config, module->entry(entry.name).static_smem_bytes)
+      .perSm;
+}
+
+/// The simulator behind a device, or a UserError that says what wanted one.
+static SimDevice &simulatorOf(Device &device, const char *what) {
+  auto *simulator = dynamic_cast<SimDevice *>(&device);
+  if (!simulator)
+    userError("{} is not a simulator, which {} wants", device.name(), what);
+  return *simulator;
+}
+
+void set_sim_options(Device &device, const SimOptions &options) {
+  simulatorOf(device, "set_sim_options").setOptions(options);
+}
+
+SimSnapshot::~SimSnapshot() = default;
+
+std::unique_ptr<SimSnapshot> snapshot_sim(Device &device) {
+  return simulatorOf(device, "snapshot_sim").snapshot();
 }
 
 const DeviceDescription &sim_device_for(std::string_view ptx) {

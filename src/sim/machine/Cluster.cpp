@@ -244,7 +244,7 @@ bool Cluster::waitsForOthers() const {
               warp->read(effect.address, firstLane(group.lanes)) +
               static_cast<std::uint64_t>(effect.offset);
           // The register may have another value by now.
-          if (effect.space == Space::global || address >= kGlobalBase)
+          if (effect.space == Space::global || isGlobalAddress(address))
             return true;
         }
       }

@@ -22,6 +22,10 @@ struct LaunchConfig {
   EffectOrder order = EffectOrder::eager;
   std::uint64_t seed = 0;
   bool hasChecks = true;
+  /// Nobody else writes global memory while it runs; otherwise a launch in
+  /// which nothing moves is put aside, and goes on when asked.
+  bool isAlone = true;
+  bool isCooperative = false;
   int threads = 0;                   ///< host threads; 0: all
   int registersAtEntry = 0;          ///< per thread; 0: setmaxnreg does nothing
   std::uint64_t maxInstructions = 0; ///< per CTA; 0: no limit

@@ -106,8 +106,9 @@ bool LoopWatch::isFound(Warp &warp) {
   Cluster &cluster = warp.cta().cluster();
   const LaunchConfig &config = warp.machine().config();
   period_ = marks_.size() / 2;
-  bool isAlone = cluster.isLast(warp, lanes_) &&
-                 (!readsGlobal_ || config.grid == config.cluster);
+  bool isAlone =
+      cluster.isLast(warp, lanes_) &&
+      (!readsGlobal_ || (config.grid == config.cluster && config.isAlone));
   if (!readsOutside_ || isAlone)
     throw EndlessLoop{warp, *this};
   // It is not as if it stood still where others see what it does, and not worth
@@ -168,7 +169,7 @@ bool LoopWatch::isPrivate(Warp &warp, const Op &op, LaneMask lanes) const {
     std::uint64_t window = address >> kWindowShift << kWindowShift;
     Region *region = warp.machine().memory().find(address);
     isPrivate &= window == kParamWindow || window == kLocalWindow ||
-                 (address >= kGlobalBase && region && region->isReadOnly);
+                 (isGlobalAddress(address) && region && region->isReadOnly);
   });
   return isPrivate;
 }

@@ -3,12 +3,10 @@
 
 namespace kiln::sim {
 
-Machine::Machine(GlobalMemory &memory, LaunchConfig config, Code code,
-                 std::uint32_t staticSharedBytes,
-                 std::vector<std::pair<std::string, Symbol>> sharedVariables)
-    : memory_(memory), config_(std::move(config)), code_(std::move(code)),
-      staticSharedBytes_(staticSharedBytes),
-      findings_(*code_.module, config_, std::move(sharedVariables)) {}
+Machine::Machine(GlobalMemory &memory, LaunchConfig config,
+                 std::shared_ptr<const DecodedEntry> entry)
+    : memory_(memory), config_(std::move(config)), entry_(std::move(entry)),
+      findings_(*entry_->code.module, config_, entry_->sharedVariables) {}
 
 void LastWriters::note(const Warp &warp, const Op &op, const void *data,
                        int lane) {

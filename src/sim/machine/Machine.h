@@ -35,16 +35,24 @@ private:
   std::map<const void *, LastWriter> writers_; ///< by their first byte
 };
 
+/// An entry, decoded: the same for all launches with as much shared memory.
+struct DecodedEntry {
+  Code code;
+  std::uint32_t staticSharedBytes = 0;
+  std::vector<std::pair<std::string, Symbol>> sharedVariables;
+};
+
 class Machine {
 public:
-  Machine(GlobalMemory &memory, LaunchConfig config, Code code,
-          std::uint32_t staticSharedBytes,
-          std::vector<std::pair<std::string, Symbol>> sharedVariables);
+  Machine(GlobalMemory &memory, LaunchConfig config,
+          std::shared_ptr<const DecodedEntry> entry);
 
   const LaunchConfig &config() const { return config_; }
   GlobalMemory &memory() { return memory_; }
-  const Code &code() const { return code_; }
-  std::uint32_t staticSharedBytes() const { return staticSharedBytes_; }
+  const Code &code() const { return entry_->code; }
+  std::uint32_t staticSharedBytes() const { return entry_->staticSharedBytes; }
+  /// Nobody will come to help it.
+  void leaveAlone() { config_.isAlone = true; }
   Findings &findings() { return findings_; }
   const Findings &findings() const { return findings_; }
   /// Kept where the launch is checked.
@@ -78,8 +86,7 @@ private:
       std::chrono::steady_clock::now();
   GlobalMemory &memory_;
   LaunchConfig config_;
-  Code code_;
-  std::uint32_t staticSharedBytes_;
+  std::shared_ptr<const DecodedEntry> entry_;
   Findings findings_;
   Printer print_;
   std::atomic<std::uint64_t> printedBytes_{0};

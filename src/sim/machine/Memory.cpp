@@ -3,6 +3,7 @@
 #include "support/Error.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace kiln::sim {
 
@@ -76,7 +77,7 @@ Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
   region->share.take(bytes / 8, region->name);
   try {
     region->data =
-        std::make_unique<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
+        std::make_shared<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
     region->valid = ValidBits(bytes);
   } catch (const std::bad_alloc &) {
     HostMemory::fail(bytes, region->name);
@@ -89,6 +90,35 @@ Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
   return result;
 }
 
+Region &GlobalMemory::share(void *data, std::size_t bytes,
+                            const std::string &name) {
+  std::lock_guard lock(mutex_);
+  auto base = reinterpret_cast<std::uint64_t>(data);
+  auto above = regions_.lower_bound(base);
+  bool isTaken = above != regions_.end() && above->first < base + bytes;
+  if (above != regions_.begin()) {
+    const Region &below = *std::prev(above)->second;
+    isTaken |= base < below.base + below.bytes;
+  }
+  if (isTaken || !isGlobalAddress(base))
+    userError("{} bytes of the host at {:#x} cannot be shared with kernels: "
+              "{}",
+              bytes, base,
+              isTaken ? "a part of them is already"
+                      : "kernels find something else at that address");
+  auto region = std::make_unique<Region>();
+  region->name = name.empty() ? fmt::format("buffer {}", count_) : name;
+  region->base = base;
+  region->bytes = bytes;
+  region->share.take(bytes / 8, region->name);
+  region->data = std::shared_ptr<std::uint8_t[]>(
+      static_cast<std::uint8_t *>(data), [](std::uint8_t *) {});
+  region->valid = ValidBits(bytes);
+  region->valid.set(0, bytes);
+  ++count_;
+  return *(regions_[base] = std::move(region));
+}
+
 void GlobalMemory::free(std::uint64_t base) {
   std::lock_guard lock(mutex_);
   regions_.erase(base);
@@ -99,6 +129,60 @@ Region *GlobalMemory::find(std::uint64_t address) {
   if (above == regions_.begin())
     return nullptr;
   return std::prev(above)->second.get();
+}
+
+Region *GlobalMemory::holding(std::uint64_t address) {
+  Region *region = find(address);
+  return region && address - region->base < region->bytes ? region : nullptr;
+}
+
+void GlobalMemory::checkCopy(std::uint64_t to, std::uint64_t from,
+                             std::size_t bytes) {
+  for (std::uint64_t address : {to, from}) {
+    Region *region = holding(address);
+    // Addresses below those of mmap that no buffer has are nobody's.
+    bool isHost = !region && (address < kGlobalBase || address >= next_) &&
+                  address >= 4096;
+    if (region ? !isInside(address - region->base, bytes, region->bytes)
+               : !isHost && bytes)
+      userError("a copy of {} bytes at {:#x}: {}", bytes, address,
+                describe(address));
+  }
+}
+
+void GlobalMemory::copy(std::uint64_t to, std::uint64_t from,
+                        std::size_t bytes) {
+  Region *target = holding(to), *source = holding(from);
+  std::memmove(target ? target->at(to) : reinterpret_cast<std::uint8_t *>(to),
+               source ? source->at(from)
+                      : reinterpret_cast<const std::uint8_t *>(from),
+               bytes);
+  if (!target)
+    return;
+  std::size_t offset = to - target->base;
+  if (!source || source->valid.all(from - source->base, bytes))
+    return target->valid.set(offset, bytes);
+  ValidBits before = source->valid;
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (before.all(from - source->base + i, 1))
+      target->valid.set(offset + i, 1);
+    else
+      target->valid.clear(offset + i, 1);
+}
+
+void GlobalMemory::fill(std::uint64_t to, std::uint32_t value, int elementBytes,
+                        std::size_t count) {
+  Region *target = holding(to);
+  std::uint8_t *data =
+      target ? target->at(to) : reinterpret_cast<std::uint8_t *>(to);
+  auto size = static_cast<std::size_t>(elementBytes);
+  if (size == 1)
+    std::memset(data, static_cast<int>(value), count);
+  else
+    for (std::size_t i = 0; i < count; ++i)
+      std::memcpy(data + i * size, &value, size);
+  if (target)
+    target->valid.set(to - target->base, count * size);
 }
 
 std::uint64_t GlobalMemory::shadowBytes() const {

@@ -56,7 +56,7 @@ struct Region {
   std::string name;
   std::uint64_t base = 0;
   std::size_t bytes = 0;
-  std::unique_ptr<std::uint8_t[]> data;
+  std::shared_ptr<std::uint8_t[]> data; ///< the host's own where it is shared
   ValidBits valid;
   bool isReadOnly = false; ///< a constant variable
   HostMemory share;        ///< of the host's memory
@@ -72,15 +72,34 @@ class GlobalMemory {
 public:
   /// Throws RuntimeError where the host has not so much memory.
   Region &allocate(std::size_t bytes, const std::string &name);
+  /// Memory of the host that kernels use at its own address. What is in it
+  /// counts as written: nobody sees the host do so. Throws UserError where it
+  /// overlaps what is there.
+  Region &share(void *data, std::size_t bytes, const std::string &name);
   void free(std::uint64_t base);
   /// The region that holds `address`, or the nearest below it; null: none.
   Region *find(std::uint64_t address);
   /// "buffer 2 (4096 bytes at 0x7000...)", for messages about an address.
   std::string describe(std::uint64_t address);
+  const std::map<std::uint64_t, std::unique_ptr<Region>> &regions() const {
+    return regions_;
+  }
+  /// Between buffers and memory of the host that is none: what was not written
+  /// is not so afterwards.
+  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
+  /// `count` elements of 1, 2 or 4 bytes.
+  void fill(std::uint64_t to, std::uint32_t value, int elementBytes,
+            std::size_t count);
+  /// Throws UserError where a copy leaves the buffer that it begins in, or
+  /// begins in none at an address that is not the host's.
+  void checkCopy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
   /// Bytes of the host that say which bytes were written.
   std::uint64_t shadowBytes() const;
 
 private:
+  /// The buffer at an address; null: memory of the host.
+  Region *holding(std::uint64_t address);
+
   std::mutex mutex_;
   std::map<std::uint64_t, std::unique_ptr<Region>> regions_;
   std::uint64_t next_ = kGlobalBase;

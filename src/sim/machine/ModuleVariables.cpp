@@ -57,7 +57,14 @@ ModuleVariables::~ModuleVariables() {
 }
 
 void ModuleVariables::allocate(const ptx::Variable &variable) {
-  Region &region = memory_.allocate(variable.bytes, variable.name);
+  std::unique_ptr<std::uint8_t[]> managed;
+  if (variable.isManaged)
+    managed = std::make_unique<std::uint8_t[]>(variable.bytes);
+  Region &region =
+      managed ? memory_.share(managed.get(), variable.bytes, variable.name)
+              : memory_.allocate(variable.bytes, variable.name);
+  if (managed)
+    managed_.push_back(std::move(managed));
   region.isReadOnly = variable.space == ptx::StateSpace::constant;
   std::copy(variable.init.begin(), variable.init.end(), region.data.get());
   region.valid.set(0, region.bytes);

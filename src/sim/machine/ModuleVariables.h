@@ -25,6 +25,7 @@ private:
   GlobalMemory &memory_;
   ModuleSymbols symbols_;
   std::vector<std::uint64_t> regions_;
+  std::vector<std::unique_ptr<std::uint8_t[]>> managed_; ///< the host's too
 };
 
 } // namespace kiln::sim

@@ -7,6 +7,9 @@
 //     3  local memory of the thread
 //     4  functions, which can be called and not read
 //     112 and up: global buffers
+//
+// Memory of the host that kernels share lies at its own address: in any other
+// window.
 #pragma once
 
 #include "ptx/Ast.h"
@@ -25,6 +28,12 @@ inline constexpr std::uint64_t kGlobalBase = std::uint64_t(112) << kWindowShift;
 inline constexpr int kRankShift = 24;
 /// The first KiB belongs to the system on sm_90.
 inline constexpr std::uint32_t kFirstSharedAddress = 1024;
+
+/// Whether a generic address is one of global memory.
+constexpr bool isGlobalAddress(std::uint64_t address) {
+  std::uint64_t window = address >> kWindowShift;
+  return window == 0 || window > kCodeWindow >> kWindowShift;
+}
 
 /// Whether `bytes` from `offset` on lie within the first `size`. Every address
 /// of a kernel is checked by this; nothing is added, so that nothing wraps.

@@ -378,7 +378,7 @@ TEST_F(CudaDeviceTest, FailedLaunchSaysWhatWasLaunched) {
   LaunchDescription launch = mixed();
   launch.dynamic_smem_bytes = 131072;
   fake->failCall = "cuLaunchKernelEx";
-  EXPECT_EQ(messageOf<RuntimeError>([&] { device->launch(launch); }),
+  EXPECT_EQ(messageOf<RuntimeError>([&] { (void)device->launch(launch); }),
             "cuLaunchKernelEx failed with CUDA_ERROR_INVALID_VALUE (1: invalid "
             "argument) while launching mixed, grid 8x4x1, block 256x1x1, "
             "cluster 1x1x1, 131072 bytes of shared memory.");
@@ -387,7 +387,7 @@ TEST_F(CudaDeviceTest, FailedLaunchSaysWhatWasLaunched) {
 TEST_F(CudaDeviceTest, TrapNamesTheKernelAndTheLostContext) {
   fake->failCall = "cuStreamSynchronize";
   fake->failResult = cuda::CUDA_ERROR_ILLEGAL_ADDRESS;
-  EXPECT_THAT(messageOf<RuntimeError>([&] { device->launch(mixed()); }),
+  EXPECT_THAT(messageOf<RuntimeError>([&] { (void)device->launch(mixed()); }),
               AllOf(HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"),
                     HasSubstr("while launching mixed, grid 8x4x1"),
                     HasSubstr("the context is lost"),

@@ -151,7 +151,7 @@ again:
   launch.ptx = ptx;
   launch.block = {64, 1, 1};
   launch.parameters = {{map}, {out}};
-  device->launch(launch);
+  EXPECT_TRUE(device->launch(launch).ok());
   device->copy_out(back.data(), out, 256);
   EXPECT_EQ(back, expected);
 }
@@ -161,7 +161,7 @@ TEST_F(CudaGpuTest, PtxThatDoesNotCompileShowsTheLog) {
   launch.ptx = ".version 8.0\n.target sm_90\n.address_size 64\n"
                ".entry bad() { no.such.instruction; }";
   try {
-    device->launch(launch);
+    (void)device->launch(launch);
     FAIL() << "compiled";
   } catch (const RuntimeError &error) {
     EXPECT_THAT(error.message(),
@@ -178,7 +178,7 @@ TEST_F(CudaGpuTest, TrapNamesTheKernel) {
     launch.ptx = ".version 8.0\n.target sm_90\n.address_size 64\n"
                  ".entry crash() { trap; }";
     try {
-      device->launch(launch);
+      (void)device->launch(launch);
     } catch (const RuntimeError &error) {
       std::fprintf(stderr, "%s\n", error.what());
       std::_Exit(static_cast<int>(error.exit_status()));

@@ -17,6 +17,7 @@ public:
   using Device::launch;
 
   std::string name() const override { return "host"; }
+  DeviceKind kind() const override { return DeviceKind::sim; }
   const DeviceDescription &description() const override {
     return DeviceDescription::h200();
   }
@@ -37,7 +38,7 @@ public:
     ++copiesOut;
   }
   void fill(const Buffer &, std::uint8_t, const Stream &) override {}
-  Stream create_stream() override { return {}; }
+  Stream create_stream(bool) override { return {}; }
   Event create_event() override { return {}; }
   void record(const Event &, const Stream &) override {}
   double elapsed_us(const Event &, const Event &) override { return 0; }
@@ -58,10 +59,11 @@ public:
   LaunchResult launch(const LaunchDescription &launch,
                       const Stream &stream) override {
     enqueue(launch, stream);
-    return {.time_us = 3};
+    return {.time_us = 3, .findings = findings};
   }
 
   int copiesIn = 0, copiesOut = 0, launches = 0;
+  std::vector<Finding> findings; ///< of each launch
 
 private:
   static float *floats(const LaunchDescription &launch, int parameter) {
@@ -98,6 +100,36 @@ TEST(Device, RunCopiesInLaunchesAndCopiesBackOutputs) {
   EXPECT_THAT(x, ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(device.copiesIn, 2);
   EXPECT_EQ(device.copiesOut, 1);
+}
+
+TEST(Device, RunThrowsWhatWasFoundAndTryRunReturnsIt) {
+  HostDevice device;
+  device.findings = {
+      {.id = "note", .grade = Finding::Grade::warning},
+      {.id = "race", .message = "two threads write", .where = {"k.cpp", 3}},
+      {.id = "poison"}};
+  std::vector<float> x = {1, 2, 3, 4}, y = {10, 20, 30, 40};
+  try {
+    run(device, saxpyKernel(), x, y, 2.0f);
+    FAIL() << "nothing was thrown";
+  } catch (const FindingError &error) {
+    EXPECT_STREQ(error.what(),
+                 "k.cpp:3: race: two threads write; and 1 more error");
+    EXPECT_EQ(error.exit_status(), ExitStatus::finding);
+    EXPECT_EQ(error.result().findings.size(), 3u);
+  }
+  // What was copied back is there all the same.
+  EXPECT_THAT(y, ElementsAre(12, 24, 36, 48));
+  EXPECT_FALSE(try_run(device, saxpyKernel(), x, y, 2.0f).ok());
+  device.findings.resize(1);
+  EXPECT_EQ(run(device, saxpyKernel(), x, y, 2.0f).findings.size(), 1u);
+}
+
+TEST(Device, RefusesWhatOnlyTheSimulatorHas) {
+  HostDevice device;
+  EXPECT_EQ(errorText([&] { device.share(nullptr, 4); }),
+            device.name() + " does not share memory of the host with kernels; "
+                            "the simulator does (open_sim)");
 }
 
 TEST(Device, RunTakesConstInputsAndOtherFloats) {
@@ -142,7 +174,7 @@ TEST(Device, KernelsAreResolvedForLaunchAndEnqueue) {
   EXPECT_EQ(device.launches, 2);
   arguments.pop_back();
   EXPECT_THROW(base.enqueue(kernel, arguments), UserError);
-  EXPECT_THROW(base.launch(kernel, arguments), UserError);
+  EXPECT_THROW((void)base.launch(kernel, arguments), UserError);
 }
 
 TEST(Device, SliceStaysWithinAndKeepsTheWholeAlive) {

@@ -117,7 +117,7 @@ ret;
     std::clock_t start = std::clock();
     SimOptions options;
     options.check_only = true;
-    open_sim(options)->launch(LaunchDescription{.ptx = text});
+    EXPECT_TRUE(open_sim(options)->launch({.ptx = text}).ok());
     EXPECT_LT(secondsSince(start), kMaxSeconds) << kernel.name;
   }
 }

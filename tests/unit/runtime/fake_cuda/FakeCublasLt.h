@@ -4,7 +4,7 @@
 // this state through its symbol `fakeCublasLt`.
 #pragma once
 
-#include "runtime/CublasLt.h"
+#include "verify/CublasLt.h"
 
 #include <map>
 #include <string>

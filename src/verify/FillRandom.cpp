@@ -1,8 +1,8 @@
 // FillRandom: the numbers that products are tried with, the same on every
 // machine and in every order of the threads.
-#include "runtime/Parallel.h"
-#include "runtime/Reference.h"
 #include "support/Error.h"
+#include "verify/Parallel.h"
+#include "verify/Reference.h"
 
 #include <array>
 #include <cmath>

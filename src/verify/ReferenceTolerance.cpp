@@ -3,7 +3,7 @@
 // Too loose, and a lost product passes; too strict, and good kernels fail. So
 // each step on the way to D adds what it may lose, with its reason, and there
 // is no other place that says so.
-#include "runtime/Reference.h"
+#include "verify/Reference.h"
 
 #include "kiln/gemm.h"
 

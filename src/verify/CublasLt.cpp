@@ -1,5 +1,5 @@
 // CublasLt: load cuBLASLt, ask it for its ways, run them.
-#include "runtime/CublasLt.h"
+#include "verify/CublasLt.h"
 
 #include "support/Error.h"
 #include "support/Knobs.h"

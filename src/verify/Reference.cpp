@@ -3,12 +3,12 @@
 // D is cut into tiles. For each, panels of A and B are converted to double once
 // and multiplied from the cache; rows and columns are index lists, so that a
 // whole product and a sample of it are the same code.
-#include "runtime/Reference.h"
+#include "verify/Reference.h"
 
 #include "kiln/gemm.h"
-#include "runtime/Parallel.h"
 #include "support/Error.h"
 #include "support/HostProcessor.h"
+#include "verify/Parallel.h"
 
 #include <cmath>
 #include <limits>

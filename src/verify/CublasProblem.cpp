@@ -1,5 +1,5 @@
 // CublasProblem: a product in the words of cuBLASLt.
-#include "runtime/CublasLt.h"
+#include "verify/CublasLt.h"
 
 #include "kiln/gemm.h"
 #include "support/Error.h"

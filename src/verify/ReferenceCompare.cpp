@@ -1,6 +1,6 @@
 // ReferenceCompare: D against the reference, element by element.
-#include "runtime/Parallel.h"
-#include "runtime/Reference.h"
+#include "verify/Parallel.h"
+#include "verify/Reference.h"
 
 #include <cmath>
 #include <limits>

@@ -1,0 +1,28 @@
+// EntryRegisters: the registers per thread that an entry is launched with.
+#pragma once
+
+#include "kiln/sim.h"
+#include "ptx/Ast.h"
+
+namespace kiln::sim {
+
+struct EntryRegisters {
+  int count = 0; ///< per thread; 0: nobody says
+  const char *from = "";
+};
+
+/// As ptxas gives them, where one is found and takes the PTX; else 0.
+int registersByPtxas(std::string_view text, const ptx::Module &module,
+                     const ptx::Function &entry);
+
+/// Registers per thread that setmaxnreg starts from; none where ptxas would
+/// ignore it.
+EntryRegisters registersAtEntry(std::string_view text,
+                                const ptx::Module &module,
+                                const ptx::Function &entry,
+                                const SimOptions &options);
+
+/// At most so many: what .maxnreg says, or what the largest CTA leaves.
+int mostRegisters(const ptx::Function &entry, const DeviceDescription &device);
+
+} // namespace kiln::sim

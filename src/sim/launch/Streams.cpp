@@ -1,0 +1,150 @@
+// Streams: whose turn it is, and when nobody will come any more.
+#include "sim/launch/Streams.h"
+
+#include <algorithm>
+#include <chrono>
+#include <dirent.h>
+#include <utility>
+
+namespace kiln::sim {
+
+using Clock = std::chrono::steady_clock;
+
+/// How often what waits is looked at while nobody asks for it.
+static constexpr auto kLook = std::chrono::microseconds(500);
+/// For how long another thread of the host may take to write what a kernel
+/// waits for.
+static constexpr auto kPatience = std::chrono::seconds(10);
+
+/// Threads of this process.
+static int countThreads() {
+  int count = 0;
+  if (DIR *folder = opendir("/proc/self/task")) {
+    while (const dirent *entry = readdir(folder))
+      count += entry->d_name[0] != '.';
+    closedir(folder);
+  }
+  return count;
+}
+
+Streams::~Streams() {
+  {
+    std::lock_guard lock(mutex_);
+    isEnded_ = true;
+    isEnding_.notify_all();
+  }
+  if (attendant_.joinable())
+    attendant_.join();
+}
+
+Streams::Queue &Streams::add(bool isBlocking) {
+  std::lock_guard lock(mutex_);
+  queues_.push_back({isBlocking, {}});
+  return queues_.back();
+}
+
+void Streams::remove(Queue &queue) {
+  finish(&queue);
+  std::lock_guard lock(mutex_);
+  queues_.remove_if([&](const Queue &one) { return &one == &queue; });
+}
+
+bool Streams::canBegin(const Queue &queue) const {
+  std::uint64_t number = queue.items.front().number;
+  const Queue &first = queues_.front();
+  if (&queue != &first)
+    return !queue.isBlocking || first.items.empty() ||
+           first.items.front().number > number;
+  return std::all_of(queues_.begin(), queues_.end(), [&](const Queue &other) {
+    return &other == &first || !other.isBlocking || other.items.empty() ||
+           other.items.front().number > number;
+  });
+}
+
+void Streams::put(Queue &queue, Work work) {
+  std::lock_guard lock(mutex_);
+  queue.items.push_back({++count_, std::move(work)});
+  while (advance(false) && !queue.items.empty())
+    ;
+  if (!areEmpty())
+    attend();
+}
+
+bool Streams::isEmpty(const Queue &queue) const {
+  std::lock_guard lock(mutex_);
+  return queue.items.empty();
+}
+
+bool Streams::areEmpty() const {
+  std::lock_guard lock(mutex_);
+  return std::all_of(queues_.begin(), queues_.end(),
+                     [](const Queue &one) { return one.items.empty(); });
+}
+
+bool Streams::advance(bool isLast) {
+  bool hasMoved = false;
+  for (Queue &queue : queues_)
+    while (!queue.items.empty() && canBegin(queue)) {
+      State state = State::done;
+      try {
+        state = queue.items.front().work(isLast);
+      } catch (...) {
+        queue.items.pop_front();
+        throw;
+      }
+      hasMoved |= state != State::waiting;
+      if (state != State::done)
+        break;
+      queue.items.pop_front();
+      if (isLast) // one end may be enough for the others
+        return true;
+    }
+  return hasMoved;
+}
+
+void Streams::finish(const Queue *queue) {
+  finish([&] { return queue ? isEmpty(*queue) : areEmpty(); });
+}
+
+void Streams::finish(const std::function<bool()> &isDone) {
+  std::unique_lock lock(mutex_);
+  auto start = Clock::now();
+  while (!isDone()) {
+    if (failure_)
+      std::rethrow_exception(std::exchange(failure_, nullptr));
+    if (advance(false)) {
+      start = Clock::now();
+      continue;
+    }
+    // This thread and the attendant write nothing.
+    bool isAlone = countThreads() <= 1 + isAttended_;
+    if (isAlone || Clock::now() - start > kPatience) {
+      if (!advance(true))
+        return;
+      continue;
+    }
+    isEnding_.wait_for(lock, kLook);
+  }
+}
+
+void Streams::attend() {
+  if (isAttended_ || isEnded_)
+    return;
+  if (attendant_.joinable())
+    attendant_.join();
+  isAttended_ = true;
+  attendant_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    while (!isEnded_ && !areEmpty()) {
+      isEnding_.wait_for(lock, kLook);
+      try {
+        advance(false);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+    }
+    isAttended_ = false;
+  });
+}
+
+} // namespace kiln::sim

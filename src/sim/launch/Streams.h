@@ -1,0 +1,75 @@
+// Streams: work that is done in the order of its streams.
+//
+// Work is done at once where nothing is before it, by whoever adds it. Only
+// what has to wait for others stays: a kernel in which nothing moves until
+// another stream or the host writes something, and what was put behind it. It
+// goes on whenever somebody waits, and now and then by itself.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace kiln::sim {
+
+class Streams {
+public:
+  enum class State : std::uint8_t { done, moved, waiting };
+  /// Called until it is done. With `isLast` nobody will help: it must end.
+  using Work = std::function<State(bool isLast)>;
+
+  struct Queue {
+    /// In order with the default stream.
+    bool isBlocking = true;
+    struct Item {
+      std::uint64_t number;
+      Work work;
+    };
+    std::deque<Item> items;
+  };
+
+  Streams() { queues_.emplace_back(); }
+  ~Streams();
+
+  Queue &defaultQueue() { return queues_.front(); }
+  Queue &add(bool isBlocking);
+  /// After its work.
+  void remove(Queue &queue);
+
+  /// Put work behind what is there. Exceptions of the work are the caller's
+  /// where it is done at once.
+  void put(Queue &queue, Work work);
+  bool isEmpty(const Queue &queue) const;
+  bool areEmpty() const;
+  /// Until the queue, or with null every queue, is empty. Not while the mutex
+  /// is held: others must be able to help.
+  void finish(const Queue *queue);
+  /// Until somebody says so; he must come from work in a queue.
+  void finish(const std::function<bool()> &isDone);
+
+  /// Held by everyone who uses the streams or what their work works on.
+  std::recursive_mutex &mutex() { return mutex_; }
+
+private:
+  bool canBegin(const Queue &queue) const;
+  /// One round over all queues; whether something moved.
+  bool advance(bool isLast);
+  /// Start the thread that looks after what waits.
+  void attend();
+
+  mutable std::recursive_mutex mutex_;
+  std::list<Queue> queues_; ///< the default one first
+  std::uint64_t count_ = 0;
+  std::thread attendant_;
+  std::condition_variable_any isEnding_;
+  bool isEnded_ = false, isAttended_ = false;
+  std::exception_ptr failure_; ///< of work that the attendant did
+};
+
+} // namespace kiln::sim

@@ -1,0 +1,257 @@
+// Device: what the simulator offers beyond launches of text: modules, memory
+// that the host shares, streams in which something waits, snapshots.
+#include "kiln/error.h"
+#include "kiln/sim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kiln {
+
+static constexpr std::string_view kAdd = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 base = 5;
+.visible .entry add(.param .u64 out, .param .u32 by)
+.maxntid 64
+{
+.reg .u32 %r<4>;
+.reg .u64 %a<2>;
+ld.param.u64 %a1, [out];
+ld.param.u32 %r1, [by];
+ld.global.u32 %r2, [base];
+add.u32 %r3, %r1, %r2;
+st.global.u32 [%a1], %r3;
+ret;
+}
+)";
+
+/// Waits for [wanted], then writes [set].
+static constexpr std::string_view kWait = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry wait(.param .u64 wanted, .param .u64 set)
+{
+.reg .u32 %r<3>;
+.reg .u64 %a<3>;
+.reg .pred %p;
+ld.param.u64 %a1, [wanted];
+ld.param.u64 %a2, [set];
+again:
+ld.acquire.sys.global.u32 %r1, [%a1];
+setp.eq.u32 %p, %r1, 0;
+@%p bra again;
+mov.u32 %r2, 1;
+st.release.sys.global.u32 [%a2], %r2;
+ret;
+}
+)";
+
+template <typename T> static LaunchParameter raw(const T &value) {
+  const auto *bytes = reinterpret_cast<const std::byte *>(&value);
+  return {std::vector<std::byte>(bytes, bytes + sizeof(T))};
+}
+
+static std::shared_ptr<LoadedModule> load(Device &device,
+                                          std::string_view text) {
+  return device.load(std::span(&text, 1));
+}
+
+static std::string refusal(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const UserError &error) {
+    return error.message();
+  }
+  return "";
+}
+
+TEST(SimDevice, ModulesAreLoadedOnce) {
+  auto device = open_sim();
+  auto module = load(*device, kAdd);
+  EXPECT_THAT(module->entries(), testing::ElementsAre("add"));
+  const EntryInfo &entry = module->entry("add");
+  EXPECT_THAT(entry.parameter_bytes, testing::ElementsAre(8, 4));
+  EXPECT_THAT(entry.parameter_offsets, testing::ElementsAre(0, 8, 12));
+  EXPECT_EQ(entry.max_threads, 64);
+  EXPECT_GT(module->registers("add"), 0);
+  Buffer base = module->variable("base"), out = device->allocate(4);
+  EXPECT_EQ(base.bytes(), 4u);
+  std::uint32_t ten = 10, back = 0;
+  device->copy_in(base, &ten, 4);
+  LaunchDescription launch{.name = "add",
+                           .parameters = {raw(out.address()), raw(32u)},
+                           .module = module};
+  EXPECT_TRUE(device->launch(launch).findings.empty());
+  device->copy_out(&back, out, 4);
+  EXPECT_EQ(back, 42u);
+  EXPECT_EQ(refusal([&] { module->variable("none"); }),
+            "the module has no global or constant variable 'none'");
+  EXPECT_EQ(refusal([&] { module->entry("none"); }),
+            "the PTX has no entry 'none'; it has add");
+  EXPECT_EQ(device->occupancy({.name = "add",
+                               .block = {64, 1, 1},
+                               .dynamic_smem_bytes = 100 * 1024,
+                               .module = module}),
+            2);
+}
+
+TEST(SimDevice, MemoryOfTheHostIsUsedAtItsOwnAddress) {
+  auto device = open_sim();
+  auto module = load(*device, kAdd);
+  std::vector<std::uint32_t> heap(4, 1);
+  std::uint32_t onStack = 0;
+  Buffer shared = device->share(heap.data(), 16);
+  Buffer stack = device->share(&onStack, 4);
+  EXPECT_EQ(shared.address(), reinterpret_cast<std::uint64_t>(heap.data()));
+  for (std::uint32_t *to : {heap.data() + 2, &onStack}) {
+    LaunchDescription launch{
+        .name = "add",
+        .parameters = {raw(reinterpret_cast<std::uint64_t>(to)), raw(1u)},
+        .module = module};
+    EXPECT_TRUE(device->launch(launch).findings.empty());
+    EXPECT_EQ(*to, 6u);
+  }
+  EXPECT_THAT(refusal([&] { device->share(heap.data() + 1, 4); }),
+              testing::HasSubstr("a part of them is already"));
+  shared = Buffer();
+  device->share(heap.data() + 1, 4);
+}
+
+TEST(SimDevice, CopiesKnowWhatWasNotWritten) {
+  auto device = open_sim();
+  Buffer from = device->allocate(8), to = device->allocate(8);
+  std::uint32_t one = 1, back[2] = {};
+  device->copy_in(from, &one, 4);
+  device->enqueue_copy(to.address(), from.address(), 8);
+  device->enqueue_copy(reinterpret_cast<std::uint64_t>(back), to.address(), 8);
+  EXPECT_EQ(back[0], 1u);
+  EXPECT_EQ(back[1], 0xffffffffu);
+  device->enqueue_fill(to.address(), 0x1234, 2, 4);
+  device->copy_out(back, to, 8);
+  EXPECT_EQ(back[1], 0x12341234u);
+  EXPECT_THAT(refusal([&] {
+                device->enqueue_copy(to.address() + 4, from.address(), 8);
+              }),
+              testing::MatchesRegex("a copy of 8 bytes at 0x.*: byte 4 of "
+                                    "buffer 1 \\(8 bytes\\)"));
+}
+
+static LaunchDescription waiting(std::shared_ptr<LoadedModule> module,
+                                 const std::uint32_t &wanted,
+                                 const std::uint32_t &set) {
+  return {.name = "wait",
+          .parameters = {raw(reinterpret_cast<std::uint64_t>(&wanted)),
+                         raw(reinterpret_cast<std::uint64_t>(&set))},
+          .module = std::move(module)};
+}
+
+TEST(SimDevice, KernelsOfTwoStreamsWaitForEachOther) {
+  auto device = open_sim();
+  auto module = load(*device, kWait);
+  std::uint32_t flags[3] = {};
+  Buffer shared = device->share(flags, sizeof(flags));
+  Stream one = device->create_stream(false), two = device->create_stream(false);
+  int ended = 0;
+  auto count = [&](const LaunchResult &result) {
+    EXPECT_TRUE(result.findings.empty()) << result.to_string();
+    ++ended;
+  };
+  device->enqueue(waiting(module, flags[1], flags[0]), one, count);
+  Event after = device->create_event();
+  device->record(after, one);
+  EXPECT_FALSE(device->is_done(one));
+  EXPECT_FALSE(device->is_done(after));
+  device->enqueue(waiting(module, flags[2], flags[1]), two, count);
+  EXPECT_FALSE(device->is_done(two));
+  int called = 0;
+  device->call([&] { called = ended; }, two);
+  // A write of the host lets the second go, which lets the first go.
+  reinterpret_cast<volatile std::uint32_t &>(flags[2]) = 1;
+  device->synchronize();
+  EXPECT_EQ(ended, 2);
+  EXPECT_EQ(called, 1);
+  EXPECT_EQ(flags[0], 1u);
+  EXPECT_TRUE(device->is_done(after));
+}
+
+TEST(SimDevice, NobodyWillComeIsADeadlock) {
+  auto device = open_sim();
+  auto module = load(*device, kWait);
+  std::uint32_t flags[2] = {};
+  Buffer shared = device->share(flags, sizeof(flags));
+  Stream stream = device->create_stream(false);
+  LaunchResult result;
+  device->enqueue(waiting(module, flags[1], flags[0]), stream,
+                  [&](LaunchResult found) { result = std::move(found); });
+  EXPECT_TRUE(result.findings.empty());
+  device->synchronize(stream);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].id, "deadlock");
+  EXPECT_FALSE(result.is_finished);
+}
+
+TEST(SimDevice, LaunchesRunAgainFromASnapshot) {
+  auto device = open_sim();
+  auto module = load(*device, kAdd);
+  Buffer out = device->allocate(4);
+  device->fill(out, 3);
+  auto before = snapshot_sim(*device);
+  LaunchDescription launch{.name = "add",
+                           .parameters = {raw(out.address()), raw(1u)},
+                           .module = module};
+  EXPECT_TRUE(device->launch(launch).ok());
+  std::uint32_t back = 0;
+  device->copy_out(&back, out, 4);
+  EXPECT_EQ(back, 6u);
+  before->restore();
+  device->copy_out(&back, out, 4);
+  EXPECT_EQ(back, 0x03030303u);
+}
+
+TEST(SimDevice, SeveralTextsAreLinked) {
+  constexpr std::string_view kCaller = R"(.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .u32 r) twice(.param .u32 x);
+.visible .entry run(.param .u64 out)
+{
+.reg .u32 %r<2>;
+.reg .u64 %a<2>;
+ld.param.u64 %a1, [out];
+{
+.param .u32 x;
+.param .u32 r;
+st.param.u32 [x], 21;
+call (r), twice, (x);
+ld.param.u32 %r1, [r];
+}
+st.global.u32 [%a1], %r1;
+ret;
+}
+)";
+  constexpr std::string_view kCalled = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .func (.param .u32 r) twice(.param .u32 x)
+{
+.reg .u32 %r<3>;
+ld.param.u32 %r1, [x];
+add.u32 %r2, %r1, %r1;
+st.param.u32 [r], %r2;
+ret;
+}
+)";
+  auto device = open_sim();
+  std::string_view texts[] = {kCaller, kCalled};
+  auto module = device->load(texts);
+  Buffer out = device->allocate(4);
+  EXPECT_TRUE(
+      device->launch({.parameters = {raw(out.address())}, .module = module})
+          .findings.empty());
+  std::uint32_t back = 0;
+  device->copy_out(&back, out, 4);
+  EXPECT_EQ(back, 42u);
+}
+
+} // namespace kiln
