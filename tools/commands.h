@@ -20,6 +20,7 @@ void add_emit_command(CLI::App &app, Action &action);
 void add_bench_command(CLI::App &app, Action &action);
 void add_tune_command(CLI::App &app, Action &action);
 void add_sim_command(CLI::App &app, Action &action);
+void add_run_command(CLI::App &app, Action &action);
 void add_layout_command(CLI::App &app, Action &action);
 /// env, devices, cache
 void add_info_commands(CLI::App &app, Action &action);

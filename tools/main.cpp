@@ -66,6 +66,7 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::add_bench_command(app, action);
   cli::add_tune_command(app, action);
   cli::add_sim_command(app, action);
+  cli::add_run_command(app, action);
   cli::add_layout_command(app, action);
   cli::add_info_commands(app, action);
   app.require_subcommand(0, 1);

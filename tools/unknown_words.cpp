@@ -48,6 +48,11 @@ static std::vector<std::string> options_of(const CLI::App &command) {
   return names;
 }
 
+static bool takes_value(const CLI::App &command, const std::string &word) {
+  const CLI::Option *option = command.get_option_no_throw(word);
+  return option && option->get_items_expected_max() > 0;
+}
+
 static const CLI::App *find_command(const CLI::App &app,
                                     const std::string &name) {
   for (const CLI::App *command : app.get_subcommands({}))
@@ -82,18 +87,24 @@ void check_words(const CLI::App &app, int argc, const char *const *argv) {
         command = &command_named(app, word);
       else if (const CLI::App *inner = find_command(*command, word))
         command = inner;
+      else if (command->get_prefix_command())
+        return; // a program, and what is its own
       else
         continue;
       path += " " + command->get_name();
       is_first = false;
       continue;
     }
+    bool has_value = word.find('=') != std::string::npos;
     word = word.substr(0, word.find('='));
     std::vector<std::string> known = options_of(*command);
     if (std::find(known.begin(), known.end(), word) == known.end())
       throw UserError(
           fmt::format("there is no option {} of `{}`{}; see `{} --help`", word,
                       path, suggestion(word, known), path));
+    if (command->get_prefix_command() && !has_value &&
+        takes_value(*command, word))
+      ++i; // it is not the program
   }
 }
 

@@ -24,6 +24,7 @@
 #include <kiln/gpu_clock.h>
 #include <kiln/host_memory.h>
 #include <kiln/kernel.h>
+#include <kiln/kiln_c.h>
 #include <kiln/layout.h>
 #include <kiln/layout_figure.h>
 #include <kiln/math.h>
@@ -36,6 +37,7 @@
 #include <kiln/reduction.h>
 #include <kiln/reference.h>
 #include <kiln/register_tile.h>
+#include <kiln/run_status.h>
 #include <kiln/scope.h>
 #include <kiln/sim.h>
 #include <kiln/softmax.h>

@@ -107,6 +107,14 @@ std::shared_ptr<const CudaDriver> CudaDriver::load(const std::string &path) {
     runtimeError("{} not found: {}. {}", path, why ? why : "no reason given",
                  kInstall);
   }
+  // Kiln's own libcuda has this function: a simulator is not a GPU.
+  if (dlsym(library, "kilnCudaDriver")) {
+    dlclose(library);
+    runtimeError("{} is Kiln's own, for programs on the simulator (kiln run); "
+                 "the driver's was not found: remove the folder of Kiln's CUDA "
+                 "libraries from LD_LIBRARY_PATH. {}",
+                 path, kInstall);
+  }
   return std::shared_ptr<const CudaDriver>(new CudaDriver(library, path));
 }
 

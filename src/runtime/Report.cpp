@@ -1,5 +1,6 @@
 // Report: what came of a launch, as text and as JSON.
 #include "kiln/device.h"
+#include "kiln/run_status.h"
 #include "kiln/text.h"
 
 #include <fmt/format.h>
@@ -97,6 +98,26 @@ std::string LaunchResult::to_json() const {
                         {"findings", list},
                         {"stats", numbers}};
   return value.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+static std::string counted(std::uint64_t count, const char *one,
+                           const char *many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string RunStatus::to_string() const {
+  if (magic != kMagic)
+    return "the program has used no CUDA library of Kiln: it launched nothing, "
+           "or its runtime is linked statically (nvcc -cudart shared)";
+  std::string text = fmt::format(
+      "{}, {} checked: {}, {}", counted(launches, "launch", "launches"),
+      checked.load(), counted(errors, "error", "errors"),
+      counted(warnings, "warning", "warnings"));
+  if (refused)
+    text += fmt::format("; {} refused", refused.load());
+  if (ended)
+    text += fmt::format("; {} ended by an error", ended.load());
+  return text;
 }
 
 } // namespace kiln

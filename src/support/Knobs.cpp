@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-static constexpr std::array<KnobInfo, 8> kKnobs = {{
+static constexpr std::array<KnobInfo, 21> kKnobs = {{
     {Knob::cache, "KILN_CACHE", "keep what was compiled on disk: on or off",
      "on"},
     {Knob::cacheDir, "KILN_CACHE_DIR", "the folder of the cache",
@@ -26,6 +26,37 @@ static constexpr std::array<KnobInfo, 8> kKnobs = {{
     {Knob::cudaHome, "CUDA_HOME", "the CUDA toolkit, for ptxas and cuobjdump",
      "CUDA_PATH"},
     {Knob::path, "PATH", "where ptxas, cuobjdump and nvdisasm are looked for",
+     "none"},
+    {Knob::order, "KILN_ORDER",
+     "CUDA programs: when asynchronous work takes effect: eager, lazy, random, "
+     "all",
+     "eager"},
+    {Knob::seed, "KILN_SEED", "CUDA programs: of the random order", "0"},
+    {Knob::checks, "KILN_CHECKS", "CUDA programs: check launches: on or off",
+     "on"},
+    {Knob::threads, "KILN_THREADS",
+     "CUDA programs: threads of this machine that simulate", "all"},
+    {Knob::gpu, "KILN_GPU",
+     "CUDA programs: the device to simulate: h100, h200, b200",
+     "what the program's PTX needs"},
+    {Knob::maxInstructions, "KILN_MAX_INSTRUCTIONS",
+     "CUDA programs: end a CTA after so many warp instructions; 0: never",
+     "250000000"},
+    {Knob::timeLimit, "KILN_TIME_LIMIT",
+     "CUDA programs: end a launch after so many seconds; 0: never", "0"},
+    {Knob::allow, "KILN_ALLOW",
+     "CUDA programs: ids of findings not to report, with commas", "none"},
+    {Knob::warn, "KILN_WARN",
+     "CUDA programs: ids of errors to take for warnings, with commas", "none"},
+    {Knob::kernel, "KILN_KERNEL",
+     "CUDA programs: check launches of kernels that match this expression",
+     "all"},
+    {Knob::launch, "KILN_LAUNCH",
+     "CUDA programs: check the launches of these numbers, with commas", "all"},
+    {Knob::report, "KILN_REPORT",
+     "CUDA programs: write verdict and findings to this JSON file", "none"},
+    {Knob::status, "KILN_STATUS",
+     "CUDA programs: where `kiln run` reads the counts; a file of its own",
      "none"},
 }};
 

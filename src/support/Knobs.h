@@ -20,6 +20,20 @@ enum class Knob {
   home,         ///< HOME
   cudaHome,     ///< CUDA_HOME, else CUDA_PATH
   path,         ///< PATH
+  // Of programs that run on Kiln's CUDA libraries; options of `kiln run`.
+  order,           ///< KILN_ORDER
+  seed,            ///< KILN_SEED
+  checks,          ///< KILN_CHECKS
+  threads,         ///< KILN_THREADS
+  gpu,             ///< KILN_GPU
+  maxInstructions, ///< KILN_MAX_INSTRUCTIONS
+  timeLimit,       ///< KILN_TIME_LIMIT
+  allow,           ///< KILN_ALLOW
+  warn,            ///< KILN_WARN
+  kernel,          ///< KILN_KERNEL
+  launch,          ///< KILN_LAUNCH
+  report,          ///< KILN_REPORT
+  status,          ///< KILN_STATUS
 };
 
 struct KnobInfo {

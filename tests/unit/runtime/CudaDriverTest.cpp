@@ -35,6 +35,22 @@ TEST_F(CudaDriverTest, MissingSymbolIsNamedWithTheVersion) {
                       "12.2 or newer")));
 }
 
+TEST_F(CudaDriverTest, KilnsOwnLibraryIsNotADriver) {
+  // In a process of its own: a library that was loaded once answers to its
+  // name.
+  auto load = [] {
+    std::fputs(messageOf<RuntimeError>([] {
+                 CudaDriver::load(KILN_OWN_CUDA);
+               }).c_str(),
+               stderr);
+    std::_Exit(0);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(load(), testing::ExitedWithCode(0),
+              "is Kiln's own, for programs on the simulator .kiln run.; the "
+              "driver's was not found");
+}
+
 TEST_F(CudaDriverTest, VersionReadsAsCuda) {
   EXPECT_EQ(CudaDriver::load(KILN_FAKE_CUDA)->version(), "12.2");
 }

@@ -42,7 +42,7 @@ TEST(Knobs, TableHoldsEachKnobOnce) {
     EXPECT_STRNE(entry.meaning, "");
     EXPECT_STRNE(entry.fallback, "");
   }
-  EXPECT_EQ(count, static_cast<int>(Knob::path) + 1);
+  EXPECT_EQ(count, static_cast<int>(Knob::status) + 1);
 }
 
 TEST(Knobs, MissingFromTheTableIsADefect) {

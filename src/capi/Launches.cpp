@@ -1,0 +1,233 @@
+// Launches: modules, launches, findings and kernels of the C interface.
+#include "capi/Handles.h"
+#include "support/Error.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace kiln;
+using namespace kiln::capi;
+
+kiln_error *kiln_module_load(kiln_device *device, const char *const *ptx,
+                             size_t count, kiln_module **module) {
+  return attempt([&] {
+    require(device, "device");
+    require(ptx, "ptx");
+    require(module, "module");
+    if (count == 0)
+      userError("a module is made of at least one text of PTX, not of 0");
+    std::vector<std::string_view> texts;
+    for (size_t i = 0; i < count; ++i) {
+      require(ptx[i], "a text of ptx");
+      texts.emplace_back(ptx[i]);
+    }
+    std::shared_ptr<LoadedModule> loaded = device->device->load(texts);
+    *module = new kiln_module{device->device, loaded, loaded->entries()};
+  });
+}
+size_t kiln_module_entry_count(const kiln_module *module) {
+  return module ? module->entries.size() : 0;
+}
+const char *kiln_module_entry_name(const kiln_module *module, size_t index) {
+  return index < kiln_module_entry_count(module)
+             ? module->entries[index].c_str()
+             : nullptr;
+}
+kiln_error *kiln_module_parameters(const kiln_module *module, const char *entry,
+                                   size_t *count, uint32_t *bytes,
+                                   size_t capacity) {
+  return attempt([&] {
+    require(module, "module");
+    require(entry, "entry");
+    require(count, "count");
+    const auto &sizes = module->module->entry(entry).parameter_bytes;
+    *count = sizes.size();
+    for (size_t i = 0; bytes && i < sizes.size() && i < capacity; ++i)
+      bytes[i] = sizes[i];
+  });
+}
+kiln_error *kiln_module_variable(const kiln_module *module, const char *name,
+                                 uint64_t *address, size_t *bytes) {
+  return attempt([&] {
+    require(module, "module");
+    require(name, "name");
+    Buffer variable = module->module->variable(name);
+    if (address)
+      *address = variable.address();
+    if (bytes)
+      *bytes = variable.bytes();
+  });
+}
+kiln_error *kiln_module_registers(const kiln_module *module, const char *entry,
+                                  int *count) {
+  return attempt([&] {
+    require(module, "module");
+    require(entry, "entry");
+    require(count, "count");
+    *count = module->module->registers(entry);
+  });
+}
+void kiln_module_free(kiln_module *module) { delete module; }
+
+/// A shape; sizes that nobody set count as 1.
+static std::array<std::uint32_t, 3> shapeOf(const uint32_t (&size)[3]) {
+  return {std::max(size[0], 1u), std::max(size[1], 1u), std::max(size[2], 1u)};
+}
+
+kiln_error *kiln_device_launch(kiln_device *device, const kiln_launch *launch,
+                               kiln_result **result) {
+  return attempt([&] {
+    require(device, "device");
+    require(launch, "launch");
+    require(result, "result");
+    if (launch->bytes != sizeof(kiln_launch))
+      userError("the launch has {} bytes; this library knows one of {}",
+                launch->bytes, sizeof(kiln_launch));
+    require(launch->module, "launch->module");
+    LaunchDescription description;
+    description.module = launch->module->module;
+    description.name = launch->entry ? launch->entry : "";
+    description.grid = shapeOf(launch->grid);
+    description.block = shapeOf(launch->block);
+    description.cluster = shapeOf(launch->cluster);
+    description.dynamic_smem_bytes = launch->dynamic_smem_bytes;
+    description.cooperative = launch->is_cooperative != 0;
+    const EntryInfo &entry = launch->module->module->entry(description.name);
+    for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
+      require(launch->parameters, "launch->parameters");
+      require(launch->parameters[i], "a parameter of the launch");
+      const auto *from = static_cast<const std::byte *>(launch->parameters[i]);
+      description.parameters.push_back(
+          {std::vector<std::byte>(from, from + entry.parameter_bytes[i])});
+    }
+    LaunchResult found = device->device->launch(description);
+    *result = new kiln_result{std::move(found), ""};
+    (*result)->json = (*result)->result.to_json();
+  });
+}
+
+int kiln_result_is_ok(const kiln_result *result) {
+  return result && result->result.ok();
+}
+int kiln_result_is_finished(const kiln_result *result) {
+  return result && result->result.is_finished;
+}
+double kiln_result_time_us(const kiln_result *result) {
+  return result ? result->result.time_us : 0;
+}
+size_t kiln_result_finding_count(const kiln_result *result) {
+  return result ? result->result.findings.size() : 0;
+}
+kiln_error *kiln_result_finding(const kiln_result *result, size_t index,
+                                kiln_finding *finding) {
+  return attempt([&] {
+    require(result, "result");
+    require(finding, "finding");
+    if (finding->bytes != sizeof(kiln_finding))
+      userError("the finding has {} bytes; this library knows one of {}",
+                finding->bytes, sizeof(kiln_finding));
+    const auto &findings = result->result.findings;
+    if (index >= findings.size())
+      userError("there is no finding {}; the result has {}", index,
+                findings.size());
+    const Finding &found = findings[index];
+    finding->id = found.id.c_str();
+    finding->message = found.message.c_str();
+    finding->grade = static_cast<int>(found.grade);
+    finding->file = found.where.file.c_str();
+    finding->line = found.where.line;
+    finding->ptx_line = found.ptx_line;
+  });
+}
+const char *kiln_result_json(const kiln_result *result) {
+  return result ? result->json.c_str() : "";
+}
+void kiln_result_free(kiln_result *result) { delete result; }
+
+kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel) {
+  return attempt([&] {
+    require(path, "path");
+    require(kernel, "kernel");
+    *kernel = new kiln_kernel{Kernel::load(path)};
+  });
+}
+kiln_error *kiln_kernel_save(const kiln_kernel *kernel, const char *path) {
+  return attempt([&] {
+    require(kernel, "kernel");
+    require(path, "path");
+    kernel->kernel.save(path);
+  });
+}
+
+/// What libkiln has for us (GemmPlugin.cpp): the bytes of a saved kernel, or a
+/// message and an exit status; both are to be freed.
+using BuildGemm = int(const char *, const char *, char **, std::size_t *);
+
+static BuildGemm *loadCompiler() {
+  void *library = dlopen("libkiln.so", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char *why = dlerror();
+    runtimeError(
+        "products are compiled by libkiln.so, which was not found: {}; "
+        "install Kiln with its compiler",
+        why ? why : "no reason given");
+  }
+  auto *build =
+      reinterpret_cast<BuildGemm *>(dlsym(library, "kiln_plugin_build_gemm"));
+  if (!build)
+    runtimeError("libkiln.so has no kiln_plugin_build_gemm: it is of another "
+                 "version of Kiln");
+  return build;
+}
+
+kiln_error *kiln_gemm_build(const char *problem, const char *schedule,
+                            kiln_kernel **kernel) {
+  return attempt([&] {
+    require(problem, "problem");
+    require(kernel, "kernel");
+    static BuildGemm *build = loadCompiler();
+    char *text = nullptr;
+    std::size_t bytes = 0;
+    int status = build(problem, schedule, &text, &bytes);
+    std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
+    std::string result(text ? text : "", text ? bytes : 0);
+    if (status == static_cast<int>(ExitStatus::refused))
+      throw UserError(result);
+    if (status != 0)
+      throw RuntimeError(result);
+    *kernel = new kiln_kernel{Kernel::deserialize(result)};
+  });
+}
+const char *kiln_kernel_name(const kiln_kernel *kernel) {
+  return kernel ? kernel->kernel.name.c_str() : "";
+}
+const char *kiln_kernel_ptx(const kiln_kernel *kernel) {
+  return kernel ? kernel->kernel.ptx.c_str() : "";
+}
+void kiln_kernel_free(kiln_kernel *kernel) { delete kernel; }
+
+kiln_error *kiln_kernel_launch(kiln_device *device, const kiln_kernel *kernel,
+                               const kiln_argument *arguments, size_t count,
+                               kiln_result **result) {
+  return attempt([&] {
+    require(device, "device");
+    require(kernel, "kernel");
+    require(result, "result");
+    if (count)
+      require(arguments, "arguments");
+    std::vector<LaunchArgument> list;
+    for (size_t i = 0; i < count; ++i) {
+      if (arguments[i].buffer) {
+        list.emplace_back(arguments[i].buffer->buffer);
+        continue;
+      }
+      require(arguments[i].type, "the type of a scalar");
+      list.emplace_back(
+          Scalar(parse_type(arguments[i].type), arguments[i].bits));
+    }
+    LaunchResult found = device->device->launch(kernel->kernel, list);
+    *result = new kiln_result{std::move(found), ""};
+    (*result)->json = (*result)->result.to_json();
+  });
+}

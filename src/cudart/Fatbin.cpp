@@ -1,0 +1,196 @@
+// Fatbin: walk the containers, unpack, choose.
+//
+// A wrapper points to one container, or (version 2, -rdc=true) to a list of
+// them that ends with null. A container is a header and entries, each a header
+// with sizes and flags, and bytes: plain, an LZ4 block or a zstd frame.
+#include "cudart/Fatbin.h"
+#include "cudart/Unpack.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace kiln::cudart {
+
+namespace {
+constexpr std::uint32_t kWrapperMagic = 0x466243b1;
+constexpr std::uint32_t kContainerMagic = 0xBA55ED50;
+constexpr std::uint16_t kPtx = 1, kCubin = 2;
+constexpr std::uint64_t kLz4 = 0x2000, kZstd = 0x8000;
+constexpr std::uint64_t kArchSpecific = 0x100000, kFamily = 0x200000;
+
+struct Wrapper {
+  std::uint32_t magic, version;
+  const void *data;
+  const void *more; ///< version 2: the containers
+};
+
+struct Container {
+  std::uint32_t magic;
+  std::uint16_t version, headerBytes;
+  std::uint64_t bytes; ///< behind the header
+};
+
+struct EntryHeader {
+  std::uint16_t kind, version;
+  std::uint32_t headerBytes;
+  std::uint64_t storedBytes;
+  std::uint32_t compressedBytes, unused;
+  std::uint16_t minor, major;
+  std::uint32_t arch;
+  std::uint32_t nameOffset, nameBytes;
+  std::uint64_t flags;
+  std::uint64_t unused2;
+  std::uint64_t plainBytes;
+};
+static_assert(sizeof(EntryHeader) == 64);
+
+struct Entry {
+  EntryHeader header;
+  const char *bytes;
+
+  std::string target() const {
+    return fmt::format("sm_{}{}", header.arch,
+                       header.flags & kArchSpecific ? "a"
+                       : header.flags & kFamily     ? "f"
+                                                    : "");
+  }
+};
+} // namespace
+
+/// The entries of a container, as far as its size goes.
+static std::vector<Entry> entriesOf(const void *container) {
+  Container head;
+  std::memcpy(&head, container, sizeof(head));
+  std::vector<Entry> entries;
+  if (head.magic != kContainerMagic)
+    return entries;
+  const char *at = static_cast<const char *>(container) + head.headerBytes;
+  const char *end = at + head.bytes;
+  while (end - at >= static_cast<std::ptrdiff_t>(sizeof(EntryHeader))) {
+    Entry entry{};
+    std::memcpy(&entry.header, at, sizeof(EntryHeader));
+    auto left = static_cast<std::uint64_t>(end - at);
+    std::uint64_t header = entry.header.headerBytes;
+    if (header < sizeof(EntryHeader) || header > left ||
+        entry.header.storedBytes > left - header)
+      break;
+    entry.bytes = at + header;
+    entries.push_back(entry);
+    at += header + entry.header.storedBytes;
+  }
+  return entries;
+}
+
+/// The containers that a wrapper has.
+static std::vector<const void *> containersOf(const void *wrapper) {
+  Wrapper head;
+  std::memcpy(&head, wrapper, sizeof(head));
+  std::vector<const void *> containers;
+  if (head.magic != kWrapperMagic)
+    return containers;
+  if (head.version < 2) {
+    containers.push_back(head.data);
+    return containers;
+  }
+  auto *list = static_cast<const void *const *>(head.more);
+  for (; list && *list; ++list)
+    containers.push_back(*list);
+  return containers;
+}
+
+/// The text of an entry; it ends at its first NUL. Throws UserError where it
+/// cannot be unpacked.
+static std::string textOf(const Entry &entry) {
+  const EntryHeader &header = entry.header;
+  std::string text;
+  if (header.compressedBytes == 0)
+    text.assign(entry.bytes, header.storedBytes);
+  else if (header.flags & kZstd)
+    text = unpackZstd({entry.bytes, header.compressedBytes}, header.plainBytes);
+  else
+    text = unpackLz4({entry.bytes, header.compressedBytes}, header.plainBytes);
+  text.resize(std::min(text.size(), text.find('\0')));
+  return text;
+}
+
+/// The best PTX of a container for the device; null: none.
+static const Entry *choose(const std::vector<Entry> &entries,
+                           const DeviceDescription &device) {
+  const Entry *best = nullptr;
+  auto rank = [](const Entry &entry) {
+    return std::pair(entry.header.arch,
+                     (entry.header.flags & (kArchSpecific | kFamily)) != 0);
+  };
+  for (const Entry &entry : entries)
+    if (entry.header.kind == kPtx && device.runs(entry.target()) &&
+        (!best || rank(entry) > rank(*best)))
+      best = &entry;
+  return best;
+}
+
+static FatbinText readContainers(const std::vector<const void *> &containers,
+                                 const DeviceDescription &device) {
+  FatbinText result;
+  std::set<std::string> ptx, cubins;
+  for (const void *container : containers) {
+    std::vector<Entry> entries = entriesOf(container);
+    for (const Entry &entry : entries)
+      if (entry.header.kind == kPtx)
+        ptx.insert(entry.target());
+      else if (entry.header.kind == kCubin)
+        cubins.insert(entry.target());
+    if (const Entry *entry = choose(entries, device))
+      result.ptx.push_back(textOf(*entry));
+  }
+  if (!result.ptx.empty())
+    return result;
+  std::string has;
+  if (!ptx.empty())
+    has = fmt::format("its PTX is for {}, which {} does not run",
+                      fmt::join(ptx, ", "), device.name);
+  else if (!cubins.empty())
+    has = fmt::format("it has machine code for {} and no PTX",
+                      fmt::join(cubins, ", "));
+  else
+    has = "it has neither";
+  result.missing = fmt::format(
+      "the program has no kernels that can be simulated: {}; compile it with "
+      "nvcc {} (or set NVCC_APPEND_FLAGS=\"{}\" and build it again)",
+      has, kNvccFlags, kNvccFlags);
+  return result;
+}
+
+FatbinText readFatbin(const void *wrapper, const DeviceDescription &device) {
+  return readContainers(containersOf(wrapper), device);
+}
+
+FatbinText readImage(const void *image, const DeviceDescription &device) {
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, image, 4);
+  if (magic == kWrapperMagic)
+    return readFatbin(image, device);
+  if (magic == kContainerMagic)
+    return readContainers({image}, device);
+  if (magic == 0x464c457f) { // an ELF file: a cubin
+    FatbinText none;
+    none.missing = "the module is machine code (a cubin), which cannot be "
+                   "simulated; load its PTX";
+    return none;
+  }
+  return {{static_cast<const char *>(image)}, ""};
+}
+
+std::vector<std::string> targetsOf(const void *wrapper) {
+  std::vector<std::string> targets;
+  for (const void *container : containersOf(wrapper))
+    for (const Entry &entry : entriesOf(container))
+      if (entry.header.kind == kPtx)
+        targets.push_back(entry.target());
+  return targets;
+}
+
+} // namespace kiln::cudart

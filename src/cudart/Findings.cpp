@@ -1,0 +1,134 @@
+// Findings: sentences on stderr, counts in the status page, JSON in the report.
+#include "cudart/Findings.h"
+#include "kiln/file.h"
+#include "support/Error.h"
+#include "support/Knobs.h"
+#include "support/LaunchShape.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cxxabi.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace kiln::cudart {
+
+std::string demangled(const std::string &name) {
+  int status = 0;
+  char *text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 && text ? text : name;
+  std::free(text);
+  return result;
+}
+
+/// CUDA's numbers for launches that ended early: an assertion has its own.
+static constexpr int kAssert = 710, kLaunchFailure = 719;
+
+/// One write, so that lines of several threads stay whole; a program's own
+/// buffers are not touched.
+static void tell(const std::string &text) {
+  std::string lines = text;
+  const char *at = lines.data();
+  for (std::size_t left = lines.size(); left > 0;) {
+    ssize_t count = ::write(STDERR_FILENO, at, left);
+    if (count <= 0)
+      return;
+    at += count;
+    left -= static_cast<std::size_t>(count);
+  }
+}
+
+/// The command's page; null where there is none.
+static RunStatus *mapStatus() {
+  std::optional<std::string> path = value(Knob::status);
+  int file = path ? ::open(path->c_str(), O_RDWR | O_CLOEXEC) : -1;
+  if (file < 0)
+    return nullptr;
+  bool isLargeEnough =
+      ::lseek(file, 0, SEEK_END) >= static_cast<off_t>(sizeof(RunStatus));
+  void *page = isLargeEnough
+                   ? ::mmap(nullptr, sizeof(RunStatus), PROT_READ | PROT_WRITE,
+                            MAP_SHARED, file, 0)
+                   : MAP_FAILED;
+  ::close(file);
+  return page == MAP_FAILED ? nullptr : static_cast<RunStatus *>(page);
+}
+
+Findings::Findings() {
+  if (RunStatus *page = mapStatus())
+    status_ = page;
+  status().magic = RunStatus::kMagic;
+  reportPath_ = value(Knob::report).value_or("");
+}
+
+static std::string describe(const LaunchNote &note) {
+  return fmt::format("launch {} of {}, grid {}, block {}", note.number,
+                     note.kernel, formatShape(note.grid),
+                     formatShape(note.block));
+}
+
+void Findings::take(const LaunchNote &note, const LaunchResult &result) {
+  std::lock_guard lock(mutex_);
+  ++status().launches;
+  status().checked += note.isChecked;
+  if (!result.is_finished && !result.ok()) {
+    ++status().ended;
+    broken_ = result.findings.back().id == "assert" ? kAssert : kLaunchFailure;
+  }
+  if (!result.findings.empty()) {
+    std::string text = fmt::format("kiln: {}:\n", describe(note));
+    for (const Finding &finding : result.findings) {
+      text += fmt::format("  {}\n", finding.to_string());
+      status().errors += finding.grade == Finding::Grade::error;
+      status().warnings += finding.grade == Finding::Grade::warning;
+    }
+    tell(text);
+  }
+  if (reportPath_.empty() || (result.findings.empty() && result.is_finished))
+    return;
+  nlohmann::json row = nlohmann::json::parse(result.to_json());
+  row["launch"] = note.number;
+  row["kernel"] = note.kernel;
+  launches_ += (launches_.empty() ? "" : ",\n") + row.dump();
+}
+
+void Findings::refuse(const LaunchNote &note, const std::string &why) {
+  std::lock_guard lock(mutex_);
+  ++status().refused;
+  tell(fmt::format("kiln: {} was refused: {}\n", describe(note), why));
+}
+
+void Findings::sayOnce(const std::string &sentence) {
+  std::lock_guard lock(mutex_);
+  if (std::find(said_.begin(), said_.end(), sentence) != said_.end())
+    return;
+  said_.push_back(sentence);
+  tell(fmt::format("kiln: {}\n", sentence));
+}
+
+void Findings::conclude() {
+  std::lock_guard lock(mutex_);
+  if (std::exchange(isConcluded_, true))
+    return;
+  if (!reportPath_.empty()) {
+    std::string text = fmt::format(
+        "{{\"verdict\": \"{}\", \"launches\": {}, \"checked\": {},\n"
+        "\"findings\": [\n{}\n]}}\n",
+        status().errors ? "error" : "ok", status().launches.load(),
+        status().checked.load(), launches_);
+    try {
+      write_file(reportPath_, {text});
+    } catch (const Error &error) {
+      status().unwritten = 1;
+      tell(fmt::format("kiln: the report was not written: {}\n",
+                       error.message()));
+    }
+  }
+  // The command says it itself.
+  if (status_ == &own_ && status().launches)
+    tell(fmt::format("kiln: {}\n", status().to_string()));
+}
+
+} // namespace kiln::cudart

@@ -1,0 +1,52 @@
+// Findings: what was found in the launches of a program: told on stderr as it
+// is found, counted for `kiln run`, and written to a report at the end.
+#pragma once
+
+#include "kiln/device.h"
+#include "kiln/run_status.h"
+
+#include <mutex>
+
+namespace kiln::cudart {
+
+/// Which launch it is.
+struct LaunchNote {
+  std::uint64_t number = 0; ///< from 1
+  std::string kernel;       ///< as the program calls it
+  std::array<std::uint32_t, 3> grid, block;
+  bool isChecked = true;
+};
+
+class Findings {
+public:
+  Findings();
+
+  /// Count a launch that has ended, and tell what was found in it.
+  void take(const LaunchNote &note, const LaunchResult &result);
+  /// A launch that was not begun.
+  void refuse(const LaunchNote &note, const std::string &why);
+  /// Say something once, however often it happens.
+  void sayOnce(const std::string &sentence);
+  /// What CUDA calls return since an error has ended a launch; 0: none has.
+  int broken() const { return broken_; }
+  void repair() { broken_ = 0; }
+  /// At the end of the program.
+  void conclude();
+
+private:
+  RunStatus &status() { return *status_; }
+
+  std::mutex mutex_;
+  RunStatus own_;
+  RunStatus *status_ = &own_; ///< the command's, where there is one
+  std::atomic<int> broken_{0};
+  std::vector<std::string> said_;
+  std::string reportPath_;
+  std::string launches_; ///< of the report: JSON objects with commas
+  bool isConcluded_ = false;
+};
+
+/// "scale(float*, int)" for "_Z5scalePfi".
+std::string demangled(const std::string &name);
+
+} // namespace kiln::cudart

@@ -1,0 +1,382 @@
+// Session: open the device, keep what the program has, launch and tell.
+#include "cudart/Session.h"
+#include "cudart/Fatbin.h"
+#include "support/Error.h"
+#include "support/Knobs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <set>
+
+namespace kiln::cudart {
+
+std::shared_ptr<const LoadedModule> ProgramModule::share() {
+  Device &device = Session::get().device();
+  std::lock_guard lock(mutex_);
+  if (loaded_)
+    return loaded_;
+  FatbinText text = isWrapper_ ? readFatbin(image_, device.description())
+                               : readImage(image_, device.description());
+  if (text.ptx.empty())
+    throw NoKernels(text.missing);
+  std::vector<std::string_view> parts(text.ptx.begin(), text.ptx.end());
+  loaded_ = device.load(parts);
+  return loaded_;
+}
+
+LoadedModule &ProgramModule::get() {
+  share();
+  return *loaded_;
+}
+
+const EntryInfo &Function::entry() {
+  if (!info)
+    info = &module->get().entry(name);
+  return *info;
+}
+
+/// "a,b" as a list.
+static std::vector<std::string> listOf(Knob knob) {
+  std::vector<std::string> words;
+  std::string text = value(knob).value_or("");
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find(',', at), text.size());
+    if (end > at)
+      words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+static double secondsOf(Knob knob) {
+  std::string text = value(knob).value_or("0");
+  double seconds = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(seconds >= 0))
+    userError("{} is \"{}\"; it must be a number of seconds from 0 on",
+              info(knob).variable, text);
+  return seconds;
+}
+
+Session &Session::get() {
+  static Session *session = [] {
+    auto *made = new Session; // NOLINT: never destroyed
+    std::atexit([] { Session::get().findings().conclude(); });
+    return made;
+  }();
+  return *session;
+}
+
+/// A knob that is wrong ends the program: nothing after it means anything.
+[[noreturn]] static void failToStart(const Error &error) {
+  std::fprintf(stderr, "kiln: error: %s\n", error.what());
+  std::fflush(stderr);
+  std::_Exit(static_cast<int>(error.exit_status()));
+}
+
+Session::Session() {
+  try {
+    std::string order = value(Knob::order).value_or("eager");
+    isAllOrders_ = order == "all";
+    if (!isAllOrders_)
+      options_.order = parse_sim_order(order);
+    options_.seed = numberValue(Knob::seed).value_or(0);
+    options_.checks = switchValue(Knob::checks).value_or(true);
+    options_.threads = static_cast<int>(numberValue(Knob::threads).value_or(0));
+    options_.max_instructions =
+        numberValue(Knob::maxInstructions).value_or(kDefaultMaxInstructions);
+    options_.time_limit_s = secondsOf(Knob::timeLimit);
+    options_.allow = listOf(Knob::allow);
+    options_.warn = listOf(Knob::warn);
+    for (const auto *list : {&options_.allow, &options_.warn})
+      for (const std::string &id : *list)
+        explain(id); // throws where there is none
+    if (std::optional<std::string> text = value(Knob::kernel)) {
+      try {
+        kernels_.emplace(*text);
+      } catch (const std::regex_error &) {
+        userError("KILN_KERNEL is \"{}\", which is not a valid regular "
+                  "expression",
+                  *text);
+      }
+    }
+    for (const std::string &word : listOf(Knob::launch)) {
+      std::uint64_t number = 0;
+      auto [end, error] =
+          std::from_chars(word.data(), word.data() + word.size(), number);
+      if (error != std::errc() || end != word.data() + word.size() || !number)
+        userError("KILN_LAUNCH has \"{}\"; launches are numbered from 1 on",
+                  word);
+      launches_.push_back(number);
+    }
+    if (std::optional<std::string> gpu = value(Knob::gpu))
+      options_.device = DeviceDescription::by_name(*gpu);
+  } catch (const Error &error) {
+    failToStart(error);
+  }
+}
+
+void Session::open() {
+  if (!value(Knob::gpu)) {
+    // The H200, unless the program has no kernel for it.
+    std::lock_guard lock(mutex_);
+    std::vector<std::string> targets;
+    for (const auto &module : modules_)
+      for (std::string &target : targetsOf(module->image()))
+        targets.push_back(std::move(target));
+    bool isRun = targets.empty();
+    for (const std::string &target : targets)
+      isRun |= options_.device.runs(target);
+    if (!isRun)
+      options_.device = DeviceDescription::to_simulate(targets.front());
+  }
+  isCheckedNow_ = options_.checks;
+  device_ = open_sim(options_);
+}
+
+Device &Session::device() {
+  std::call_once(opened_, [this] {
+    try {
+      open();
+    } catch (const Error &error) {
+      failToStart(error);
+    }
+  });
+  return *device_;
+}
+
+ProgramModule *Session::addModule(const void *image, bool isWrapper) {
+  std::lock_guard lock(mutex_);
+  modules_.push_back(std::make_unique<ProgramModule>(image, isWrapper));
+  return modules_.back().get();
+}
+
+void Session::removeModule(ProgramModule *module) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(functions_,
+                [&](const auto &row) { return row.second.module == module; });
+  std::erase_if(variables_,
+                [&](const auto &row) { return row.second.module == module; });
+  std::erase_if(byName_,
+                [&](const auto &row) { return row.first.first == module; });
+  std::erase_if(modules_, [&](const auto &one) { return one.get() == module; });
+}
+
+void Session::addFunction(const void *handle, ProgramModule *module,
+                          const char *name) {
+  std::lock_guard lock(mutex_);
+  Function function;
+  function.module = module;
+  function.name = name;
+  functions_[handle] = std::move(function);
+}
+
+void Session::addVariable(const void *handle, Variable variable) {
+  std::lock_guard lock(mutex_);
+  variables_[handle] = std::move(variable);
+}
+
+void Session::placeManaged() {
+  std::lock_guard lock(mutex_);
+  for (auto &[handle, variable] : variables_)
+    if (variable.managed)
+      *variable.managed = reinterpret_cast<void *>(
+          variable.module->get().variable(variable.name).address());
+}
+
+Function *Session::findFunction(const void *handle) {
+  std::lock_guard lock(mutex_);
+  auto found = functions_.find(handle);
+  if (found != functions_.end())
+    return &found->second;
+  // A handle of cudaGetFuncBySymbol and its like is the function itself.
+  for (auto &[key, function] : functions_)
+    if (&function == handle)
+      return &function;
+  for (auto &[key, function] : byName_)
+    if (&function == handle)
+      return &function;
+  return nullptr;
+}
+
+Variable *Session::findVariable(const void *handle) {
+  std::lock_guard lock(mutex_);
+  auto found = variables_.find(handle);
+  if (found != variables_.end())
+    return &found->second;
+  // The host knows a managed variable by its address.
+  for (auto &[key, variable] : variables_)
+    if (variable.managed && *variable.managed == handle)
+      return &variable;
+  return nullptr;
+}
+
+Function *Session::functionOf(ProgramModule *module, const std::string &name) {
+  const EntryInfo &entry = module->get().entry(name);
+  std::lock_guard lock(mutex_);
+  Function &function = byName_[{module, name}];
+  function.module = module;
+  function.name = name;
+  function.info = &entry;
+  return &function;
+}
+
+std::uint64_t Session::allocate(std::size_t bytes) {
+  Buffer buffer = device().allocate(std::max<std::size_t>(bytes, 1));
+  std::lock_guard lock(mutex_);
+  std::uint64_t address = buffer.address();
+  allocations_[address] = {Allocation::Kind::device, std::move(buffer), 0,
+                           nullptr};
+  return address;
+}
+
+void *Session::allocateHost(std::size_t bytes, Allocation::Kind kind,
+                            unsigned flags) {
+  constexpr std::size_t kPage = 4096;
+  std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kPage - 1) / kPage;
+  void *data = std::aligned_alloc(kPage, rounded * kPage);
+  if (!data)
+    throw RuntimeError(
+        fmt::format("{} bytes of the host's memory were not to be had", bytes));
+  std::shared_ptr<void> owner(data, std::free);
+  Buffer buffer = device().share(data, std::max<std::size_t>(bytes, 1));
+  std::lock_guard lock(mutex_);
+  allocations_[buffer.address()] = {kind, std::move(buffer), flags,
+                                    std::move(owner)};
+  return data;
+}
+
+void Session::registerHost(void *data, std::size_t bytes, unsigned flags) {
+  Buffer buffer = device().share(data, bytes);
+  std::lock_guard lock(mutex_);
+  allocations_[buffer.address()] = {Allocation::Kind::registered,
+                                    std::move(buffer), flags, nullptr};
+}
+
+bool Session::free(std::uint64_t address,
+                   std::initializer_list<Allocation::Kind> kinds) {
+  Allocation freed; // released without the mutex: it waits for launches
+  std::lock_guard lock(mutex_);
+  auto found = allocations_.find(address);
+  if (found == allocations_.end() ||
+      std::find(kinds.begin(), kinds.end(), found->second.kind) == kinds.end())
+    return false;
+  freed = std::move(found->second);
+  allocations_.erase(found);
+  return true;
+}
+
+std::optional<Allocation> Session::find(std::uint64_t address) {
+  std::lock_guard lock(mutex_);
+  auto above = allocations_.upper_bound(address);
+  if (above == allocations_.begin())
+    return std::nullopt;
+  const Allocation &below = std::prev(above)->second;
+  if (address - below.buffer.address() >= below.buffer.bytes())
+    return std::nullopt;
+  return below;
+}
+
+LaunchDescription Session::describe(const Launch &launch) {
+  Function &function = *launch.function;
+  const EntryInfo &entry = function.entry();
+  LaunchDescription description;
+  description.name = function.name;
+  description.module = function.module->share();
+  description.grid = launch.grid;
+  description.block = launch.block;
+  description.cluster = launch.cluster;
+  description.dynamic_smem_bytes = launch.dynamicSmemBytes;
+  description.cooperative = launch.isCooperative;
+  for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
+    const auto *from =
+        launch.packed ? static_cast<const std::byte *>(launch.packed) +
+                            entry.parameter_offsets[i]
+                      : static_cast<const std::byte *>(launch.parameters[i]);
+    if (launch.packed && entry.parameter_offsets[i] + entry.parameter_bytes[i] >
+                             launch.packedBytes)
+      userError("{} takes {} bytes of parameters and was given {}",
+                function.name, entry.parameter_offsets.back(),
+                launch.packedBytes);
+    description.parameters.push_back(
+        {std::vector<std::byte>(from, from + entry.parameter_bytes[i])});
+  }
+  return description;
+}
+
+bool Session::isChecked(const std::string &kernel, std::uint64_t number) const {
+  if (!options_.checks)
+    return false;
+  if (!launches_.empty() &&
+      std::find(launches_.begin(), launches_.end(), number) == launches_.end())
+    return false;
+  return !kernels_ || std::regex_search(kernel, *kernels_);
+}
+
+SimOptions Session::optionsFor(bool isChecked) const {
+  SimOptions options = options_;
+  options.checks = isChecked;
+  return options;
+}
+
+void Session::runInAllOrders(const LaunchDescription &description,
+                             const LaunchNote &note) {
+  std::unique_ptr<SimSnapshot> before = snapshot_sim(device());
+  LaunchResult all;
+  std::set<std::pair<std::string, int>> told;
+  for (SimOrder order : {SimOrder::lazy, SimOrder::random, SimOrder::eager}) {
+    SimOptions options = optionsFor(true);
+    options.order = order;
+    if (order != SimOrder::eager)
+      options.print = [](const std::string &) {}; // the last one prints
+    set_sim_options(device(), options);
+    LaunchResult result = device().launch(description);
+    for (Finding &finding : result.findings)
+      if (told.emplace(finding.id, finding.ptx_line).second)
+        all.findings.push_back(std::move(finding));
+    all.is_finished &= result.is_finished;
+    if (order != SimOrder::eager)
+      before->restore();
+  }
+  findings_.take(note, all);
+}
+
+void Session::launch(const Launch &launch) {
+  Function &function = *launch.function;
+  LaunchNote note{++launchCount_, demangled(function.name), launch.grid,
+                  launch.block, true};
+  note.isChecked = isChecked(note.kernel, note.number);
+  try {
+    LaunchDescription description = describe(launch);
+    if (isAllOrders_ && note.isChecked)
+      return runInAllOrders(description, note);
+    {
+      std::lock_guard lock(mutex_);
+      if (isCheckedNow_ != note.isChecked) {
+        set_sim_options(device(), optionsFor(note.isChecked));
+        isCheckedNow_ = note.isChecked;
+      }
+    }
+    device().enqueue(
+        description, launch.stream,
+        [this, note](LaunchResult result) { findings_.take(note, result); });
+  } catch (const Error &error) {
+    findings_.refuse(note, error.message());
+    throw;
+  }
+}
+
+int Session::occupancy(Function &function, std::array<std::uint32_t, 3> block,
+                       std::uint32_t dynamicSmemBytes) {
+  LaunchDescription description;
+  description.name = function.name;
+  description.module = function.module->share();
+  description.block = block;
+  description.dynamic_smem_bytes = dynamicSmemBytes;
+  return device().occupancy(description);
+}
+
+} // namespace kiln::cudart

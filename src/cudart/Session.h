@@ -1,0 +1,147 @@
+// Session: the one device of a process that runs on Kiln's CUDA libraries, what
+// the process has put there, and what was found.
+//
+// libcudart and libcuda are thin: whatever they say in CUDA's words happens
+// here. It is made when it is first needed and never destroyed, because
+// programs call CUDA from destructors.
+#pragma once
+
+#include "cudart/Findings.h"
+#include "kiln/sim.h"
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <regex>
+
+namespace kiln::cudart {
+
+/// A module of the program: a fat binary or what cuModuleLoadData was given.
+/// Loaded when it is first used.
+class ProgramModule {
+public:
+  ProgramModule(const void *image, bool isWrapper)
+      : image_(image), isWrapper_(isWrapper) {}
+
+  /// Throws NoKernels where it has none that the device runs.
+  LoadedModule &get();
+  std::shared_ptr<const LoadedModule> share();
+  const void *image() const { return image_; }
+
+private:
+  const void *image_;
+  bool isWrapper_;
+  std::mutex mutex_;
+  std::shared_ptr<LoadedModule> loaded_;
+};
+
+/// Thrown where a module has no PTX for the device.
+class NoKernels : public UserError {
+  using UserError::UserError;
+};
+
+/// A kernel of the program.
+struct Function {
+  ProgramModule *module = nullptr;
+  std::string name;
+  std::uint32_t maxDynamicSmemBytes = 48 * 1024; ///< until it is raised
+  int preferredCarveout = -1;
+  bool isNonPortableClusterAllowed = false;
+  const EntryInfo *info = nullptr; ///< once it was launched
+
+  const EntryInfo &entry();
+};
+
+struct Variable {
+  ProgramModule *module = nullptr;
+  std::string name;
+  std::size_t bytes = 0;
+  void **managed = nullptr; ///< where the host looks for its address
+};
+
+struct Allocation {
+  enum class Kind : std::uint8_t { device, host, managed, registered };
+
+  Kind kind = Kind::device;
+  Buffer buffer;
+  unsigned flags = 0;
+  std::shared_ptr<void> host; ///< what it lies in
+};
+
+struct Launch {
+  Function *function = nullptr;
+  std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  std::array<std::uint32_t, 3> cluster = {1, 1, 1};
+  std::uint32_t dynamicSmemBytes = 0;
+  bool isCooperative = false;
+  /// By parameter, or all of them as the entry lays them out.
+  void *const *parameters = nullptr;
+  const void *packed = nullptr;
+  std::size_t packedBytes = 0;
+  Stream stream;
+};
+
+class Session {
+public:
+  static Session &get();
+
+  Device &device();
+  Findings &findings() { return findings_; }
+
+  // What the program registers.
+  ProgramModule *addModule(const void *image, bool isWrapper);
+  void removeModule(ProgramModule *module);
+  void addFunction(const void *handle, ProgramModule *module, const char *name);
+  void addVariable(const void *handle, Variable variable);
+  /// Give the program the addresses of its managed variables.
+  void placeManaged();
+  /// Null: there is none.
+  Function *findFunction(const void *handle);
+  Variable *findVariable(const void *handle);
+  /// By its name, once for each module.
+  Function *functionOf(ProgramModule *module, const std::string &name);
+
+  // Memory.
+  std::uint64_t allocate(std::size_t bytes);
+  /// Of the host, at the same address for kernels.
+  void *allocateHost(std::size_t bytes, Allocation::Kind kind, unsigned flags);
+  void registerHost(void *data, std::size_t bytes, unsigned flags);
+  /// False where nothing of those kinds begins there.
+  bool free(std::uint64_t address,
+            std::initializer_list<Allocation::Kind> kinds);
+  std::optional<Allocation> find(std::uint64_t address);
+
+  /// Launch; what is found is kept and told. Throws UserError where it is
+  /// refused.
+  void launch(const Launch &launch);
+  int occupancy(Function &function, std::array<std::uint32_t, 3> block,
+                std::uint32_t dynamicSmemBytes);
+
+private:
+  Session();
+  void open();
+  LaunchDescription describe(const Launch &launch);
+  bool isChecked(const std::string &kernel, std::uint64_t number) const;
+  SimOptions optionsFor(bool isChecked) const;
+  void runInAllOrders(const LaunchDescription &description,
+                      const LaunchNote &note);
+
+  SimOptions options_;
+  bool isAllOrders_ = false;
+  std::optional<std::regex> kernels_;
+  std::vector<std::uint64_t> launches_;
+  std::once_flag opened_;
+  std::shared_ptr<Device> device_;
+  bool isCheckedNow_ = true; ///< what the device was last told
+  std::atomic<std::uint64_t> launchCount_{0};
+  Findings findings_;
+
+  std::recursive_mutex mutex_; ///< of what follows
+  std::vector<std::unique_ptr<ProgramModule>> modules_;
+  std::map<const void *, Function> functions_;
+  std::map<const void *, Variable> variables_;
+  std::map<std::pair<ProgramModule *, std::string>, Function> byName_;
+  std::map<std::uint64_t, Allocation> allocations_;
+};
+
+} // namespace kiln::cudart

@@ -1,0 +1,342 @@
+// Devices: devices, contexts, memory, streams and events of the driver, by the
+// runtime's functions.
+#include "cudart/driver/Driver.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <string>
+
+using namespace kiln::cudart;
+
+static void *pointerOf(CUdeviceptr address) {
+  return reinterpret_cast<void *>(address);
+}
+
+/// How Kiln's own loader tells this library from a driver.
+KILN_CUDA int kilnCudaDriver() { return 1; }
+
+KILN_CUDA CUresult cuInit(unsigned) { return cudaSuccess; }
+KILN_CUDA CUresult cuDriverGetVersion(int *version) {
+  return cudaDriverGetVersion(version);
+}
+KILN_CUDA CUresult cuDeviceGetCount(int *count) {
+  *count = 1;
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = 0;
+  return ordinal == 0 ? static_cast<int>(cudaSuccess)
+                      : static_cast<int>(CUDA_ERROR_INVALID_DEVICE);
+}
+KILN_CUDA CUresult cuDeviceGetName(char *name, int length, CUdevice) {
+  std::string text = Session::get().device().description().name + " (Kiln)";
+  auto most = static_cast<std::size_t>(std::max(length, 1)) - 1;
+  std::size_t count = std::min(text.size(), most);
+  std::memcpy(name, text.data(), count);
+  name[count] = 0;
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDeviceTotalMem_v2(std::size_t *bytes, CUdevice) {
+  *bytes = static_cast<std::size_t>(
+      Session::get().device().description().memory_bytes);
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDeviceGetUuid_v2(void *uuid, CUdevice) {
+  std::memset(uuid, 0, 16);
+  std::memcpy(uuid, "Kiln", 4);
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDeviceGetAttribute(int *value, int attribute,
+                                        CUdevice device) {
+  return cudaDeviceGetAttribute(value, attribute, device);
+}
+
+// One context, always current.
+static char theContext;
+static CUresult giveContext(void **context) {
+  *context = &theContext;
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice) {
+  return giveContext(context);
+}
+KILN_CUDA CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice, unsigned) {
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned *flags,
+                                              int *active) {
+  *flags = 0;
+  *active = 1;
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuCtxCreate_v2(void **context, unsigned, CUdevice) {
+  return giveContext(context);
+}
+KILN_CUDA CUresult cuCtxCreate_v4(void **context, void *, unsigned, CUdevice) {
+  return giveContext(context);
+}
+KILN_CUDA CUresult cuCtxDestroy_v2(void *) { return cudaSuccess; }
+KILN_CUDA CUresult cuCtxGetCurrent(void **context) {
+  return giveContext(context);
+}
+KILN_CUDA CUresult cuCtxSetCurrent(void *) { return cudaSuccess; }
+KILN_CUDA CUresult cuCtxPushCurrent_v2(void *) { return cudaSuccess; }
+KILN_CUDA CUresult cuCtxPopCurrent_v2(void **context) {
+  return context ? giveContext(context) : static_cast<int>(cudaSuccess);
+}
+KILN_CUDA CUresult cuCtxGetDevice(CUdevice *device) {
+  *device = 0;
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuCtxSynchronize() { return cudaDeviceSynchronize(); }
+
+// Memory.
+KILN_CUDA CUresult cuMemGetInfo_v2(std::size_t *free, std::size_t *total) {
+  return cudaMemGetInfo(free, total);
+}
+KILN_CUDA CUresult cuMemAlloc_v2(CUdeviceptr *address, std::size_t bytes) {
+  if (bytes == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  return cudaMalloc(reinterpret_cast<void **>(address), bytes);
+}
+KILN_CUDA CUresult cuMemAllocAsync(CUdeviceptr *address, std::size_t bytes,
+                                   cudaStream_t) {
+  return cuMemAlloc_v2(address, bytes);
+}
+KILN_CUDA CUresult cuMemAllocManaged(CUdeviceptr *address, std::size_t bytes,
+                                     unsigned flags) {
+  return cudaMallocManaged(reinterpret_cast<void **>(address), bytes, flags);
+}
+KILN_CUDA CUresult cuMemFree_v2(CUdeviceptr address) {
+  return cudaFree(pointerOf(address));
+}
+KILN_CUDA CUresult cuMemFreeAsync(CUdeviceptr address, cudaStream_t) {
+  return cudaFree(pointerOf(address));
+}
+KILN_CUDA CUresult cuMemAllocHost_v2(void **pointer, std::size_t bytes) {
+  return cudaMallocHost(pointer, bytes);
+}
+KILN_CUDA CUresult cuMemHostAlloc(void **pointer, std::size_t bytes,
+                                  unsigned flags) {
+  return cudaHostAlloc(pointer, bytes, flags);
+}
+KILN_CUDA CUresult cuMemFreeHost(void *pointer) {
+  return cudaFreeHost(pointer);
+}
+KILN_CUDA CUresult cuMemHostRegister_v2(void *pointer, std::size_t bytes,
+                                        unsigned flags) {
+  return cudaHostRegister(pointer, bytes, flags);
+}
+KILN_CUDA CUresult cuMemHostUnregister(void *pointer) {
+  return cudaHostUnregister(pointer);
+}
+KILN_CUDA CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address,
+                                                void *host, unsigned flags) {
+  return cudaHostGetDevicePointer(reinterpret_cast<void **>(address), host,
+                                  flags);
+}
+KILN_CUDA CUresult cuPointerGetAttribute(void *data, int attribute,
+                                         CUdeviceptr address) {
+  cudaPointerAttributes attributes{};
+  if (CUresult error =
+          cudaPointerGetAttributes(&attributes, pointerOf(address)))
+    return error;
+  if (attributes.type == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  enum {
+    context = 1,
+    memoryType = 2,
+    devicePointer = 3,
+    hostPointer = 4,
+    isManaged = 8,
+    ordinal = 9
+  };
+  switch (attribute) {
+  case context:
+    return giveContext(static_cast<void **>(data));
+  case memoryType:
+    *static_cast<unsigned *>(data) = attributes.type == 1 ? 1 : 2;
+    return cudaSuccess;
+  case devicePointer:
+    *static_cast<void **>(data) = attributes.devicePointer;
+    return cudaSuccess;
+  case hostPointer:
+    *static_cast<void **>(data) = attributes.hostPointer;
+    return cudaSuccess;
+  case isManaged:
+    *static_cast<unsigned *>(data) = attributes.type == 3;
+    return cudaSuccess;
+  case ordinal:
+    *static_cast<int *>(data) = 0;
+    return cudaSuccess;
+  default:
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+// Copies.
+enum { hostToDevice = 1, deviceToHost = 2, deviceToDevice = 3, byAddress = 4 };
+KILN_CUDA CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from,
+                                   std::size_t bytes) {
+  return cudaMemcpy(pointerOf(to), from, bytes, hostToDevice);
+}
+KILN_CUDA CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from,
+                                   std::size_t bytes) {
+  return cudaMemcpy(to, pointerOf(from), bytes, deviceToHost);
+}
+KILN_CUDA CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from,
+                                   std::size_t bytes) {
+  return cudaMemcpy(pointerOf(to), pointerOf(from), bytes, deviceToDevice);
+}
+KILN_CUDA CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from,
+                            std::size_t bytes) {
+  return cudaMemcpy(pointerOf(to), pointerOf(from), bytes, byAddress);
+}
+KILN_CUDA CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from,
+                                        std::size_t bytes,
+                                        cudaStream_t stream) {
+  return cudaMemcpyAsync(pointerOf(to), from, bytes, hostToDevice, stream);
+}
+KILN_CUDA CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from,
+                                        std::size_t bytes,
+                                        cudaStream_t stream) {
+  return cudaMemcpyAsync(to, pointerOf(from), bytes, deviceToHost, stream);
+}
+KILN_CUDA CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from,
+                                        std::size_t bytes,
+                                        cudaStream_t stream) {
+  return cudaMemcpyAsync(pointerOf(to), pointerOf(from), bytes, deviceToDevice,
+                         stream);
+}
+KILN_CUDA CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from,
+                                 std::size_t bytes, cudaStream_t stream) {
+  return cudaMemcpyAsync(pointerOf(to), pointerOf(from), bytes, byAddress,
+                         stream);
+}
+
+static CUresult fill(const char *name, CUdeviceptr to, std::uint32_t value,
+                     int elementBytes, std::size_t count, cudaStream_t stream) {
+  return driverCall(name, [&] {
+    if (count > 0)
+      Session::get().device().enqueue_fill(
+          to, value, elementBytes, count,
+          reinterpret_cast<std::uintptr_t>(stream) <= 2 ? kiln::Stream()
+                                                        : stream->stream);
+    return cudaSuccess;
+  });
+}
+KILN_CUDA CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value,
+                                 std::size_t count) {
+  return fill("cuMemsetD8", to, value, 1, count, nullptr);
+}
+KILN_CUDA CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value,
+                                  std::size_t count) {
+  return fill("cuMemsetD16", to, value, 2, count, nullptr);
+}
+KILN_CUDA CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value,
+                                  std::size_t count) {
+  return fill("cuMemsetD32", to, value, 4, count, nullptr);
+}
+KILN_CUDA CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value,
+                                   std::size_t count, cudaStream_t stream) {
+  return fill("cuMemsetD8Async", to, value, 1, count, stream);
+}
+KILN_CUDA CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value,
+                                    std::size_t count, cudaStream_t stream) {
+  return fill("cuMemsetD16Async", to, value, 2, count, stream);
+}
+KILN_CUDA CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value,
+                                    std::size_t count, cudaStream_t stream) {
+  return fill("cuMemsetD32Async", to, value, 4, count, stream);
+}
+
+// Streams and events.
+KILN_CUDA CUresult cuStreamCreate(cudaStream_t *stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+KILN_CUDA CUresult cuStreamCreateWithPriority(cudaStream_t *stream,
+                                              unsigned flags, int priority) {
+  return cudaStreamCreateWithPriority(stream, flags, priority);
+}
+KILN_CUDA CUresult cuStreamDestroy_v2(cudaStream_t stream) {
+  return cudaStreamDestroy(stream);
+}
+KILN_CUDA CUresult cuStreamSynchronize(cudaStream_t stream) {
+  return cudaStreamSynchronize(stream);
+}
+KILN_CUDA CUresult cuStreamQuery(cudaStream_t stream) {
+  return cudaStreamQuery(stream);
+}
+KILN_CUDA CUresult cuStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                     unsigned flags) {
+  return cudaStreamWaitEvent(stream, event, flags);
+}
+KILN_CUDA CUresult cuEventCreate(cudaEvent_t *event, unsigned flags) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+KILN_CUDA CUresult cuEventDestroy_v2(cudaEvent_t event) {
+  return cudaEventDestroy(event);
+}
+KILN_CUDA CUresult cuEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecord(event, stream);
+}
+KILN_CUDA CUresult cuEventSynchronize(cudaEvent_t event) {
+  return cudaEventSynchronize(event);
+}
+KILN_CUDA CUresult cuEventQuery(cudaEvent_t event) {
+  return cudaEventQuery(event);
+}
+KILN_CUDA CUresult cuEventElapsedTime(float *milliseconds, cudaEvent_t from,
+                                      cudaEvent_t to) {
+  return cudaEventElapsedTime(milliseconds, from, to);
+}
+KILN_CUDA_ALSO(cuEventElapsedTime, _v2)
+KILN_CUDA CUresult cuLaunchHostFunc(cudaStream_t stream,
+                                    void (*function)(void *), void *data) {
+  return cudaLaunchHostFunc(stream, function, data);
+}
+
+// Errors, and functions by name.
+static CUresult errorText(CUresult error, const char **text,
+                          const char *(*find)(cudaError_t)) {
+  *text = find(error);
+  return std::strcmp(*text, "unrecognized error code") == 0
+             ? static_cast<int>(CUDA_ERROR_INVALID_VALUE)
+             : static_cast<int>(cudaSuccess);
+}
+KILN_CUDA CUresult cuGetErrorString(CUresult error, const char **text) {
+  return errorText(error, text, cudaGetErrorString);
+}
+KILN_CUDA CUresult cuGetErrorName(CUresult error, const char **text) {
+  return errorText(error, text, cudaGetErrorName);
+}
+
+/// This library, whoever has loaded it.
+static void *self() {
+  static void *library = [] {
+    Dl_info info{};
+    dladdr(reinterpret_cast<void *>(&kilnCudaDriver), &info);
+    return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  }();
+  return library;
+}
+
+/// The newest version of a function: cuMemAlloc is cuMemAlloc_v2.
+KILN_CUDA void *kilnCudaDriverFunction(const char *name) {
+  for (const char *suffix : {"_v4", "_v2", ""})
+    if (void *found = dlsym(self(), (std::string(name) + suffix).c_str()))
+      return found;
+  return nullptr;
+}
+KILN_CUDA CUresult cuGetProcAddress_v2(const char *name, void **function, int,
+                                       std::uint64_t, int *status) {
+  *function = kilnCudaDriverFunction(name);
+  if (status)
+    *status = *function ? 0 : 1;
+  return *function ? static_cast<int>(cudaSuccess)
+                   : static_cast<int>(CUDA_ERROR_NOT_FOUND);
+}

@@ -1,0 +1,254 @@
+// Modules: PTX that programs load by themselves, and launches of its kernels.
+#include "cudart/driver/Driver.h"
+#include "kiln/file.h"
+
+#include <cstring>
+#include <memory>
+
+using namespace kiln::cudart;
+
+/// Images that Kiln has copied, for as long as the process lives.
+static const void *keep(std::string text) {
+  static std::mutex mutex;
+  static auto *kept = new std::vector<std::unique_ptr<std::string>>;
+  std::lock_guard lock(mutex);
+  kept->push_back(std::make_unique<std::string>(std::move(text)));
+  return kept->back()->c_str();
+}
+
+/// PTX may be gone after the call; fat binaries belong to the program.
+static const void *keepImage(const void *image) {
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, image, 4);
+  bool isText = magic != 0x466243b1 && magic != 0xBA55ED50;
+  return isText ? keep(static_cast<const char *>(image)) : image;
+}
+
+KILN_CUDA CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+  return driverCall("cuModuleLoadData", [&] {
+    *module = Session::get().addModule(keepImage(image), false);
+    (*module)->get();
+    return cudaSuccess;
+  });
+}
+KILN_CUDA CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
+                                      unsigned, int *, void **) {
+  return cuModuleLoadData(module, image);
+}
+KILN_CUDA CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
+  return cuModuleLoadData(module, image);
+}
+KILN_CUDA CUresult cuModuleLoad(CUmodule *module, const char *path) {
+  return driverCall("cuModuleLoad", [&] {
+    *module = Session::get().addModule(keep(kiln::read_file(path)), false);
+    (*module)->get();
+    return cudaSuccess;
+  });
+}
+KILN_CUDA CUresult cuModuleUnload(CUmodule module) {
+  return driverCall("cuModuleUnload", [&] {
+    Session::get().device().synchronize();
+    Session::get().removeModule(module);
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+                                       const char *name) {
+  return driverCall("cuModuleGetFunction", [&]() -> CUresult {
+    std::vector<std::string> names = module->get().entries();
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return CUDA_ERROR_NOT_FOUND;
+    *function = Session::get().functionOf(module, name);
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA CUresult cuModuleGetGlobal_v2(CUdeviceptr *address,
+                                        std::size_t *bytes, CUmodule module,
+                                        const char *name) {
+  return driverCall("cuModuleGetGlobal", [&]() -> CUresult {
+    try {
+      kiln::Buffer buffer = module->get().variable(name);
+      if (address)
+        *address = buffer.address();
+      if (bytes)
+        *bytes = buffer.bytes();
+    } catch (const kiln::UserError &) {
+      return CUDA_ERROR_NOT_FOUND;
+    }
+    return cudaSuccess;
+  });
+}
+
+// Libraries are modules that no context owns.
+KILN_CUDA CUresult cuLibraryLoadData(CUmodule *library, const void *image,
+                                     int *, void **, unsigned, int *, void **,
+                                     unsigned) {
+  return cuModuleLoadData(library, image);
+}
+KILN_CUDA CUresult cuLibraryUnload(CUmodule library) {
+  return cuModuleUnload(library);
+}
+KILN_CUDA CUresult cuLibraryGetKernel(CUfunction *kernel, CUmodule library,
+                                      const char *name) {
+  return cuModuleGetFunction(kernel, library, name);
+}
+KILN_CUDA CUresult cuLibraryGetModule(CUmodule *module, CUmodule library) {
+  *module = library;
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuLibraryGetGlobal(CUdeviceptr *address, std::size_t *bytes,
+                                      CUmodule library, const char *name) {
+  return cuModuleGetGlobal_v2(address, bytes, library, name);
+}
+KILN_CUDA CUresult cuKernelGetFunction(CUfunction *function,
+                                       CUfunction kernel) {
+  *function = kernel;
+  return cudaSuccess;
+}
+
+KILN_CUDA CUresult cuFuncGetName(const char **name, CUfunction function) {
+  *name = function->name.c_str();
+  return cudaSuccess;
+}
+
+KILN_CUDA CUresult cuFuncGetAttribute(int *value, int attribute,
+                                      CUfunction function) {
+  cudaFuncAttributes attributes{};
+  if (CUresult error = cudaFuncGetAttributes(&attributes, function))
+    return error;
+  switch (attribute) {
+  case 0:
+    *value = attributes.maxThreadsPerBlock;
+    break;
+  case 1:
+    *value = static_cast<int>(attributes.sharedSizeBytes);
+    break;
+  case 3:
+    *value = static_cast<int>(attributes.localSizeBytes);
+    break;
+  case 4:
+    *value = attributes.numRegs;
+    break;
+  case 5:
+    *value = attributes.ptxVersion;
+    break;
+  case 6:
+    *value = attributes.binaryVersion;
+    break;
+  case 8:
+    *value = attributes.maxDynamicSharedSizeBytes;
+    break;
+  default:
+    *value = 0;
+  }
+  return cudaSuccess;
+}
+
+/// Attributes have the runtime's numbers but one.
+KILN_CUDA CUresult cuFuncSetAttribute(CUfunction function, int attribute,
+                                      int value) {
+  constexpr int kNonPortable = 14, kRuntimeNonPortable = 13;
+  return cudaFuncSetAttribute(
+      function, attribute == kNonPortable ? kRuntimeNonPortable : attribute,
+      value);
+}
+KILN_CUDA CUresult cuKernelSetAttribute(int attribute, int value,
+                                        CUfunction kernel, CUdevice) {
+  return cuFuncSetAttribute(kernel, attribute, value);
+}
+KILN_CUDA CUresult cuFuncSetCacheConfig(CUfunction, int) { return cudaSuccess; }
+
+KILN_CUDA CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, CUfunction function, int threads, std::size_t smemBytes,
+    unsigned flags) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+      blocks, function, threads, smemBytes, flags);
+}
+KILN_CUDA CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, CUfunction function, int threads, std::size_t smemBytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+      blocks, function, threads, smemBytes, 0);
+}
+
+// Launches.
+
+namespace {
+struct CUlaunchConfig {
+  unsigned grid[3], block[3], sharedMemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+} // namespace
+
+/// Parameters by pointers, or packed (CU_LAUNCH_PARAM_BUFFER_POINTER).
+static std::vector<void *> parametersOf(CUfunction function, void **parameters,
+                                        void **extra) {
+  const kiln::EntryInfo &entry = function->entry();
+  std::vector<void *> pointers;
+  char *packed = nullptr;
+  std::size_t bytes = 0;
+  for (; extra && *extra; extra += 2)
+    if (*extra == reinterpret_cast<void *>(1))
+      packed = static_cast<char *>(extra[1]);
+    else if (*extra == reinterpret_cast<void *>(2))
+      bytes = *static_cast<std::size_t *>(extra[1]);
+  for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
+    if (!packed) {
+      pointers.push_back(parameters[i]);
+      continue;
+    }
+    if (entry.parameter_offsets[i] + entry.parameter_bytes[i] > bytes)
+      throw kiln::UserError(function->name +
+                            " was given fewer bytes of parameters than it "
+                            "takes");
+    pointers.push_back(packed + entry.parameter_offsets[i]);
+  }
+  return pointers;
+}
+
+KILN_CUDA CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
+                                    CUfunction function, void **parameters,
+                                    void **extra) {
+  std::vector<void *> pointers;
+  CUresult error = driverCall("cuLaunchKernelEx", [&] {
+    pointers = parametersOf(function, parameters, extra);
+    return cudaSuccess;
+  });
+  if (error)
+    return error;
+  cudaLaunchConfig_t runtime{};
+  runtime.gridDim = {config->grid[0], config->grid[1], config->grid[2]};
+  runtime.blockDim = {config->block[0], config->block[1], config->block[2]};
+  runtime.dynamicSmemBytes = config->sharedMemBytes;
+  runtime.stream = config->stream;
+  runtime.attrs = config->attributes;
+  runtime.numAttrs = config->attributeCount;
+  return cudaLaunchKernelExC(&runtime, function, pointers.data());
+}
+
+KILN_CUDA CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy,
+                                  unsigned gz, unsigned bx, unsigned by,
+                                  unsigned bz, unsigned smemBytes,
+                                  cudaStream_t stream, void **parameters,
+                                  void **extra) {
+  CUlaunchConfig config{{gx, gy, gz}, {bx, by, bz}, smemBytes,
+                        stream,       nullptr,      0};
+  return cuLaunchKernelEx(&config, function, parameters, extra);
+}
+
+KILN_CUDA CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx,
+                                             unsigned gy, unsigned gz,
+                                             unsigned bx, unsigned by,
+                                             unsigned bz, unsigned smemBytes,
+                                             cudaStream_t stream,
+                                             void **parameters) {
+  cudaLaunchAttribute cooperative{};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.value.cooperative = 1;
+  CUlaunchConfig config{{gx, gy, gz}, {bx, by, bz}, smemBytes,
+                        stream,       &cooperative, 1};
+  return cuLaunchKernelEx(&config, function, parameters, nullptr);
+}

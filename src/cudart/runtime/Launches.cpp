@@ -1,0 +1,151 @@
+// Launches: of kernels, in every form, and of host functions.
+#include "cudart/runtime/Call.h"
+#include "support/LaunchShape.h"
+
+using namespace kiln::cudart;
+
+/// What CUDA says against a launch before it is tried.
+static cudaError_t refusalOf(const Launch &launch) {
+  const kiln::DeviceDescription &device = Session::get().device().description();
+  Function &function = *launch.function;
+  const kiln::EntryInfo &entry = function.entry();
+  for (int axis = 0; axis < 3; ++axis)
+    if (launch.grid[axis] == 0 || launch.block[axis] == 0 ||
+        launch.grid[axis] > static_cast<std::uint32_t>(device.max_grid[axis]) ||
+        launch.block[axis] > static_cast<std::uint32_t>(device.max_block[axis]))
+      return cudaErrorInvalidConfiguration;
+  if (kiln::volume(launch.block) >
+      static_cast<std::uint64_t>(entry.max_threads))
+    return cudaErrorInvalidConfiguration;
+  std::uint64_t ctas = kiln::volume(launch.cluster);
+  if (ctas >
+      static_cast<std::uint64_t>(function.isNonPortableClusterAllowed
+                                     ? device.max_nonportable_cluster_ctas
+                                     : device.max_cluster_ctas))
+    return cudaErrorInvalidClusterSize;
+  for (int axis = 0; axis < 3; ++axis)
+    if (launch.cluster[axis] == 0 ||
+        launch.grid[axis] % launch.cluster[axis] != 0)
+      return cudaErrorInvalidClusterSize;
+  if (launch.dynamicSmemBytes > function.maxDynamicSmemBytes)
+    return cudaErrorInvalidValue;
+  if (!launch.isCooperative)
+    return cudaSuccess;
+  auto most = static_cast<std::uint64_t>(device.sms) *
+              static_cast<std::uint64_t>(Session::get().occupancy(
+                  function, launch.block, launch.dynamicSmemBytes));
+  return kiln::volume(launch.grid) > most
+             ? static_cast<int>(cudaErrorCooperativeLaunchTooLarge)
+             : static_cast<int>(cudaSuccess);
+}
+
+static std::array<std::uint32_t, 3> shapeOf(const dim3 &size) {
+  return {size.x, size.y, size.z};
+}
+
+static cudaError_t launchKernel(const char *name, const void *handle,
+                                Launch launch) {
+  return call(name, [&]() -> cudaError_t {
+    launch.function = Session::get().findFunction(handle);
+    if (!launch.function)
+      return cudaErrorInvalidDeviceFunction;
+    if (cudaError_t error = refusalOf(launch))
+      return error;
+    Session::get().launch(launch);
+    return cudaSuccess;
+  });
+}
+
+static Launch launchOf(const dim3 &grid, const dim3 &block, void **parameters,
+                       std::size_t dynamicSmemBytes, cudaStream_t stream) {
+  Launch launch;
+  launch.grid = shapeOf(grid);
+  launch.block = shapeOf(block);
+  launch.dynamicSmemBytes = static_cast<std::uint32_t>(dynamicSmemBytes);
+  launch.parameters = parameters;
+  launch.stream = streamOf(stream);
+  return launch;
+}
+
+KILN_CUDA cudaError_t cudaLaunchKernel(const void *function, dim3 grid,
+                                       dim3 block, void **parameters,
+                                       std::size_t dynamicSmemBytes,
+                                       cudaStream_t stream) {
+  return launchKernel(
+      "cudaLaunchKernel", function,
+      launchOf(grid, block, parameters, dynamicSmemBytes, stream));
+}
+KILN_CUDA_ALSO(cudaLaunchKernel, _ptsz)
+
+KILN_CUDA cudaError_t __cudaGetKernel(const void **kernel,
+                                      const void *function) {
+  // The address of the stub is as good a handle as any.
+  *kernel = function;
+  return cudaSuccess;
+}
+KILN_CUDA cudaError_t cudaGetKernel(const void **kernel, const void *function) {
+  return __cudaGetKernel(kernel, function);
+}
+KILN_CUDA cudaError_t cudaGetFuncBySymbol(const void **kernel,
+                                          const void *function) {
+  return __cudaGetKernel(kernel, function);
+}
+
+KILN_CUDA cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid,
+                                         dim3 block, void **parameters,
+                                         std::size_t dynamicSmemBytes,
+                                         cudaStream_t stream) {
+  return launchKernel(
+      "the launch of a kernel", kernel,
+      launchOf(grid, block, parameters, dynamicSmemBytes, stream));
+}
+KILN_CUDA_ALSO(__cudaLaunchKernel, _ptsz)
+
+KILN_CUDA cudaError_t cudaLaunchCooperativeKernel(const void *function,
+                                                  dim3 grid, dim3 block,
+                                                  void **parameters,
+                                                  std::size_t dynamicSmemBytes,
+                                                  cudaStream_t stream) {
+  Launch launch = launchOf(grid, block, parameters, dynamicSmemBytes, stream);
+  launch.isCooperative = true;
+  return launchKernel("cudaLaunchCooperativeKernel", function, launch);
+}
+KILN_CUDA_ALSO(cudaLaunchCooperativeKernel, _ptsz)
+
+KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
+                                          const void *function,
+                                          void **parameters) {
+  Launch launch = launchOf(config->gridDim, config->blockDim, parameters,
+                           config->dynamicSmemBytes, config->stream);
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute &attribute = config->attrs[i];
+    if (attribute.id == cudaLaunchAttributeCooperative)
+      launch.isCooperative = attribute.value.cooperative != 0;
+    else if (attribute.id == cudaLaunchAttributeClusterDimension)
+      launch.cluster = {attribute.value.clusterDim.x,
+                        attribute.value.clusterDim.y,
+                        attribute.value.clusterDim.z};
+  }
+  return launchKernel("cudaLaunchKernelExC", function, launch);
+}
+KILN_CUDA_ALSO(cudaLaunchKernelExC, _ptsz)
+
+KILN_CUDA cudaError_t cudaLaunchHostFunc(cudaStream_t stream,
+                                         void (*function)(void *), void *data) {
+  return call("cudaLaunchHostFunc", [&] {
+    Session::get().device().call([=] { function(data); }, streamOf(stream));
+    return cudaSuccess;
+  });
+}
+KILN_CUDA_ALSO(cudaLaunchHostFunc, _ptsz)
+
+KILN_CUDA cudaError_t cudaStreamAddCallback(
+    cudaStream_t stream, void (*function)(cudaStream_t, cudaError_t, void *),
+    void *data, unsigned) {
+  return call("cudaStreamAddCallback", [&] {
+    Session::get().device().call([=] { function(stream, cudaSuccess, data); },
+                                 streamOf(stream));
+    return cudaSuccess;
+  });
+}
+KILN_CUDA_ALSO(cudaStreamAddCallback, _ptsz)

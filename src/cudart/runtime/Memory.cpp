@@ -1,0 +1,179 @@
+// Memory: of the device, of the host, and shared by both.
+#include "cudart/runtime/Call.h"
+
+using namespace kiln::cudart;
+using Kind = Allocation::Kind;
+
+static std::uint64_t addressOf(const void *pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+
+KILN_CUDA cudaError_t cudaMalloc(void **pointer, std::size_t bytes) {
+  return call("cudaMalloc", [&]() -> cudaError_t {
+    if (!pointer)
+      return cudaErrorInvalidValue;
+    *pointer = nullptr;
+    if (bytes > 0)
+      *pointer = reinterpret_cast<void *>(Session::get().allocate(bytes));
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA cudaError_t cudaFree(void *pointer) {
+  return call("cudaFree", [&]() -> cudaError_t {
+    Session &session = Session::get();
+    session.device().synchronize();
+    if (pointer &&
+        !session.free(addressOf(pointer), {Kind::device, Kind::managed}))
+      return cudaErrorInvalidValue;
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA cudaError_t cudaMallocAsync(void **pointer, std::size_t bytes,
+                                      cudaStream_t) {
+  return cudaMalloc(pointer, bytes);
+}
+KILN_CUDA_ALSO(cudaMallocAsync, _ptsz)
+
+KILN_CUDA cudaError_t cudaMallocFromPoolAsync(void **pointer, std::size_t bytes,
+                                              void *, cudaStream_t) {
+  return cudaMalloc(pointer, bytes);
+}
+KILN_CUDA_ALSO(cudaMallocFromPoolAsync, _ptsz)
+
+KILN_CUDA cudaError_t cudaFreeAsync(void *pointer, cudaStream_t) {
+  return cudaFree(pointer);
+}
+KILN_CUDA_ALSO(cudaFreeAsync, _ptsz)
+
+static cudaError_t allocateHost(const char *name, void **pointer,
+                                std::size_t bytes, Kind kind, unsigned flags) {
+  return call(name, [&]() -> cudaError_t {
+    if (!pointer)
+      return cudaErrorInvalidValue;
+    *pointer = Session::get().allocateHost(bytes, kind, flags);
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA cudaError_t cudaMallocManaged(void **pointer, std::size_t bytes,
+                                        unsigned flags) {
+  return allocateHost("cudaMallocManaged", pointer, bytes, Kind::managed,
+                      flags);
+}
+
+KILN_CUDA cudaError_t cudaMallocHost(void **pointer, std::size_t bytes) {
+  return allocateHost("cudaMallocHost", pointer, bytes, Kind::host, 0);
+}
+
+KILN_CUDA cudaError_t cudaHostAlloc(void **pointer, std::size_t bytes,
+                                    unsigned flags) {
+  return allocateHost("cudaHostAlloc", pointer, bytes, Kind::host, flags);
+}
+
+KILN_CUDA cudaError_t cudaFreeHost(void *pointer) {
+  return call("cudaFreeHost", [&]() -> cudaError_t {
+    if (pointer && !Session::get().free(addressOf(pointer), {Kind::host}))
+      return cudaErrorInvalidValue;
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA cudaError_t cudaHostRegister(void *pointer, std::size_t bytes,
+                                       unsigned flags) {
+  return call("cudaHostRegister", [&]() -> cudaError_t {
+    if (!pointer || bytes == 0)
+      return cudaErrorInvalidValue;
+    if (Session::get().find(addressOf(pointer)))
+      return cudaErrorHostMemoryAlreadyRegistered;
+    Session::get().registerHost(pointer, bytes, flags);
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA cudaError_t cudaHostUnregister(void *pointer) {
+  return call("cudaHostUnregister", [&]() -> cudaError_t {
+    return Session::get().free(addressOf(pointer), {Kind::registered})
+               ? cudaSuccess
+               : cudaErrorHostMemoryNotRegistered;
+  });
+}
+
+KILN_CUDA cudaError_t cudaHostGetDevicePointer(void **device, void *host,
+                                               unsigned) {
+  return call("cudaHostGetDevicePointer", [&]() -> cudaError_t {
+    auto found = Session::get().find(addressOf(host));
+    if (!found || found->kind == Kind::device)
+      return cudaErrorInvalidValue;
+    *device = host;
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
+  return call("cudaHostGetFlags", [&]() -> cudaError_t {
+    auto found = Session::get().find(addressOf(host));
+    if (!found || found->kind == Kind::device)
+      return cudaErrorInvalidValue;
+    *flags = found->flags;
+    return cudaSuccess;
+  });
+}
+
+KILN_CUDA cudaError_t cudaPointerGetAttributes(
+    cudaPointerAttributes *attributes, const void *pointer) {
+  return call("cudaPointerGetAttributes", [&]() -> cudaError_t {
+    *attributes = {};
+    attributes->device = -1;
+    auto found = Session::get().find(addressOf(pointer));
+    auto *plain = const_cast<void *>(pointer);
+    if (!found) {
+      attributes->hostPointer = plain;
+      return cudaSuccess;
+    }
+    attributes->device = 0;
+    attributes->type = found->kind == Kind::device    ? 2
+                       : found->kind == Kind::managed ? 3
+                                                      : 1;
+    attributes->devicePointer = plain;
+    if (found->kind != Kind::device)
+      attributes->hostPointer = plain;
+    return cudaSuccess;
+  });
+}
+
+/// Rows begin where hardware likes them to.
+static constexpr std::size_t kPitchBytes = 512;
+
+KILN_CUDA cudaError_t cudaMallocPitch(void **pointer, std::size_t *pitch,
+                                      std::size_t width, std::size_t height) {
+  *pitch = (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
+  return cudaMalloc(pointer, *pitch * height);
+}
+
+KILN_CUDA cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
+  pointer->xsize = extent.width;
+  pointer->ysize = extent.height;
+  return cudaMallocPitch(&pointer->ptr, &pointer->pitch, extent.width,
+                         extent.height * extent.depth);
+}
+
+KILN_CUDA cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
+  return call("cudaMemGetInfo", [&] {
+    auto bytes = static_cast<std::size_t>(
+        Session::get().device().description().memory_bytes);
+    *total = bytes;
+    *free = bytes - bytes / 16;
+    return cudaSuccess;
+  });
+}
+
+// Hints about where memory should be: it is in one place.
+KILN_CUDA cudaError_t cudaMemAdvise() { return cudaSuccess; }
+KILN_CUDA cudaError_t cudaMemPrefetchAsync() { return cudaSuccess; }
+KILN_CUDA_ALSO(cudaMemPrefetchAsync, _ptsz)
+KILN_CUDA cudaError_t cudaMemAdvise_v2() { return cudaSuccess; }
+KILN_CUDA cudaError_t cudaMemPrefetchAsync_v2() { return cudaSuccess; }
+KILN_CUDA cudaError_t cudaStreamAttachMemAsync() { return cudaSuccess; }
+KILN_CUDA_ALSO(cudaStreamAttachMemAsync, _ptsz)

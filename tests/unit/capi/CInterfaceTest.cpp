@@ -1,0 +1,160 @@
+// CInterface: kiln_c.h as another language uses it.
+#include "kiln/kiln_c.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+static const char *kAdd = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 base = 5;
+.visible .entry add(.param .u64 out, .param .u32 by)
+{
+.reg .u32 %r<4>;
+.reg .u64 %a<2>;
+ld.param.u64 %a1, [out];
+ld.param.u32 %r1, [by];
+ld.global.u32 %r2, [base];
+add.u32 %r3, %r1, %r2;
+st.global.u32 [%a1], %r3;
+ret;
+}
+)";
+
+/// The message of an error, which is freed; "" where there is none.
+static std::string text(kiln_error *error) {
+  std::string message = kiln_error_message(error);
+  if (error)
+    message += " (" + std::to_string(kiln_error_code(error)) + ")";
+  kiln_error_free(error);
+  return message;
+}
+
+namespace {
+class CInterface : public testing::Test {
+protected:
+  void SetUp() override {
+    EXPECT_EQ(
+        text(kiln_device_open("sim", "order=lazy,seed=3,threads=1", &device)),
+        "");
+    EXPECT_EQ(text(kiln_module_load(device, &kAdd, 1, &module)), "");
+    EXPECT_EQ(text(kiln_buffer_allocate(device, 4, &out)), "");
+  }
+  void TearDown() override {
+    kiln_buffer_free(out);
+    kiln_module_free(module);
+    kiln_device_free(device);
+  }
+  kiln_result *launch(std::uint64_t address) {
+    std::uint32_t by = 37;
+    const void *parameters[] = {&address, &by};
+    kiln_launch launch = {};
+    launch.bytes = sizeof(launch);
+    launch.module = module;
+    launch.entry = "add";
+    launch.parameters = parameters;
+    kiln_result *result = nullptr;
+    EXPECT_EQ(text(kiln_device_launch(device, &launch, &result)), "");
+    return result;
+  }
+
+  kiln_device *device = nullptr;
+  kiln_module *module = nullptr;
+  kiln_buffer *out = nullptr;
+};
+} // namespace
+
+TEST_F(CInterface, LaunchesAnEntryOfAModule) {
+  EXPECT_EQ(kiln_c_version(), KILN_C_VERSION);
+  EXPECT_STREQ(kiln_device_name(device), "sim (NVIDIA H200)");
+  EXPECT_EQ(kiln_module_entry_count(module), 1u);
+  EXPECT_STREQ(kiln_module_entry_name(module, 0), "add");
+  EXPECT_EQ(kiln_module_entry_name(module, 1), nullptr);
+  std::size_t count = 0, bytes = 0;
+  std::uint32_t sizes[2] = {}, back = 0;
+  std::uint64_t address = 0;
+  EXPECT_EQ(text(kiln_module_parameters(module, "add", &count, sizes, 2)), "");
+  EXPECT_EQ(count, 2u);
+  EXPECT_EQ(sizes[0], 8u);
+  EXPECT_EQ(sizes[1], 4u);
+  EXPECT_EQ(text(kiln_module_variable(module, "base", &address, &bytes)), "");
+  EXPECT_EQ(bytes, 4u);
+  kiln_result *result = launch(kiln_buffer_address(out));
+  EXPECT_TRUE(kiln_result_is_ok(result) && kiln_result_is_finished(result));
+  EXPECT_EQ(kiln_result_finding_count(result), 0u);
+  EXPECT_THAT(kiln_result_json(result), testing::HasSubstr("\"verdict\""));
+  kiln_result_free(result);
+  EXPECT_EQ(text(kiln_buffer_read(out, 0, &back, 4)), "");
+  EXPECT_EQ(back, 42u);
+  // Memory of the host, at its own address.
+  kiln_buffer *shared = nullptr;
+  std::vector<std::uint32_t> heap(1);
+  EXPECT_EQ(text(kiln_buffer_share(device, heap.data(), 4, &shared)), "");
+  kiln_result_free(launch(kiln_buffer_address(shared)));
+  EXPECT_EQ(heap[0], 42u);
+  kiln_buffer_free(shared);
+}
+
+TEST_F(CInterface, FindingsAreInTheResult) {
+  EXPECT_EQ(text(kiln_buffer_set_name(out, "sums")), "");
+  kiln_result *result = launch(kiln_buffer_address(out) + 4);
+  EXPECT_FALSE(kiln_result_is_ok(result) || kiln_result_is_finished(result));
+  ASSERT_EQ(kiln_result_finding_count(result), 1u);
+  kiln_finding finding = {};
+  finding.bytes = sizeof(finding);
+  EXPECT_EQ(text(kiln_result_finding(result, 0, &finding)), "");
+  EXPECT_STREQ(finding.id, "out-of-bounds");
+  EXPECT_THAT(finding.message, testing::HasSubstr("sums"));
+  EXPECT_EQ(finding.grade, 2);
+  EXPECT_EQ(finding.ptx_line, 13);
+  EXPECT_EQ(text(kiln_result_finding(result, 1, &finding)),
+            "there is no finding 1; the result has 1 (3)");
+  kiln_result_free(result);
+}
+
+TEST_F(CInterface, ErrorsAreSentencesWithACode) {
+  kiln_device *none = nullptr;
+  EXPECT_EQ(text(kiln_device_open("gpu", nullptr, &none)),
+            "'gpu' is not a valid device; use auto, sim, cuda or cuda:N (3)");
+  EXPECT_EQ(text(kiln_device_open("sim", "colour=red", &none)),
+            "'colour' is not an option of a device; use order, seed, checks, "
+            "threads, gpu, allow, warn, max_instructions or time_limit (3)");
+  EXPECT_EQ(text(kiln_device_open("sim", "seed=x", &none)),
+            "seed is 'x'; it takes a number from 0 on (3)");
+  EXPECT_EQ(text(kiln_device_open("sim", "checks=maybe", &none)),
+            "checks is 'maybe'; it takes on or off (3)");
+  EXPECT_EQ(text(kiln_device_open("sim", "fast", &none)),
+            "'fast' is not an option of a device; write key=value (3)");
+  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(text(kiln_buffer_allocate(nullptr, 4, &out)), "device is NULL (3)");
+  std::uint32_t word = 0;
+  EXPECT_THAT(text(kiln_buffer_read(out, 2, &word, 4)),
+              testing::HasSubstr("a slice of 4 bytes from byte 2"));
+  kiln_launch launch = {};
+  kiln_result *result = nullptr;
+  EXPECT_EQ(text(kiln_device_launch(device, &launch, &result)),
+            "the launch has 0 bytes; this library knows one of " +
+                std::to_string(sizeof(launch)) + " (3)");
+  kiln_kernel *kernel = nullptr;
+  EXPECT_THAT(text(kiln_kernel_load("/none", &kernel)),
+              testing::HasSubstr("/none"));
+  const char *broken = "nonsense";
+  kiln_module *module = nullptr;
+  EXPECT_NE(text(kiln_module_load(device, &broken, 1, &module)), "");
+  EXPECT_EQ(text(kiln_module_load(device, &broken, 0, &module)),
+            "a module is made of at least one text of PTX, not of 0 (3)");
+}
+
+TEST_F(CInterface, BuffersOutliveTheirDevice) {
+  kiln_device_free(device);
+  device = nullptr;
+  std::uint32_t word = 7, back = 0;
+  EXPECT_EQ(text(kiln_buffer_write(out, 0, &word, 4)), "");
+  EXPECT_EQ(text(kiln_buffer_read(out, 0, &back, 4)), "");
+  EXPECT_EQ(back, 7u);
+}

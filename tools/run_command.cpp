@@ -1,0 +1,287 @@
+// run: a CUDA program as it is, on the simulator.
+//
+// The program finds Kiln's libcudart by LD_LIBRARY_PATH. Options reach it as
+// environment variables; what was found it tells by itself, on stderr, and
+// counts in a page that is read here when it has ended, however it has.
+#include "commands.h"
+#include "elf_file.h"
+#include "output_file.h"
+#include "say.h"
+
+#include <kiln/device_description.h>
+#include <kiln/run_status.h>
+#include <kiln/sim.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <new>
+#include <regex>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace kiln::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+struct RunCommand {
+  std::vector<std::string> program; ///< and its arguments
+  std::string order, seed, checks, threads, gpu, max_instructions, time_limit,
+      kernel, report;
+  std::vector<std::string> allow, warn, launches;
+};
+
+/// The page that the program counts in.
+class StatusPage {
+public:
+  StatusPage() {
+    path_ = (fs::temp_directory_path() / "kiln-run-XXXXXX").string();
+    file_ = mkstemp(path_.data());
+    void *page = MAP_FAILED;
+    if (file_ >= 0 && ftruncate(file_, sizeof(RunStatus)) == 0)
+      page = mmap(nullptr, sizeof(RunStatus), PROT_READ | PROT_WRITE,
+                  MAP_SHARED, file_, 0);
+    if (page == MAP_FAILED)
+      throw RuntimeError(
+          fmt::format("{} cannot be written: {}", path_, std::strerror(errno)));
+    status_ = new (page) RunStatus;
+  }
+  ~StatusPage() {
+    munmap(status_, sizeof(RunStatus));
+    close(file_);
+    unlink(path_.c_str());
+  }
+  StatusPage(const StatusPage &) = delete;
+  StatusPage &operator=(const StatusPage &) = delete;
+
+  const std::string &path() const { return path_; }
+  const RunStatus &status() const { return *status_; }
+
+private:
+  std::string path_;
+  int file_ = -1;
+  RunStatus *status_ = nullptr;
+};
+} // namespace
+
+/// Kiln's CUDA libraries, beside the command or where it was installed.
+static std::string library_folder() {
+  fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  std::string folders = KILN_CUDA_FOLDERS;
+  for (std::size_t at = 0; at < folders.size();) {
+    std::size_t end = std::min(folders.find(':', at), folders.size());
+    fs::path folder = own / folders.substr(at, end - at);
+    if (fs::exists(folder / "libcudart.so.13"))
+      return fs::canonical(folder).string();
+    at = end + 1;
+  }
+  throw RuntimeError(
+      fmt::format("Kiln's libcudart.so.13 was not found beside {} (in {})",
+                  own.string(), folders));
+}
+
+static std::string variable(const char *name) {
+  for (char **entry = environ; *entry; ++entry)
+    if (std::strncmp(*entry, name, std::strlen(name)) == 0 &&
+        (*entry)[std::strlen(name)] == '=')
+      return *entry + std::strlen(name) + 1;
+  return "";
+}
+
+/// The file that a shell would run.
+static std::string find_program(const std::string &name) {
+  if (name.find('/') != std::string::npos)
+    return name;
+  std::string path = variable("PATH");
+  for (std::size_t at = 0; at < path.size();) {
+    std::size_t end = std::min(path.find(':', at), path.size());
+    std::string candidate = path.substr(at, end - at) + "/" + name;
+    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate))
+      return candidate;
+    at = end + 1;
+  }
+  throw UserError(fmt::format("the program '{}' was not found in PATH; write "
+                              "./{} for one in this folder",
+                              name, name));
+}
+
+static constexpr const char *nvcc_flags =
+    "-cudart shared -gencode arch=compute_90a,code=compute_90a";
+
+/// Refuse what cannot be run, with what would help.
+static void check_program(const std::string &path) {
+  if (access(path.c_str(), X_OK) != 0)
+    throw UserError(
+        fmt::format("{} cannot be run: {}", path, std::strerror(errno)));
+  if (fs::is_directory(path))
+    throw UserError(fmt::format("{} cannot be run: it is a folder", path));
+  ElfFile elf = read_elf(path);
+  bool is_dynamic = std::any_of(elf.needed.begin(), elf.needed.end(),
+                                [](const std::string &library) {
+                                  return library.starts_with("libcudart.so");
+                                });
+  if (elf.has_fatbin && !is_dynamic)
+    throw UserError(fmt::format(
+        "{} is linked with CUDA's static runtime, which Kiln cannot replace; "
+        "link it with nvcc {} (or set NVCC_APPEND_FLAGS=\"{}\" and build it "
+        "again)",
+        path, nvcc_flags, nvcc_flags));
+}
+
+/// What is wrong with an option is said before the program runs.
+static void check_options(const RunCommand &command) {
+  constexpr std::string_view orders[] = {"", "eager", "lazy", "random", "all"};
+  if (std::find(std::begin(orders), std::end(orders), command.order) ==
+      std::end(orders))
+    throw UserError(
+        fmt::format("'{}' is not a valid order; use eager, lazy, random or all",
+                    command.order));
+  if (!command.checks.empty() && command.checks != "on" &&
+      command.checks != "off")
+    throw UserError(
+        fmt::format("--checks is '{}'; it takes on or off", command.checks));
+  if (!command.gpu.empty())
+    DeviceDescription::by_name(command.gpu);
+  for (const auto *list : {&command.allow, &command.warn})
+    for (const std::string &id : *list)
+      explain(id); // throws with the list of ids where there is none
+  try {
+    std::regex expression(command.kernel);
+  } catch (const std::regex_error &) {
+    throw UserError(
+        fmt::format("--kernel is '{}', which is not a valid regular expression",
+                    command.kernel));
+  }
+  check_output("--report", command.report);
+}
+
+static void set_variables(const RunCommand &command, const StatusPage &page) {
+  std::string folder = library_folder(), path = variable("LD_LIBRARY_PATH");
+  setenv("LD_LIBRARY_PATH",
+         (path.empty() ? folder : folder + ":" + path).c_str(), 1);
+  setenv("KILN_STATUS", page.path().c_str(), 1);
+  auto set = [](const char *name, const std::string &value) {
+    if (!value.empty())
+      setenv(name, value.c_str(), 1);
+  };
+  auto join = [](const std::vector<std::string> &words) {
+    return fmt::format("{}", fmt::join(words, ","));
+  };
+  set("KILN_ORDER", command.order);
+  set("KILN_SEED", command.seed);
+  set("KILN_CHECKS", command.checks);
+  set("KILN_THREADS", command.threads);
+  set("KILN_GPU", command.gpu);
+  set("KILN_MAX_INSTRUCTIONS", command.max_instructions);
+  set("KILN_TIME_LIMIT", command.time_limit);
+  set("KILN_KERNEL", command.kernel);
+  set("KILN_LAUNCH", join(command.launches));
+  set("KILN_ALLOW", join(command.allow));
+  set("KILN_WARN", join(command.warn));
+  if (!command.report.empty())
+    setenv("KILN_REPORT", fs::absolute(command.report).c_str(), 1);
+}
+
+/// Run it to its end. Ctrl-C is the program's.
+static int run_program(const std::string &path,
+                       const std::vector<std::string> &words) {
+  std::vector<char *> arguments;
+  for (const std::string &word : words)
+    arguments.push_back(const_cast<char *>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+  pid_t child = fork();
+  if (child < 0)
+    throw RuntimeError(
+        fmt::format("{} was not started: {}", path, std::strerror(errno)));
+  if (child == 0) {
+    std::signal(SIGPIPE, SIG_DFL);
+    execv(path.c_str(), arguments.data());
+    std::fprintf(stderr, "kiln: error: %s cannot be run: %s\n", path.c_str(),
+                 std::strerror(errno));
+    _exit(static_cast<int>(ExitStatus::refused));
+  }
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  return status;
+}
+
+static ExitStatus run_command(const RunCommand &command) {
+  if (command.program.empty())
+    throw UserError("a program is required: kiln run ./program arguments...");
+  check_options(command);
+  std::string path = find_program(command.program.front());
+  check_program(path);
+  StatusPage page;
+  set_variables(command, page);
+  int status = run_program(path, command.program);
+  if (WIFSIGNALED(status))
+    std::fprintf(stderr, "kiln: %s was ended by signal %d (%s)\n", path.c_str(),
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+  // stdout is the program's.
+  std::fprintf(stderr, "kiln: %s\n", page.status().to_string().c_str());
+  if (WIFSIGNALED(status))
+    return static_cast<ExitStatus>(128 + WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0)
+    return static_cast<ExitStatus>(WEXITSTATUS(status));
+  if (page.status().errors)
+    return ExitStatus::finding;
+  return page.status().unwritten ? ExitStatus::machine : ExitStatus::ok;
+}
+
+void add_run_command(CLI::App &app, Action &action) {
+  CLI::App *command = app.add_subcommand(
+      "run", "run a CUDA program as it is on the simulator, and check it: kiln "
+             "run [OPTIONS] PROGRAM [ARGUMENTS...]");
+  auto options = std::make_shared<RunCommand>();
+  command->add_option("--order", options->order,
+                      "when asynchronous work takes effect: eager, lazy, "
+                      "random, or all: each launch in every one of them");
+  command->add_option("--seed", options->seed, "of the random order");
+  command->add_option("--checks", options->checks,
+                      "of the simulator: on or off");
+  command->add_option("--threads", options->threads, "of this machine; 0: all");
+  command->add_option("--gpu", options->gpu,
+                      "the device to simulate: h100, h200, b200");
+  command->add_option("--max-instructions", options->max_instructions,
+                      "end a CTA that has executed so many warp instructions; "
+                      "0: never");
+  command->add_option("--time-limit", options->time_limit,
+                      "end a launch after so many seconds; 0: never");
+  command
+      ->add_option("--allow", options->allow,
+                   "do not report findings of this id (`kiln explain`)")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--warn", options->warn,
+                   "take errors of this id (`kiln explain`) for warnings")
+      ->allow_extra_args(false);
+  command->add_option("--kernel", options->kernel,
+                      "check only kernels whose name this regular expression "
+                      "finds; the others run fast");
+  command
+      ->add_option("--launch", options->launches,
+                   "check only the launch of this number, from 1 on")
+      ->allow_extra_args(false);
+  command->add_option("--report", options->report,
+                      "write verdict and findings to this JSON file");
+  command->prefix_command();
+  command->callback([&action, options, command] {
+    options->program = command->remaining();
+    if (!options->program.empty() && options->program.front() == "--")
+      options->program.erase(options->program.begin());
+    action = [options] { return run_command(*options); };
+  });
+}
+
+} // namespace kiln::cli
