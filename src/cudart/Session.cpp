@@ -346,8 +346,13 @@ void Session::runInAllOrders(const LaunchDescription &description,
 
 void Session::launch(const Launch &launch) {
   Function &function = *launch.function;
-  LaunchNote note{++launchCount_, demangled(function.name), launch.grid,
-                  launch.block, true};
+  {
+    std::lock_guard lock(mutex_);
+    if (function.shown.empty())
+      function.shown = demangled(function.name);
+  }
+  LaunchNote note{++launchCount_, function.shown, launch.grid, launch.block,
+                  true};
   note.isChecked = isChecked(note.kernel, note.number);
   try {
     LaunchDescription description = describe(launch);

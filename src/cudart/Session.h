@@ -48,6 +48,7 @@ struct Function {
   int preferredCarveout = -1;
   bool isNonPortableClusterAllowed = false;
   const EntryInfo *info = nullptr; ///< once it was launched
+  std::string shown;               ///< as the program calls it, likewise
 
   const EntryInfo &entry();
 };
