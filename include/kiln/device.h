@@ -155,6 +155,7 @@ struct LaunchDescription {
   bool cooperative = false;
   /// Instead of `ptx`: what Device::load made of it.
   std::shared_ptr<const LoadedModule> module = nullptr;
+  std::vector<SharedObject> shared_objects = {}; ///< for what is said of them
 };
 
 /// Something a check found; only the simulator has any.
@@ -172,6 +173,27 @@ struct Finding {
   std::string space = {};                              ///< "global", "shared"
   std::optional<std::uint64_t> address = std::nullopt; ///< in that space
   std::string buffer = {}; ///< the name of what lies there, or nearest
+
+  std::string instruction = {}; ///< of the PTX, as it is written
+  std::uint64_t count = 1;      ///< how often it was found at these places
+
+  /// The access that it collides with, where there is one.
+  struct Other {
+    std::string who = {}; ///< "thread 32 of CTA (0, 0, 0)"
+    SourceLine where = {};
+    int ptx_line = 0;
+    bool is_write = false;
+  };
+  std::optional<Other> other = std::nullopt;
+
+  /// Where the line is of a function that was inlined: from there out to the
+  /// kernel, each with its line. `where` is the innermost of the kernel's own
+  /// file.
+  struct Frame {
+    std::string function = {};
+    SourceLine where = {};
+  };
+  std::vector<Frame> stack = {};
 
   /// "error out-of-bounds at gemm.cpp:12: a load of 4 bytes ..."
   std::string to_string() const;

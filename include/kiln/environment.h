@@ -21,6 +21,10 @@ struct Setting {
   std::string origin() const { return is_default ? "default" : "environment"; }
 };
 
+/// Whether text for people on stdout may have colours: it is a terminal, and
+/// NO_COLOR is not set.
+bool wants_colour();
+
 /// Every variable Kiln reads, in a fixed order.
 std::vector<Setting> settings();
 

@@ -43,6 +43,19 @@ struct ParameterSpec {
   bool operator==(const ParameterSpec &) const = default;
 };
 
+/// Something in dynamic shared memory that has a name: a barrier, a tile, or an
+/// array of them. Findings and the timeline say it.
+struct SharedObject {
+  std::string name;      ///< "v_empty"
+  int offset = 0;        ///< from the beginning of the dynamic memory
+  int element_bytes = 0; ///< of one
+  int count = 1;
+  std::string file = {}; ///< where it was declared; line 0: not known
+  int line = 0;
+
+  bool operator==(const SharedObject &) const = default;
+};
+
 /// How the PTX must be launched.
 struct LaunchContract {
   std::vector<ArgumentSpec> arguments;
@@ -53,6 +66,7 @@ struct LaunchContract {
   int dynamic_smem_bytes = 0;
   int registers_at_entry = 0; ///< per thread; 0: as ptxas decides
   int ctas_per_sm = 1;        ///< occupancy the kernel was built for
+  std::vector<SharedObject> shared_objects = {};
 
   int threads() const { return block[0] * block[1] * block[2]; }
   bool operator==(const LaunchContract &) const = default;

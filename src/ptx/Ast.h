@@ -96,6 +96,13 @@ struct Operand {
 struct SourceRef {
   int file = 0; ///< key of Module::files; 0: unknown
   int line = 0;
+  int inlined = -1; ///< of Function::inlined; -1: it was not inlined
+};
+
+/// A function that was inlined, and where.
+struct Inlined {
+  std::string name; ///< a label of the section .debug_str
+  SourceRef at;
 };
 
 struct Instruction {
@@ -154,6 +161,7 @@ struct Function {
   std::vector<Variable> locals; ///< .local and .shared and .param inside it,
                                 ///< scopes resolved by unique names
   std::vector<Instruction> body;
+  std::vector<Inlined> inlined; ///< from .loc ... inlined_at
   /// Directives with numbers: "reqntid", "maxntid", "minnctapersm", "maxnreg",
   /// "reqnctapercluster", "explicitcluster", "maxclusterrank", "noreturn".
   std::map<std::string, std::vector<int>> directives;
@@ -170,7 +178,8 @@ struct Module {
   int targetLine = 0;                     ///< of .target
   std::vector<std::string> targetOptions; ///< "debug", "texmode_independent"
   int addressSize = 64;
-  std::map<int, std::string> files; ///< from .file
+  std::map<int, std::string> files;                ///< from .file
+  std::map<std::string, std::string> debugStrings; ///< of .debug_str, by label
   std::vector<Variable> variables;
   std::vector<Function> functions;
   std::map<std::string, std::string> aliases; ///< from .alias: name -> function

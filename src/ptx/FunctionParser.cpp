@@ -87,22 +87,36 @@ void FunctionParser::parseDirective() {
 void FunctionParser::parseLoc() {
   int file = stream_.expectInt("the number of a file after .loc");
   int line = stream_.expectInt("a line after .loc");
-  stream_.expectInt("a column after .loc");
+  int column = stream_.expectInt("a column after .loc");
+  SourceRef source{file, line};
+  if (stream_.peek().is(",") && stream_.peek(1).is("function_name"))
+    source.inlined = parseInlined();
   // Line 0: the compiler has none; the nearest known line stays.
-  if (line != 0)
-    source_ = {file, line};
-  if (!stream_.peek().is(",") || !stream_.peek(1).is("function_name"))
+  if (line == 0)
     return;
+  source_ = source;
+  places_[{file, line, column}] = source;
+}
+
+int FunctionParser::parseInlined() {
   stream_.next();
   stream_.next();
-  stream_.expectName("a string of the debug section");
+  std::string name(stream_.expectName("a string of the debug section").text);
   if (stream_.accept("+"))
-    stream_.expectInt("an offset into the debug section");
+    name += fmt::format("+{}",
+                        stream_.expectInt("an offset into the debug section"));
   stream_.expect(",", "after function_name");
   stream_.expect("inlined_at", "after function_name");
-  stream_.expectInt("the number of a file after inlined_at");
-  stream_.expectInt("a line after inlined_at");
-  stream_.expectInt("a column after inlined_at");
+  int file = stream_.expectInt("the number of a file after inlined_at");
+  int line = stream_.expectInt("a line after inlined_at");
+  int column = stream_.expectInt("a column after inlined_at");
+  // A place that was inlined itself has stood before with where that was.
+  SourceRef at{file, line};
+  if (auto known = places_.find({file, line, column}); known != places_.end())
+    at = known->second;
+  // Hostile text may name a place within itself; a chain has an end.
+  function_.inlined.push_back({std::move(name), at});
+  return static_cast<int>(function_.inlined.size()) - 1;
 }
 
 void FunctionParser::parseRegisters() {

@@ -44,6 +44,8 @@ private:
   Function &function_;
   Scopes scopes_;
   SourceRef source_;
+  /// What stood last at a file, a line and a column: inlined_at names it so.
+  std::map<std::array<int, 3>, SourceRef> places_;
   bool hasOpenName_ = false;
   std::vector<Pending> pending_;
   std::vector<PendingTable> pendingTables_;
@@ -53,6 +55,8 @@ private:
   void parseStatement();
   void parseDirective();
   void parseLoc();
+  /// `, function_name ..., inlined_at ...`; its index in Function::inlined.
+  int parseInlined();
   void parseRegisters();
   void parseVariables(StateSpace space);
   void parseLabel();

@@ -33,14 +33,15 @@ public:
   Scanner(std::string_view text, const TokenStream &stream)
       : text_(text), stream_(stream) {}
 
-  /// The next token; `isAfterValue` says that `%` may be the operator.
-  Token take(bool isAfterValue) {
+  /// The next token. `isAfterValue` says that `%` may be the operator,
+  /// `isAfterSign` that `.5` is a number and no modifier.
+  Token take(bool isAfterValue, bool isAfterSign) {
     skipBlanks();
     begin_ = at_;
     if (at_ == text_.size())
       return token(Token::Kind::end);
     char c = text_[at_];
-    if (isDigit(c))
+    if (isDigit(c) || (c == '.' && isAfterSign && isDigit(ahead(1))))
       return takeNumber();
     if (c == '%' && (isAfterValue || !isNamePart(ahead(1))))
       return take(Token::Kind::punctuation, 1);
@@ -164,15 +165,21 @@ private:
       return endInteger(isWhole);
     }
     skip(isDigit);
-    bool isReal = ahead(0) == '.' && isDigit(ahead(1));
+    // `2.` is one too; what begins like a name after the point is a modifier.
+    auto isExponent = [&](std::size_t at) {
+      bool isSigned = ahead(at + 1) == '+' || ahead(at + 1) == '-';
+      return (ahead(at) | 0x20) == 'e' &&
+             isDigit(ahead(at + (isSigned ? 2 : 1)));
+    };
+    bool isReal = ahead(0) == '.' &&
+                  (isDigit(ahead(1)) || !isNamePart(ahead(1)) || isExponent(1));
     if (isReal) {
       ++at_;
       skip(isDigit);
     }
-    bool isSigned = ahead(1) == '+' || ahead(1) == '-';
-    if ((ahead(0) | 0x20) == 'e' && isDigit(ahead(isSigned ? 2 : 1))) {
+    if (isExponent(0)) {
       isReal = true;
-      at_ += isSigned ? 2 : 1;
+      at_ += 2;
       skip(isDigit);
     }
     return isReal ? endNumber(Token::Kind::real, true) : endInteger(true);
@@ -205,10 +212,11 @@ TokenStream::TokenStream(std::string_view text, std::string origin)
 
 void TokenStream::scan() {
   Scanner scanner(text_, *this);
-  bool isAfterValue = false;
+  bool isAfterValue = false, isAfterSign = false;
   do {
-    tokens_.push_back(scanner.take(isAfterValue));
+    tokens_.push_back(scanner.take(isAfterValue, isAfterSign));
     const Token &last = tokens_.back();
+    isAfterSign = last.kind == Token::Kind::punctuation && !last.is(")");
     isAfterValue = last.kind == Token::Kind::integer || last.is(")");
   } while (tokens_.back().kind != Token::Kind::end);
 }

@@ -44,7 +44,7 @@ private:
   void parseTarget();
   void parseFile();
   void parseAlias();
-  void skipSection();
+  void parseSection();
   void skipPragma();
   Linkage parseLinkage();
   void parseVariables(StateSpace space, const Linkage &linkage);
@@ -72,7 +72,7 @@ void ModuleParser::parseStatement() {
   if (stream_.accept(".file"))
     return parseFile();
   if (stream_.accept(".section"))
-    return skipSection();
+    return parseSection();
   if (stream_.accept(".pragma"))
     return skipPragma();
   if (stream_.accept(".alias"))
@@ -166,15 +166,26 @@ void ModuleParser::parseAlias() {
   stream_.expect(";", "after the alias");
 }
 
-/// Debug sections: data for a debugger, with labels of their own.
-void ModuleParser::skipSection() {
-  int line = stream_.next().line;
+/// Debug sections: data for a debugger, with labels of their own. Of the
+/// strings the characters are kept: names of functions that were inlined.
+void ModuleParser::parseSection() {
+  Token name = stream_.next();
   stream_.expect("{", "after the name of a section");
+  std::string *text = nullptr;
   while (!stream_.peek().is("}")) {
     if (stream_.peek().kind == Token::Kind::end)
       stream_.failExpected(
-          fmt::format("'}}' for the section opened in line {}", line));
-    stream_.next();
+          fmt::format("'}}' for the section opened in line {}", name.line));
+    Token token = stream_.next();
+    if (token.isName() && stream_.peek().is(":") && name.is(".debug_str"))
+      text = &module_.debugStrings[std::string(token.text)];
+    unsigned character = 0;
+    if (text && token.kind == Token::Kind::integer &&
+        std::from_chars(token.text.data(),
+                        token.text.data() + token.text.size(), character)
+                .ec == std::errc() &&
+        character > 0 && character < 256)
+      text->push_back(static_cast<char>(character));
   }
   stream_.next();
 }

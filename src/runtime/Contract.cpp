@@ -65,6 +65,7 @@ public:
     resolveGrid(launch);
     resolveBlock(launch);
     resolveSmem(launch);
+    launch.shared_objects = contract_.shared_objects;
     for (const ParameterSpec &parameter : contract_.parameters)
       launch.parameters.push_back(makeParameter(parameter));
     return launch;

@@ -80,6 +80,15 @@ static Json toJson(const ParameterSpec &parameter) {
   return json;
 }
 
+static Json toJson(const SharedObject &object) {
+  return {{"name", object.name},
+          {"offset", object.offset},
+          {"element_bytes", object.element_bytes},
+          {"count", object.count},
+          {"file", object.file},
+          {"line", object.line}};
+}
+
 static Json toJson(const LaunchContract &contract) {
   Json arguments = Json::array();
   for (const ArgumentSpec &argument : contract.arguments)
@@ -87,6 +96,9 @@ static Json toJson(const LaunchContract &contract) {
   Json parameters = Json::array();
   for (const ParameterSpec &parameter : contract.parameters)
     parameters.push_back(toJson(parameter));
+  Json objects = Json::array();
+  for (const SharedObject &object : contract.shared_objects)
+    objects.push_back(toJson(object));
   return {
       {"arguments", std::move(arguments)},
       {"parameters", std::move(parameters)},
@@ -96,6 +108,7 @@ static Json toJson(const LaunchContract &contract) {
       {"dynamic_smem_bytes", contract.dynamic_smem_bytes},
       {"registers_at_entry", contract.registers_at_entry},
       {"ctas_per_sm", contract.ctas_per_sm},
+      {"shared_objects", std::move(objects)},
   };
 }
 
@@ -275,6 +288,15 @@ static ParameterSpec readParameter(const Field &field,
   return parameter;
 }
 
+static SharedObject readSharedObject(const Field &field) {
+  return {.name = field.at("name").text(),
+          .offset = field.at("offset").integer(),
+          .element_bytes = field.at("element_bytes").integer(),
+          .count = field.at("count").integer(),
+          .file = field.at("file").text(),
+          .line = field.at("line").integer()};
+}
+
 static LaunchContract readContract(const Field &field) {
   LaunchContract contract;
   for (const Field &argument : field.at("arguments").elements())
@@ -293,6 +315,10 @@ static LaunchContract readContract(const Field &field) {
   contract.dynamic_smem_bytes = field.at("dynamic_smem_bytes").integer();
   contract.registers_at_entry = field.at("registers_at_entry").integer();
   contract.ctas_per_sm = field.at("ctas_per_sm").integer();
+  // Kernels that were saved before have no names.
+  if (field.has("shared_objects"))
+    for (const Field &object : field.at("shared_objects").elements())
+      contract.shared_objects.push_back(readSharedObject(object));
   return contract;
 }
 

@@ -20,7 +20,16 @@ std::string Finding::to_string() const {
   std::string place;
   if (where.is_known())
     place = fmt::format(" at {}:{}", where.file, where.line);
-  return printable(fmt::format("{} {}{}: {}", name(grade), id, place, message));
+  std::string text =
+      fmt::format("{} {}{}: {}", name(grade), id, place, message);
+  if (count > 1)
+    text += fmt::format(" ({} times)", count);
+  for (const Frame &frame : stack)
+    text += fmt::format("\n  {} {}:{}{}{}",
+                        &frame == &stack.front() ? "in" : "inlined at",
+                        frame.where.file, frame.where.line,
+                        frame.function.empty() ? "" : ", ", frame.function);
+  return printable(text);
 }
 
 /// Average time of a warp instruction, by the clock of the simulation.
@@ -72,6 +81,19 @@ static ordered_json toJson(const Finding &finding) {
     value["address"] = *finding.address;
   if (!finding.buffer.empty())
     value["buffer"] = finding.buffer;
+  if (!finding.instruction.empty())
+    value["instruction"] = finding.instruction;
+  value["count"] = finding.count;
+  if (finding.other)
+    value["other"] = {{"who", finding.other->who},
+                      {"access", finding.other->is_write ? "write" : "read"},
+                      {"file", finding.other->where.file},
+                      {"line", finding.other->where.line},
+                      {"ptx_line", finding.other->ptx_line}};
+  for (const Finding::Frame &frame : finding.stack)
+    value["stack"].push_back({{"function", frame.function},
+                              {"file", frame.where.file},
+                              {"line", frame.where.line}});
   return value;
 }
 

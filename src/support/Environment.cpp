@@ -4,7 +4,11 @@
 #include "support/Cache.h"
 #include "support/Knobs.h"
 
+#include <unistd.h>
+
 namespace kiln {
+
+bool wants_colour() { return isatty(STDOUT_FILENO) && !value(Knob::noColor); }
 
 std::vector<Setting> settings() {
   std::vector<Setting> result;

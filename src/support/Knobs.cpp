@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-static constexpr std::array<KnobInfo, 21> kKnobs = {{
+static constexpr std::array<KnobInfo, 22> kKnobs = {{
     {Knob::cache, "KILN_CACHE", "keep what was compiled on disk: on or off",
      "on"},
     {Knob::cacheDir, "KILN_CACHE_DIR", "the folder of the cache",
@@ -27,6 +27,8 @@ static constexpr std::array<KnobInfo, 21> kKnobs = {{
      "CUDA_PATH"},
     {Knob::path, "PATH", "where ptxas, cuobjdump and nvdisasm are looked for",
      "none"},
+    {Knob::noColor, "NO_COLOR", "set to anything: no colours on a terminal",
+     "colours"},
     {Knob::order, "KILN_ORDER",
      "CUDA programs: when asynchronous work takes effect: eager, lazy, random, "
      "all",

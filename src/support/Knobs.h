@@ -20,6 +20,7 @@ enum class Knob {
   home,         ///< HOME
   cudaHome,     ///< CUDA_HOME, else CUDA_PATH
   path,         ///< PATH
+  noColor,      ///< NO_COLOR
   // Of programs that run on Kiln's CUDA libraries; options of `kiln run`.
   order,           ///< KILN_ORDER
   seed,            ///< KILN_SEED

@@ -18,6 +18,8 @@ std::vector<Probe> probes() {
   addMbarrierProbes(list);
   addClusterProbes(list);
   addPracticeProbes(list);
+  addReleasedProbes(list);
+  addSparseProbes(list);
   addRandomProbes(list);
   std::set<std::string> names;
   for (const Probe &probe : list)

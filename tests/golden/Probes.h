@@ -66,6 +66,8 @@ void addApproximationProbes(std::vector<Probe> &list);
 void addMbarrierProbes(std::vector<Probe> &list);
 void addClusterProbes(std::vector<Probe> &list);
 void addPracticeProbes(std::vector<Probe> &list);
+void addReleasedProbes(std::vector<Probe> &list);
+void addSparseProbes(std::vector<Probe> &list);
 void addRandomProbes(std::vector<Probe> &list);
 
 /// fill_random into fresh bytes.

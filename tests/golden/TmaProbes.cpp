@@ -19,6 +19,7 @@ struct Copy {
   std::vector<std::uint32_t> elementStrides = {};
   std::uint32_t tileOffset = 0; ///< from kTile
   std::string trap = {};
+  Bytes input = {}; ///< of a load; empty: random bytes
 };
 } // namespace
 
@@ -121,7 +122,9 @@ static Probe loadProbe(const Copy &copy) {
           kTileOut);
   probe.threads = 128;
   probe.smemBytes = kTile + kTileBytes;
-  probe.inputs = {randomBytes(Type::u8, tensorBytes(map), 11, 0, 255)};
+  probe.inputs = {copy.input.empty()
+                      ? randomBytes(Type::u8, tensorBytes(map), 11, 0, 255)
+                      : copy.input};
   probe.maps = {{map, 1}};
   probe.outputBytes = kTileBytes;
   probe.rowBytes = 1024;
@@ -297,7 +300,34 @@ static void addRefusals(std::vector<Probe> &list) {
   }
 }
 
+/// Loads through a map of tf32, which rounds: numbers of every size, ties, and
+/// what is none.
+static void addRounded(std::vector<Probe> &list) {
+  std::vector<std::uint32_t> numbers, others;
+  for (std::uint8_t byte : randomBytes(Type::u8, 1024, 12, 0, 255)) {
+    auto i = static_cast<std::uint32_t>(numbers.size());
+    std::uint32_t low = i % 3 == 0 ? 0x1000 : i % 3 == 1 ? 0xfff : 0x1001;
+    numbers.push_back((byte * 0x01010101u & 0xff7fe000u) | low);
+  }
+  for (std::uint32_t i = 0; i < 1024; ++i)
+    others.push_back((i % 2 ? 0xff800000u : 0x7f800000u) |
+                     (i < 16 ? 0 : i * 0x2003u % 0x800000u));
+  list.push_back(loadProbe({.name = "tf32_numbers",
+                            .type = Type::tf32,
+                            .dims = {32, 32},
+                            .box = {32, 32},
+                            .start = {0, 0},
+                            .input = bytesOf(numbers)}));
+  list.push_back(loadProbe({.name = "tf32_infinities_and_nans",
+                            .type = Type::tf32,
+                            .dims = {32, 32},
+                            .box = {32, 32},
+                            .start = {0, 0},
+                            .input = bytesOf(others)}));
+}
+
 void addTmaProbes(std::vector<Probe> &list) {
+  addRounded(list);
   for (int rank = 1; rank <= 5; ++rank)
     for (const Copy &copy : boxesOfRank(rank)) {
       list.push_back(loadProbe(copy));

@@ -120,14 +120,18 @@ void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
            id, who.cta, thread, 0, op, message,
            {"global", address, region ? region->name : std::string()}),
        places});
+  findings_.back().finding.other = Finding::Other{
+      fmt::format("thread {} of CTA ({}, {}, {})",
+                  std::uint32_t(earlier.thread), number % grid[0],
+                  number / grid[0] % grid[1], number / grid[0] / grid[1]),
+      line, machine_.code().ops[earlier.op].origin->line, isEarlierWrite};
 }
 
 std::vector<Finding> LaunchRaces::findings() const {
   std::vector<Finding> result;
   for (const RaceFinding &found : findings_) {
     result.push_back(found.finding);
-    if (found.count > 1)
-      result.back().message += fmt::format(" ({} times)", found.count);
+    result.back().count = found.count;
   }
   return result;
 }

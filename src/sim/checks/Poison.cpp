@@ -138,6 +138,23 @@ static LaneMask poisonOfPredicate(Warp &warp, const Op &op, LaneMask compared) {
   return (compared & ~(decides & ~unknown)) | unknown;
 }
 
+/// What comes of unwritten bytes comes from where they were read.
+static void passOrigin(Warp &warp, const Op &op, LaneMask active,
+                       const Registers &registers) {
+  std::uint32_t origin =
+      op.psrc.isValid() && (warp.predPoison(op.psrc) & active)
+          ? warp.predOrigin(op.psrc)
+          : 0;
+  for (const Reg &reg : registers.sources)
+    if (!origin && (warp.poison(reg) & active))
+      origin = warp.poisonOrigin(reg);
+  for (const Reg &reg : registers.results)
+    warp.setPoisonOrigin(reg, origin);
+  for (Pred pred : {op.pdst, op.pdst2})
+    if (pred.isValid())
+      warp.setPredOrigin(pred, origin);
+}
+
 static void spreadPoison(Warp &warp, const Op &op, LaneMask active) {
   Registers registers(op);
   LaneMask compared = 0;
@@ -165,6 +182,7 @@ static void spreadPoison(Warp &warp, const Op &op, LaneMask active) {
   for (Pred pred : {op.pdst, op.pdst2})
     if (pred.isValid())
       warp.setPredPoison(pred, active, ofPredicate);
+  passOrigin(warp, op, active, registers);
 }
 
 void passPoison(Warp &warp, const Op &op, LaneMask active) {

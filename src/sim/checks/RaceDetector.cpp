@@ -141,98 +141,6 @@ void RaceDetector::touchRun(Access &access, ShadowedMemory &memory,
   }
 }
 
-/// Whether two accesses of one warp's lanes are in program order: no byte was
-/// touched by two lanes.
-static bool isProgramOrder(const Record &a, const Record &b,
-                           std::uint16_t overlap) {
-  LaneMask lanes = a.lanesOf(overlap) | b.lanesOf(overlap);
-  if ((lanes & (lanes - 1)) == 0)
-    return true;
-  for (unsigned left = overlap; left; left &= left - 1) {
-    auto byte = static_cast<std::uint16_t>(left & -left);
-    LaneMask both = a.lanesOf(byte) | b.lanesOf(byte);
-    if (both & (both - 1))
-      return false;
-  }
-  return true;
-}
-
-bool RaceDetector::isOrderedStrictly(const Access &access,
-                                     const Record &earlier,
-                                     std::uint16_t overlap, View view) const {
-  const Record &later = access.record;
-  bool isOwn = earlier.component == access.warp->clock.lanes;
-  if (isOwn && later.component == earlier.component &&
-      isProgramOrder(earlier, later, overlap))
-    return true;
-  LaneMask lanes = earlier.lanesOf(overlap);
-  bool isOrdered = true;
-  access.warp->group().clocks.forEachPart(
-      access.issuers, [&](LaneMask some, const Knowledge &knowledge) {
-        if (!isOrdered)
-          return;
-        if (isOwn) {
-          // A lane knows what it did itself.
-          bool isOne = (some & (some - 1)) == 0;
-          isOrdered =
-              knowledge.coversOwn(view, earlier.time, lanes, isOne ? some : 0);
-          return;
-        }
-        const Epoch *known = knowledge.clock.find(view, earlier.component);
-        isOrdered = known && known->covers(earlier.time, lanes);
-      });
-  return isOrdered;
-}
-
-bool RaceDetector::isOrderedDeFacto(const Access &access, const Record &earlier,
-                                    std::uint16_t overlap, View view) const {
-  const LaneClocks &clocks = access.warp->group().clocks;
-  const Knowledge &knowledge = clocks.deFacto();
-  LaneMask lanes = earlier.lanesOf(overlap);
-  if (earlier.component == access.warp->clock.lanes)
-    // Lanes that run together know of each other.
-    return knowledge.coversOwn(view, earlier.time, lanes, clocks.lanes());
-  const Epoch *known = knowledge.clock.find(view, earlier.component);
-  return known && known->covers(earlier.time, lanes);
-}
-
-bool RaceDetector::isMutual(const Access &access, const Record &earlier) const {
-  if (access.record.scope() == Scope::gpu && earlier.scope() == Scope::gpu)
-    return true;
-  const Agent &other = agent(earlier.component);
-  const WarpClock &mine = access.warp->clock;
-  if (other.ctaNumber == mine.cta)
-    return true;
-  Scope needed =
-      other.clusterNumber == mine.cluster ? Scope::cluster : Scope::gpu;
-  return access.record.scope() >= needed && earlier.scope() >= needed;
-}
-
-bool RaceDetector::isSameValue(const Access &access,
-                               const Record &earlier) const {
-  return access.isSame && earlier.isWrite() &&
-         agent(earlier.component).kind == Agent::Kind::lanes;
-}
-
-RaceDetector::Verdict RaceDetector::judge(const Access &access,
-                                          const Record &earlier,
-                                          std::uint16_t overlap) const {
-  if (isOrderedStrictly(access, earlier, overlap,
-                        earlier.isAsync() ? View::completed : access.view))
-    return Verdict::ordered;
-  if (earlier.isStrong() && access.record.isStrong() &&
-      isMutual(access, earlier))
-    return Verdict::strong;
-  // A read that is over cannot see what an async write does later: there, no
-  // proxy fence is missed.
-  View view =
-      earlier.isAsync() || !earlier.isWrite() ? View::completed : access.view;
-  return isOrderedDeFacto(access, earlier, overlap, view) ||
-                 isSameValue(access, earlier)
-             ? Verdict::deFacto
-             : Verdict::unordered;
-}
-
 /// Whether whoever is ordered after `access` is ordered after `earlier` too,
 /// because they are of one kind and by the same lanes.
 bool RaceDetector::isReplaced(const Access &access, const Record &earlier) {
@@ -268,6 +176,12 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
     bool isGone = isReplaced(access, earlier);
     if (isWrite || earlier.isWrite()) {
       Verdict verdict = judge(access, earlier, overlap);
+      if (verdict >= Verdict::deFacto &&
+          isObservedBefore(access, earlier, overlap, memory, index))
+        verdict = Verdict::ordered;
+      if (verdict == Verdict::strong &&
+          isWarpSynchronous(access, earlier, overlap))
+        verdict = Verdict::deFacto;
       if (verdict >= Verdict::deFacto)
         report(access, earlier, overlap, memory, index, verdict);
       if (verdict == Verdict::strong && !isWrite) {

@@ -116,8 +116,8 @@ public:
   void await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
              std::uint32_t address);
   /// A copy of `lane` will count on an mbarrier's current phase.
-  static void expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
-                         std::uint32_t address);
+  void expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
+                  std::uint32_t address);
 
   // Tensor maps, which copies read through a proxy of their own.
   /// fence.proxy.tensormap::generic.release: changes so far are published.
@@ -147,6 +147,8 @@ public:
   /// A finding at an access.
   void tell(FindingId id, const Access &access, const Record &earlier,
             const std::string &message, const FindingObject &object);
+  /// Who made an access, in words.
+  std::string actorOf(const Record &record) const;
 
 private:
   enum class Verdict : std::uint8_t {
@@ -162,11 +164,22 @@ private:
                          std::uint16_t overlap, View view) const;
   bool isOrderedDeFacto(const Access &access, const Record &earlier,
                         std::uint16_t overlap, View view) const;
+  /// Whether a read-modify-write has seen the strong write `earlier`, and is
+  /// itself ordered before the access: causality order goes through it.
+  bool isObservedBefore(const Access &access, const Record &earlier,
+                        std::uint16_t overlap, const ShadowedMemory &memory,
+                        std::uint64_t cell) const;
+  /// Whether a volatile access relies on lanes of the warp running together.
+  bool isWarpSynchronous(const Access &access, const Record &earlier,
+                         std::uint16_t overlap) const;
   bool isMutual(const Access &access, const Record &earlier) const;
   /// Whether it is a strong write that no member of the crowd can race with.
   static bool isOneOf(const Crowd &crowd, const Access &access);
   /// Add a strong write to those that are there.
   static void join(const Access &access, Crowd &crowd);
+  /// cp.async writes what a wgmma reads: released kernels have no proxy fence
+  /// between the two.
+  bool isCopyBeforeProduct(const Access &access, const Record &earlier) const;
   /// Whether two stores of threads leave the same bytes, whoever comes last.
   bool isSameValue(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);
@@ -193,6 +206,8 @@ private:
   /// A finding about something that was begun and not finished.
   void tellLeft(FindingId id, Warp &warp, const Op &op, int lane,
                 const std::string &message, const FindingObject &object);
+  /// Whether the warpgroup of a product has waited for it.
+  bool isAwaited(const Access &access, const Record &earlier) const;
   std::string missingEdge(FindingId id, const Access &access,
                           const Record &earlier) const;
   std::string describe(const Record &record) const;

@@ -21,25 +21,27 @@ void RaceDetector::tellLeft(FindingId id, Warp &warp, const Op &op, int lane,
 }
 
 void RaceDetector::leave(Warp &warp, LaneMask lanes) {
-  auto check = [&](int lane, const BulkGroups &groups, const char *wait) {
-    auto look = [&](const std::vector<std::shared_ptr<Pending>> &group) {
-      for (const auto &work : group)
-        if (!work->isAwaited)
-          tellLeft(FindingId::copyAtExit, warp, *work->op, lane,
-                   fmt::format("the thread leaves the kernel, and nobody has "
-                               "waited for this copy; missing: {}",
-                               wait),
-                   {});
-    };
-    for (const auto &group : groups.committed)
-      look(group);
-    look(groups.open);
+  using Works = std::vector<std::shared_ptr<Pending>>;
+  auto look = [&](FindingId id, int lane, const Works &group,
+                  const char *wait) {
+    for (const auto &work : group)
+      if (!work->isAwaited)
+        tellLeft(id, warp, *work->op, lane,
+                 fmt::format("the thread leaves the kernel, and nobody has "
+                             "waited for this copy; missing: {}",
+                             wait),
+                 {});
   };
   forEachLane(lanes, [&](int lane) {
-    check(lane, warp.bulk[lane],
-          "cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0");
-    check(lane, warp.asyncCopies[lane],
-          "cp.async.wait_all, or an mbarrier that tells of it");
+    for (const Works &group : warp.bulk[lane].committed)
+      look(FindingId::bulkStoreAtExit, lane, group,
+           "cp.async.bulk.wait_group.read 0");
+    look(FindingId::copyAtExit, lane, warp.bulk[lane].open,
+         "cp.async.bulk.commit_group and cp.async.bulk.wait_group.read 0");
+    const char *waitAll = "cp.async.wait_all, or an mbarrier that tells of it";
+    for (const Works &group : warp.asyncCopies[lane].committed)
+      look(FindingId::copyAtExit, lane, group, waitAll);
+    look(FindingId::copyAtExit, lane, warp.asyncCopies[lane].open, waitAll);
   });
   // Other CTAs of the cluster may still reach what is given up.
   if (warp.cta().cluster().size() > 1)

@@ -29,6 +29,9 @@ FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
       isOrderedStrictly(access, earlier, overlap, View::generic);
   if (isReadBeforeAsyncWrite)
     id = FindingId::proxyFenceAfterRead;
+  if (isCopyBeforeProduct(access, earlier) &&
+      isOrderedStrictly(access, earlier, overlap, View::generic))
+    id = FindingId::proxyFenceAfterCpAsync;
   if (isSameValue(access, earlier) &&
       !isOrderedDeFacto(access, earlier, overlap, view))
     id = FindingId::sameValue;
@@ -64,7 +67,8 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
       other.number * kLanes +
           (earlier.lanes ? static_cast<unsigned>(firstLane(earlier.lanes))
                          : 0u));
-  if (id == FindingId::proxyFence || id == FindingId::proxyFenceAfterRead)
+  if (id == FindingId::proxyFence || id == FindingId::proxyFenceAfterRead ||
+      id == FindingId::proxyFenceAfterCpAsync)
     return "fence.proxy.async between them";
   if (id == FindingId::warpConvergence)
     return "bar.warp.sync (__syncwarp) of the lanes; only their running "
@@ -84,6 +88,10 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
     return "a scope on both that takes in the other's thread";
   switch (other.kind) {
   case Agent::Kind::products:
+    if (isAwaited(access, earlier))
+      return fmt::format("a barrier or an arrival between warpgroup {}, which "
+                         "has waited for the wgmma, and this thread",
+                         other.number);
     return fmt::format("wgmma.wait_group by warpgroup {}, before it hands the "
                        "memory on",
                        other.number);
@@ -104,19 +112,47 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
   }
   if (isSameCta && other.number == static_cast<unsigned>(access.warp->index()))
     return "bar.warp.sync (__syncwarp) of the lanes, which run apart here";
+  // A line that reads and writes a place, by many: a counter, a bin, a sum.
+  const ptx::Instruction &one = *access.op->origin;
+  const ptx::Instruction &two = *machine_.code().ops[earlier.op].origin;
+  SourceLine here = machine_.findings().sourceLine(one);
+  SourceLine there = machine_.findings().sourceLine(two);
+  bool isUpdate =
+      here.line == there.line && here.file == there.file && &one != &two;
+  std::string atomic =
+      isUpdate ? "an atomic (atom or red) that reads, adds and writes at once; "
+                 "else "
+               : "";
   if (isSameCta)
-    return "a barrier of the CTA (bar.sync), or an arrival and a wait at an "
-           "mbarrier";
+    return atomic + "a barrier of the CTA (bar.sync), or an arrival and a wait "
+                    "at an mbarrier";
   if (other.clusterNumber == mine.cluster)
-    return "a cluster barrier, or release and acquire at .cluster scope";
-  return "release and acquire at .gpu scope (a fence and an atomic on each "
-         "side); CTAs run in any order";
+    return atomic +
+           "a cluster barrier, or release and acquire at .cluster scope";
+  return atomic + "release and acquire at .gpu scope (a fence and an atomic on "
+                  "each side); CTAs run in any order";
 }
 
-std::string RaceDetector::describe(const Record &record) const {
+bool RaceDetector::isAwaited(const Access &access,
+                             const Record &earlier) const {
+  const Agent &other = agent(earlier.component);
+  constexpr std::size_t kWarpsPerGroup = 4;
+  const auto &warps = access.warp->cta().warps();
+  if (other.ctaNumber != access.warp->clock.cta)
+    return false;
+  for (std::size_t i = other.number * kWarpsPerGroup;
+       i < std::min(warps.size(), (other.number + 1) * kWarpsPerGroup); ++i)
+    for (const Group &group : warps[i]->groups()) {
+      const Epoch *known =
+          group.clocks.deFacto().clock.find(View::completed, earlier.component);
+      if (known && known->covers(earlier.time, earlier.lanes))
+        return true;
+    }
+  return false;
+}
+
+std::string RaceDetector::actorOf(const Record &record) const {
   const Agent &who = agent(record.component);
-  SourceLine line =
-      machine_.findings().sourceLine(*machine_.code().ops[record.op].origin);
   std::string actor;
   int lane = record.lanes ? firstLane(record.lanes) : 0;
   switch (who.kind) {
@@ -140,8 +176,14 @@ std::string RaceDetector::describe(const Record &record) const {
       actor +=
           fmt::format(" and {} more of its warp", countLanes(record.lanes) - 1);
   }
-  return fmt::format("{} of CTA ({}, {}, {}) at {}:{}", actor, who.cta[0],
-                     who.cta[1], who.cta[2], line.file, line.line);
+  return fmt::format("{} of CTA ({}, {}, {})", actor, who.cta[0], who.cta[1],
+                     who.cta[2]);
+}
+
+std::string RaceDetector::describe(const Record &record) const {
+  SourceLine line =
+      machine_.findings().sourceLine(*machine_.code().ops[record.op].origin);
+  return fmt::format("{} at {}:{}", actorOf(record), line.file, line.line);
 }
 
 void RaceDetector::reportOverBarrier(const Access &access,
@@ -190,7 +232,7 @@ void RaceDetector::report(const Access &access, const Record &earlier,
   if (memory.owner && memory.owner != &access.warp->cta())
     place +=
         fmt::format(" of CTA {} of the cluster", memory.owner->rankInCluster());
-  const char *who = "only deFacto, not the PTX text, orders the two";
+  const char *who = "only released hardware, not the PTX text, orders the two";
   if (verdict == Verdict::announced)
     who = "only the value of a flag orders the two";
   else if (isError)
@@ -243,11 +285,15 @@ void RaceDetector::tell(FindingId id, const Access &access,
            machine_,
            static_cast<std::uint32_t>(access.op - machine_.code().ops.data()),
            earlier.op)});
+  const ptx::Instruction &origin = *machine_.code().ops[earlier.op].origin;
+  if (&origin != access.op->origin || earlier.bytes)
+    findings_.back().finding.other =
+        Finding::Other{actorOf(earlier), machine_.findings().sourceLine(origin),
+                       origin.line, earlier.isWrite()};
 }
 
 FindingObject RaceDetector::sharedObject(std::uint32_t address) const {
-  const auto *variable = machine_.findings().sharedVariable(address);
-  return {"shared", address, variable ? variable->first : std::string()};
+  return {"shared", address, machine_.findings().sharedName(address)};
 }
 
 } // namespace kiln::sim

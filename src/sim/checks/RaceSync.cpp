@@ -1,6 +1,7 @@
 // RaceSync: the edges: barriers, mbarriers, strong accesses and fences.
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -113,6 +114,27 @@ bool RaceDetector::publishes(Warp &warp, const MemorySemantics &order,
   return false;
 }
 
+/// A read-modify-write sees all that were made there; a store sees nothing.
+static void observe(Warp &warp, const MemorySemantics &order, LaneMask lanes,
+                    ShadowedMemory &memory, std::uint64_t address) {
+  // So many counters have a kernel's threads; the bins of a large histogram
+  // are not told apart from then on.
+  constexpr std::size_t kAddresses = 1 << 12;
+  if (order.isAtomic && !order.isReturning)
+    return;
+  if (memory.observations.size() >= kAddresses &&
+      !memory.observations.contains(address))
+    return;
+  Observation &last = memory.observations[address];
+  last.isOfAll &= order.isAtomic;
+  last.record = {.time = warp.clock.now,
+                 .lanes = lanes,
+                 .component = warp.clock.lanes,
+                 .op = 0,
+                 .bytes = 0xffff,
+                 .flags = 0};
+}
+
 void RaceDetector::synchronise(Warp &warp, const MemorySemantics &order,
                                LaneMask lanes, ShadowedMemory &memory,
                                std::uint64_t address, bool isWrite) {
@@ -130,6 +152,7 @@ void RaceDetector::synchronise(Warp &warp, const MemorySemantics &order,
   }
   if (!isWrite)
     return;
+  observe(warp, order, lanes, memory, address);
   // A store puts an end to what was published there; a read-modify-write
   // carries it on.
   if (!order.isAtomic && found != memory.locations.end())
@@ -217,7 +240,8 @@ void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
            "this uses the mbarrier at {}, which {} initialises; {} "
            "orders the two; missing: {}",
            machine_.findings().describeShared(address), describe(barrier.init),
-           isError ? "nothing" : "only deFacto, not the PTX text,", missing),
+           isError ? "nothing" : "only released hardware, not the PTX text,",
+           missing),
        sharedObject(address));
 }
 
@@ -233,10 +257,42 @@ static OnMbarrier begun(Warp &warp, const Op &op, int lane,
   return {&warp, lane, record, barrier.phases + 1, warp.clock.clusterBarriers};
 }
 
+/// Whether a barrier of the CTA or of its cluster has opened yet.
+static bool hasMet(const Cta &cta) {
+  return cta.cluster().barrierGeneration > 0 ||
+         std::any_of(
+             cta.barriers.begin(), cta.barriers.end(),
+             [](const CtaBarrier &barrier) { return barrier.generation > 0; });
+}
+
 void RaceDetector::expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
                               std::uint32_t address) {
   MbarrierHistory &barrier = owner.mbarrierHistory[address];
   barrier.copies.push_back(begun(warp, op, lane, barrier));
+  // st.async is a store of the thread's.
+  bool isCopy = op.effect->isTensor || op.effect->size.isValid();
+  if (!isCopy || barrier.initFencedIn != ~0u)
+    return;
+  Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
+  access.view = View::asyncShared;
+  access.record.component = barrier.component;
+  const Record &init = barrier.init;
+  if (isOrderedStrictly(access, init, 0xff, View::asyncShared))
+    return;
+  // Whoever is not the thread that initialised has met it at a barrier.
+  bool isOwn = init.component == warp.clock.lanes &&
+               init.lanes == access.issuers && !hasMet(warp.cta());
+  FindingId id = isOwn ? FindingId::mbarrierInitFence
+                       : FindingId::mbarrierInitFenceBarrier;
+  if (isTold(id, access, init))
+    return;
+  tell(id, access, init,
+       fmt::format("this copy completes on the mbarrier at {}, which {} "
+                   "initialises; missing: fence.mbarrier_init.release.cluster "
+                   "or fence.proxy.async behind the initialisation{}",
+                   machine_.findings().describeShared(address), describe(init),
+                   isOwn ? "" : "; only a barrier stands between"),
+       sharedObject(address));
 }
 
 void RaceDetector::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
@@ -275,6 +331,9 @@ void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
   LaneClocks &clocks = warp.group().clocks;
   barrier.observed = barrier.phases;
   barrier.seen[warp.clock.lanes] = barrier.phases;
+  // Who does not look at the answer has waited for nothing.
+  if (op.isUnheeded)
+    return;
   auto isObserved = [&](const OnMbarrier &one) {
     return one.phase <= barrier.observed;
   };

@@ -81,6 +81,13 @@ struct Location {
   }
 };
 
+/// The last read-modify-write of an address: it has observed all before it, as
+/// long as nothing else has written there with a strong store.
+struct Observation {
+  Record record{};
+  bool isOfAll = true;
+};
+
 /// Memory that has a shadow: a CTA's shared memory, or all global memory.
 struct ShadowedMemory {
   Cta *owner = nullptr; ///< of shared memory; null: global
@@ -90,6 +97,7 @@ struct ShadowedMemory {
   /// The swizzle of what a copy by a tensor map wrote last, by its instruction.
   std::map<std::uint32_t, int> swizzles;
   std::unordered_map<std::uint64_t, Location> locations;
+  std::unordered_map<std::uint64_t, Observation> observations; ///< by address
 };
 
 } // namespace kiln::sim

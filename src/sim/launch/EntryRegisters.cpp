@@ -25,6 +25,12 @@ int registersByPtxas(std::string_view text, const ptx::Module &module,
   return 0;
 }
 
+/// The hardware gives registers to threads in units: 255 are 256.
+static int roundUpToUnit(int registers) {
+  constexpr int kUnit = 8;
+  return (registers + kUnit - 1) / kUnit * kUnit;
+}
+
 /// The largest number that a setmaxnreg of the entry names; 0: it has none.
 static int mostAskedFor(const ptx::Function &entry) {
   std::uint64_t most = 0;
@@ -74,7 +80,7 @@ EntryRegisters registersAtEntry(std::string_view text,
   // Assembling takes longer than many a launch: only where it matters.
   if (isMoving || options.co_resident)
     if (int count = registersByPtxas(text, module, entry))
-      return {count, "ptxas"};
+      return {roundUpToUnit(count), "ptxas"};
   if (int most = find("maxnreg"))
     return {std::min(most, options.device.max_registers_per_thread),
             ".maxnreg"};

@@ -1,6 +1,7 @@
 // LaunchScheduler: take clusters, run them, and put what came of them in order.
 #include "sim/launch/LaunchScheduler.h"
 #include "sim/launch/Residency.h"
+#include "sim/report/Alike.h"
 #include "sim/report/Endings.h"
 #include "support/Error.h"
 #include "support/HostProcessor.h"
@@ -121,9 +122,9 @@ void LaunchScheduler::absorb(Outcome &outcome) {
   cost_.add(outcome.cost);
   if (outcome.checks)
     races_.take(outcome.checks->races());
-  for (Finding &finding : outcome.findings)
-    if (told_.emplace(finding.id, finding.ptx_line).second)
-      result_.findings.push_back(std::move(finding));
+  std::move(outcome.findings.begin(), outcome.findings.end(),
+            std::back_inserter(result_.findings));
+  joinAlike(result_.findings, /*hasEnd=*/false);
   auto &events = result_.timeline.events;
   events.insert(events.end(), std::make_move_iterator(outcome.events.begin()),
                 std::make_move_iterator(outcome.events.end()));
@@ -345,6 +346,7 @@ LaunchResult LaunchScheduler::result() {
   result_.findings.insert(result_.findings.end() - !result_.is_finished,
                           std::make_move_iterator(found.begin()),
                           std::make_move_iterator(found.end()));
+  joinAlike(result_.findings, !result_.is_finished);
   result_.time_us = timeUs_;
   if (config_.hasStats) {
     double usPerTick = result_.time_us / static_cast<double>(ticks_);

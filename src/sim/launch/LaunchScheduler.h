@@ -94,7 +94,6 @@ private:
   LaunchResult result_;
   CostCount cost_;
   bool hasEnded_ = false;
-  std::set<std::pair<std::string, int>> told_;
 };
 
 } // namespace kiln::sim

@@ -379,7 +379,8 @@ sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
   config.order = static_cast<sim::EffectOrder>(options_.order);
   config.seed = options_.seed;
   config.hasChecks = options_.checks;
-  config.isCooperative = description.cooperative;
+  config.isCooperative = options_.co_resident || description.cooperative;
+  config.sharedObjects = description.shared_objects;
   config.threads = options_.threads;
   config.maxInstructions = options_.max_instructions;
   config.timeLimitS = options_.time_limit_s;

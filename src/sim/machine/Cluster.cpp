@@ -200,7 +200,9 @@ bool Cluster::unblock() {
   if (!waitsForOthers())
     for (auto &cta : ctas_)
       for (auto &warp : cta->warps())
-        warp->checkStrayLanes();
+        hasChanged |= warp->checkStrayLanes();
+  if (hasChanged)
+    return true;
   // Give every wait its time-out, once; if the state of the cluster is then
   // what it was, nobody will ever move.
   if (lastUnblock_ == activity())

@@ -7,13 +7,13 @@
 #pragma once
 
 #include "kiln/device.h"
+#include "sim/findings/FindingId.h"
 #include "sim/machine/Checks.h"
 #include "sim/machine/Cta.h"
 #include "sim/machine/Observer.h"
 
+#include <map>
 #include <random>
-#include <set>
-#include <string_view>
 
 namespace kiln::sim {
 
@@ -75,9 +75,27 @@ public:
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;
   std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;
-  std::vector<Finding> findings;                   ///< that did not end it
-  std::set<std::pair<std::string_view, int>> told; ///< their ids and lines
-  std::string printed;                             ///< and not shown yet
+  std::vector<Finding> findings; ///< that did not end it
+  /// Which of them is of an id and a line of the PTX.
+  std::map<std::pair<FindingId, int>, std::size_t> told;
+  /// Instructions that have read bytes nobody wrote, and the first such bytes,
+  /// in words; the first of the list is none.
+  struct Origin {
+    const Op *op = nullptr;
+    std::string bytes;
+  };
+  std::vector<Origin> origins{1};
+  std::map<const Op *, std::uint32_t> originOf;
+  /// The number of an instruction's; `describe` is asked once.
+  template <typename Describe>
+  std::uint32_t noteOrigin(const Op &op, Describe &&describe) {
+    auto [known, isNew] =
+        originOf.try_emplace(&op, static_cast<std::uint32_t>(origins.size()));
+    if (isNew)
+      origins.push_back({&op, describe()});
+    return known->second;
+  }
+  std::string printed;                ///< and not shown yet
   std::unique_ptr<Observer> observer; ///< null: nobody asked for one
   /// Its own, where it cannot talk to others.
   std::unique_ptr<Checks> ownChecks;

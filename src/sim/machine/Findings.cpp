@@ -2,17 +2,75 @@
 // of their ids.
 #include "sim/machine/Findings.h"
 #include "sim/machine/Machine.h"
+#include "support/Demangle.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln::sim {
 
+SourceLine Findings::lineOf(const ptx::SourceRef &source) const {
+  auto file = module_.files.find(source.file);
+  if (file == module_.files.end() || source.line <= 0)
+    return {};
+  return {file->second, static_cast<unsigned>(source.line)};
+}
+
+const ptx::Function *
+Findings::functionOf(const ptx::Instruction &instruction) const {
+  for (const ptx::Function &function : module_.functions)
+    if (!function.body.empty() && &instruction >= &function.body.front() &&
+        &instruction <= &function.body.back())
+      return &function;
+  return nullptr;
+}
+
+/// The name of a function as its source has it; `label` is of .debug_str.
+static std::string nameOf(const ptx::Module &module, const std::string &label) {
+  auto text = module.debugStrings.find(label);
+  return text == module.debugStrings.end() ? std::string()
+                                           : demangle(text->second);
+}
+
+std::vector<Finding::Frame>
+Findings::stackOf(const ptx::Instruction &instruction) const {
+  std::vector<Finding::Frame> stack;
+  if (instruction.source.inlined < 0)
+    return stack;
+  const ptx::Function *function = functionOf(instruction);
+  if (!function)
+    return stack;
+  ptx::SourceRef source = instruction.source;
+  // An inlined place is of an earlier .loc, so the numbers fall.
+  while (source.inlined >= 0) {
+    const ptx::Inlined &inlined =
+        function->inlined[static_cast<std::size_t>(source.inlined)];
+    stack.push_back({nameOf(module_, inlined.name), lineOf(source)});
+    source = inlined.at;
+  }
+  stack.push_back({demangle(function->name), lineOf(source)});
+  return stack;
+}
+
 SourceLine Findings::sourceLine(const ptx::Instruction &instruction) const {
-  auto file = module_.files.find(instruction.source.file);
-  if (file != module_.files.end() && instruction.source.line > 0)
-    return {file->second, static_cast<unsigned>(instruction.source.line)};
-  return {"PTX", static_cast<unsigned>(instruction.line)};
+  SourceLine line = lineOf(instruction.source);
+  if (!line.is_known())
+    return {"PTX", static_cast<unsigned>(instruction.line)};
+  if (instruction.source.inlined < 0)
+    return line;
+  std::vector<Finding::Frame> stack = stackOf(instruction);
+  for (const Finding::Frame &frame : stack)
+    if (frame.where.file == stack.back().where.file)
+      return frame.where;
+  return line;
+}
+
+std::string Findings::originText(const Warp &warp, std::uint32_t origin) const {
+  if (!origin)
+    return "";
+  const Cluster::Origin &first = warp.cta().cluster().origins[origin];
+  return fmt::format("; they were read at {}: {}", placeOf(*first.op),
+                     first.bytes);
 }
 
 std::string Findings::placeOf(const Op &op) const {
@@ -29,7 +87,51 @@ Findings::sharedVariable(std::uint64_t address) const {
   return nullptr;
 }
 
+Findings::Findings(const ptx::Module &module, const LaunchConfig &config,
+                   std::vector<std::pair<std::string, Symbol>> sharedVariables)
+    : module_(module), config_(config),
+      sharedVariables_(std::move(sharedVariables)) {
+  for (const auto &[name, symbol] : sharedVariables_)
+    if (const ptx::Variable *variable = module.findVariable(name);
+        variable && variable->isExtern)
+      dynamicShared_ = symbol.address;
+}
+
+const SharedObject *Findings::namedAt(std::uint32_t address) const {
+  if (!dynamicShared_ || address < dynamicShared_)
+    return nullptr;
+  std::uint64_t offset = address - dynamicShared_;
+  for (const SharedObject &object : config_.sharedObjects) {
+    auto first = static_cast<std::uint64_t>(object.offset);
+    std::uint64_t bytes = std::uint64_t(object.element_bytes) * object.count;
+    if (offset >= first && offset - first < bytes)
+      return &object;
+  }
+  return nullptr;
+}
+
+std::string Findings::sharedName(std::uint32_t address) const {
+  if (const SharedObject *object = namedAt(address)) {
+    std::uint64_t at = address - dynamicShared_ - object->offset;
+    return object->count == 1 ? object->name
+                              : fmt::format("{}[{}]", object->name,
+                                            at / object->element_bytes);
+  }
+  const auto *variable = sharedVariable(address);
+  return variable ? variable->first : "";
+}
+
 std::string Findings::describeShared(std::uint32_t address) const {
+  if (const SharedObject *object = namedAt(address)) {
+    std::uint64_t at = (address - dynamicShared_ - object->offset) %
+                       static_cast<unsigned>(object->element_bytes);
+    return fmt::format("{}{} (shared address {}{})",
+                       at ? fmt::format("byte {} of ", at) : "",
+                       sharedName(address), address,
+                       object->line ? fmt::format(", declared at {}:{}",
+                                                  object->file, object->line)
+                                    : "");
+  }
   const auto *variable = sharedVariable(address);
   if (!variable)
     return fmt::format("shared address {}", address);
@@ -65,7 +167,9 @@ Finding Findings::make(FindingId id, const Dim3 &cta, int thread,
           .thread = thread,
           .space = object.space,
           .address = object.address,
-          .buffer = object.name};
+          .buffer = object.name,
+          .instruction = op.origin->text,
+          .stack = stackOf(*op.origin)};
 }
 
 bool Findings::isAllowed(FindingId id) const {
@@ -96,8 +200,12 @@ void Findings::report(FindingId id, const Warp &warp, const Op &op,
     return;
   Cluster &cluster = warp.cta().cluster();
   bool isLast = isEnd(id);
-  if (!isLast && !cluster.told.emplace(rowOf(id).id, op.origin->line).second)
+  auto [known, isNew] =
+      cluster.told.try_emplace({id, op.origin->line}, cluster.findings.size());
+  if (!isLast && !isNew) {
+    ++cluster.findings[known->second].count;
     return;
+  }
   Finding finding =
       make(id, warp.cta().index(), warp.thread(lanes ? firstLane(lanes) : 0),
            lanes, op, message, object);

@@ -32,9 +32,7 @@ class Findings {
 public:
   /// `sharedVariables` by name, for messages.
   Findings(const ptx::Module &module, const LaunchConfig &config,
-           std::vector<std::pair<std::string, Symbol>> sharedVariables)
-      : module_(module), config_(config),
-        sharedVariables_(std::move(sharedVariables)) {}
+           std::vector<std::pair<std::string, Symbol>> sharedVariables);
 
   /// A finding at `op`. It ends the launch where its row says so and the caller
   /// neither allows the id nor takes it for a warning; else it is told once per
@@ -48,8 +46,13 @@ public:
                           const FindingObject &object = {});
   /// Whether findings of that id are wanted at all.
   bool isAllowed(FindingId id) const;
-  /// The source line of an instruction, from .loc.
+  /// The source line of an instruction, from .loc: where functions were inlined
+  /// the innermost line of the kernel's own file.
   SourceLine sourceLine(const ptx::Instruction &instruction) const;
+  /// From the innermost function that was inlined out to the kernel; empty
+  /// where none was.
+  std::vector<Finding::Frame>
+  stackOf(const ptx::Instruction &instruction) const;
   /// A finding at `op` by a thread, and by others of its warp's `lanes`, graded
   /// as the caller wants it.
   Finding make(FindingId id, const Dim3 &cta, int thread, LaneMask lanes,
@@ -58,8 +61,14 @@ public:
   /// The shared variable that an address lies in; null: none.
   const std::pair<std::string, Symbol> *
   sharedVariable(std::uint64_t address) const;
-  /// "shared address 1040 (byte 16 of tile)"
+  /// "shared address 1040 (byte 16 of tile)"; of what the kernel has named
+  /// "v_empty[1] (shared address 1040, declared at gemm.cpp:30)".
   std::string describeShared(std::uint32_t address) const;
+  /// Its name, with the number of the element; else of the variable that it is
+  /// in, or empty.
+  std::string sharedName(std::uint32_t address) const;
+  /// "; they were read at gemm.cpp:12: byte 16 of tile"; empty: nobody knows.
+  std::string originText(const Warp &warp, std::uint32_t origin) const;
   /// "gemm.cpp:12"
   std::string placeOf(const Op &op) const;
   /// A finding that ends the launch whatever the caller says, for nobody can
@@ -72,9 +81,15 @@ private:
   /// As the row says, or the caller.
   Finding::Grade gradeOf(FindingId id) const;
 
+  /// What the kernel has named there; null: nothing.
+  const SharedObject *namedAt(std::uint32_t address) const;
+  SourceLine lineOf(const ptx::SourceRef &source) const;
+  const ptx::Function *functionOf(const ptx::Instruction &instruction) const;
+
   const ptx::Module &module_;
   const LaunchConfig &config_;
   std::vector<std::pair<std::string, Symbol>> sharedVariables_;
+  std::uint64_t dynamicShared_ = 0; ///< where the dynamic memory begins
 };
 
 } // namespace kiln::sim

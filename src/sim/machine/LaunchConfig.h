@@ -17,7 +17,8 @@ enum class EffectOrder : std::uint8_t { eager, lazy, random };
 struct LaunchConfig {
   Dim3 grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};
   std::uint32_t dynamicSmemBytes = 0;
-  std::vector<std::uint8_t> params; ///< the entry's parameter space
+  std::vector<std::uint8_t> params;        ///< the entry's parameter space
+  std::vector<SharedObject> sharedObjects; ///< that have names
   DeviceDescription device;
   EffectOrder order = EffectOrder::eager;
   std::uint64_t seed = 0;

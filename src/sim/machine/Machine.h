@@ -47,7 +47,12 @@ public:
   Machine(GlobalMemory &memory, LaunchConfig config,
           std::shared_ptr<const DecodedEntry> entry);
 
+  ~Machine();
+
   const LaunchConfig &config() const { return config_; }
+  /// Where the CTAs of a cooperative launch wait for each other (grid.sync),
+  /// as %envreg1 and %envreg2 say; 0: it is none.
+  std::uint64_t gridWorkspace() const { return gridWorkspace_; }
   GlobalMemory &memory() { return memory_; }
   const Code &code() const { return entry_->code; }
   std::uint32_t staticSharedBytes() const { return entry_->staticSharedBytes; }
@@ -86,6 +91,7 @@ private:
       std::chrono::steady_clock::now();
   GlobalMemory &memory_;
   LaunchConfig config_;
+  std::uint64_t gridWorkspace_ = 0;
   std::shared_ptr<const DecodedEntry> entry_;
   Findings findings_;
   Printer print_;

@@ -119,6 +119,12 @@ Region &GlobalMemory::share(void *data, std::size_t bytes,
   return *(regions_[base] = std::move(region));
 }
 
+void GlobalMemory::makeHeap() {
+  if (!heap_)
+    heap_ = std::make_unique<DeviceHeap>(
+        allocate(DeviceHeap::kBytes, "the heap of malloc").base);
+}
+
 void GlobalMemory::free(std::uint64_t base) {
   std::lock_guard lock(mutex_);
   regions_.erase(base);
@@ -193,15 +199,24 @@ std::uint64_t GlobalMemory::shadowBytes() const {
 }
 
 std::string GlobalMemory::describe(std::uint64_t address) {
+  // Further away nobody meant that buffer.
+  constexpr std::uint64_t kNear = 4096;
+  auto above = regions_.upper_bound(address);
   Region *region = find(address);
-  if (!region)
-    return "no buffer lies below that address";
-  std::uint64_t offset = address - region->base;
-  if (offset < region->bytes)
-    return fmt::format("byte {} of {} ({} bytes)", offset, region->name,
-                       region->bytes);
-  return fmt::format("{} bytes past the end of {} ({} bytes)",
-                     offset - region->bytes, region->name, region->bytes);
+  if (region && address - region->base < region->bytes)
+    return fmt::format("byte {} of {} ({} bytes)", address - region->base,
+                       region->name, region->bytes);
+  std::uint64_t behind =
+      region ? address - region->base - region->bytes : ~std::uint64_t(0);
+  std::uint64_t before =
+      above == regions_.end() ? ~std::uint64_t(0) : above->first - address;
+  if (before < behind && before <= kNear)
+    return fmt::format("{} bytes before {} ({} bytes)", before,
+                       above->second->name, above->second->bytes);
+  if (behind <= kNear)
+    return fmt::format("{} bytes past the end of {} ({} bytes)", behind,
+                       region->name, region->bytes);
+  return "no buffer is near that address";
 }
 
 } // namespace kiln::sim

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kiln/host_memory.h"
+#include "sim/machine/DeviceHeap.h"
 #include "sim/program/AddressSpaces.h"
 
 #include <atomic>
@@ -95,6 +96,9 @@ public:
   void checkCopy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
   /// Bytes of the host that say which bytes were written.
   std::uint64_t shadowBytes() const;
+  /// Make the heap of kernels' malloc, unless there is one; before a launch.
+  void makeHeap();
+  DeviceHeap *heap() { return heap_.get(); } ///< null: no kernel has one
 
 private:
   /// The buffer at an address; null: memory of the host.
@@ -104,6 +108,7 @@ private:
   std::map<std::uint64_t, std::unique_ptr<Region>> regions_;
   std::uint64_t next_ = kGlobalBase;
   int count_ = 0;
+  std::unique_ptr<DeviceHeap> heap_;
 };
 
 } // namespace kiln::sim

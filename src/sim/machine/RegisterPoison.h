@@ -35,6 +35,17 @@ public:
     if (!partial_.empty())
       partial_[reg.index] &= ~lanes;
   }
+  /// Where its unwritten bytes were read first: a number of the cluster's; 0:
+  /// nowhere that is known.
+  std::uint32_t origin(const Reg &reg) const {
+    return origins_.empty() ? 0 : origins_[reg.index];
+  }
+  void setOrigin(const Reg &reg, std::uint32_t origin) {
+    if (origins_.empty() && origin)
+      origins_.resize(any_.size());
+    if (!origins_.empty())
+      origins_[reg.index] = origin;
+  }
   void setBits(const Reg &reg, int lane, std::uint64_t bits) {
     if (bits)
       return setSomeBits(reg, lane, bits);
@@ -48,6 +59,7 @@ private:
   /// Lanes some bytes of which are written; empty as long as there are none.
   std::vector<LaneMask> partial_;
   std::vector<std::array<std::uint8_t, kLanes>> bytes_; ///< of those lanes
+  std::vector<std::uint32_t> origins_; ///< empty as long as there are none
   bool isTracked_;
 };
 

@@ -141,6 +141,15 @@ static constexpr Special kSpecials[] = {
      [](const Warp &warp, int) {
        return std::uint64_t(warp.cta().sharedBytes());
      }},
+    // Halves of the address of a cooperative launch's workspace.
+    {"%envreg1", 4,
+     [](const Warp &warp, int) {
+       return warp.cta().machine().gridWorkspace() >> 32;
+     }},
+    {"%envreg2", 4,
+     [](const Warp &warp, int) {
+       return warp.cta().machine().gridWorkspace() & 0xffffffff;
+     }},
     {"WARP_SZ", 4, [](const Warp &, int) { return std::uint64_t(32); }},
 };
 

@@ -1,4 +1,4 @@
-// Warp: groups of lanes, their branches and their meetings.
+// Warp: groups of lanes, their branches and their turns.
 #include "sim/machine/Machine.h"
 #include "sim/program/Effect.h"
 #include "sim/program/SpinLoop.h"
@@ -54,12 +54,16 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
   }
   auto reconvergence = group.reconvergence;
   if (reconverge >= 0)
-    reconvergence = std::make_shared<ReconvergencePoint>(ReconvergencePoint{
-        reconverge, group.lanes, 0, group.reconvergence, group.frame});
+    reconvergence = std::make_shared<ReconvergencePoint>(
+        ReconvergencePoint{reconverge, group.lanes, 0, group.reconvergence,
+                           group.frame, group.inDoubt});
   Group other{.pc = target,
               .lanes = taken,
               .reconvergence = reconvergence,
               .frame = group.frame};
+  other.inDoubt = group.inDoubt & taken;
+  other.doubtedAt = group.doubtedAt;
+  group.inDoubt &= rest;
   if (checks()) {
     CheckTime time(observer());
     other.clocks = group.clocks.split(taken, clock);
@@ -85,141 +89,6 @@ void Warp::exit(LaneMask lanes) {
   cta_.cluster().notify();
   if (checks() && cta_.isDone())
     checks()->end(cta_);
-}
-
-Group Warp::join(std::shared_ptr<ReconvergencePoint> reconvergence) {
-  Group joined{.pc = reconvergence->pc,
-               .lanes = reconvergence->arrived,
-               .reconvergence = reconvergence->outer,
-               .frame = reconvergence->frame};
-  auto isHere = [&](const Group &group) {
-    return group.isParked && group.reconvergence == reconvergence;
-  };
-  for (Group &group : groups_) {
-    if (!isHere(group) || !checks())
-      continue;
-    CheckTime time(observer());
-    if (joined.clocks.lanes())
-      joined.clocks.meet(std::move(group.clocks), clock);
-    else
-      joined.clocks = std::move(group.clocks);
-  }
-  std::erase_if(groups_, isHere);
-  return joined;
-}
-
-/// Whether a group waits for lanes at a bar.warp.sync that all of it executes.
-static bool isAtWarpBarrier(const Group &group, const Code &code) {
-  if (group.wait.kind != WaitReason::Kind::lanes)
-    return false;
-  const Op &op = code.ops[group.pc];
-  return op.effect->kind == EffectKind::warpBarrier && !op.guard.isValid();
-}
-
-/// Lanes that name each other meet at a bar.warp.sync wherever each of them
-/// stands, from sm_70 on.
-void Warp::passWarpBarriers() {
-  for (const Group &first : groups_) {
-    if (!isAtWarpBarrier(first, code_))
-      continue;
-    std::uint32_t named = first.wait.detail;
-    std::vector<Group *> here;
-    LaneMask missing = named & live_;
-    for (Group &group : groups_)
-      if (isAtWarpBarrier(group, code_) && group.wait.detail == named) {
-        here.push_back(&group);
-        missing &= ~group.lanes;
-      }
-    if (missing)
-      continue;
-    SyncPoint round;
-    for (Group *group : here)
-      if (checks())
-        group->clocks.release(round, clock, group->lanes);
-    for (Group *group : here) {
-      if (checks())
-        group->clocks.acquire(round, clock, group->lanes);
-      group->wait = {};
-      group->blockedEpoch = 0;
-      ++group->pc;
-    }
-  }
-}
-
-/// Drop empty groups and join those whose reconvergence is complete.
-void Warp::settle() {
-  std::erase_if(groups_, [](const Group &group) { return group.lanes == 0; });
-  // Groups that wait for each other's lanes at one instruction become one.
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    bool isJoined = false;
-    for (std::size_t j = groups_.size(); j-- > i + 1;) {
-      Group &first = groups_[i], &second = groups_[j];
-      if (first.wait.kind != WaitReason::Kind::lanes ||
-          second.wait.kind != WaitReason::Kind::lanes ||
-          first.pc != second.pc ||
-          first.reconvergence != second.reconvergence ||
-          first.frame != second.frame)
-        continue;
-      first.lanes |= second.lanes;
-      if (checks())
-        first.clocks.meet(std::move(second.clocks), clock);
-      first.blockedEpoch = 0;
-      isJoined = true;
-      groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(j));
-    }
-    if (isJoined)
-      groups_[i].wait = {};
-  }
-  passWarpBarriers();
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (Group &group : groups_) {
-      if (!group.isParked ||
-          group.reconvergence->arrived != group.reconvergence->expected)
-        continue;
-      groups_.push_back(join(group.reconvergence));
-      changed = true;
-      break;
-    }
-  }
-  isBroken_ = isBroken_ && groups_.size() > 1;
-}
-
-bool Warp::breakReconvergence(std::uint64_t patience) {
-  for (Group &group : groups_) {
-    if (!group.isParked || instructions - group.parkedAt < patience)
-      continue;
-    isBroken_ = true;
-    auto reconvergence = group.reconvergence;
-    groups_.push_back(join(reconvergence));
-    // Those still on their way meet among themselves.
-    reconvergence->expected &= ~reconvergence->arrived;
-    reconvergence->arrived = 0;
-    return true;
-  }
-  return false;
-}
-
-void Warp::wake() {
-  for (Group &group : groups_)
-    group.blockedEpoch = 0;
-}
-
-void Warp::checkStrayLanes() {
-  // Where the others are held up by a wait of their own, that is what is wrong.
-  bool isHeldUp =
-      std::any_of(groups_.begin(), groups_.end(), [](const Group &group) {
-        return group.isSpinning ||
-               group.wait.kind == WaitReason::Kind::mbarrier;
-      });
-  if (isHeldUp)
-    return;
-  for (const Group &group : groups_) {
-    const Op &op = code_.ops[group.pc];
-    if (!group.isParked && op.isAligned &&
-        group.wait.kind == WaitReason::Kind::lanes)
-      checkAligned(*this, op, group.lanes);
-  }
 }
 
 std::vector<const Op *> Warp::pollsOf(const Group &group) const {
@@ -309,10 +178,14 @@ Progress Warp::run(int limit) {
     LaneMask active = group.lanes, unknown = 0;
     if (op.guard.isValid()) {
       unknown = checks ? predPoison_[op.guard.index] & active : 0;
-      if (unknown && op.poison.kind == PoisonRule::Kind::none)
+      if (unknown && op.target >= 0)
+        doubt(op, unknown);
+      else if (unknown && op.poison.kind == PoisonRule::Kind::none)
         cta_.machine().findings().report(
             FindingId::uninitializedPredicate, *this, op, unknown,
-            "the predicate depends on bytes that nobody wrote");
+            "the predicate depends on bytes that nobody wrote" +
+                cta_.machine().findings().originText(*this,
+                                                     predOrigin(op.guard)));
       active &= pred(op.guard);
       if (!active) {
         if (unknown)
@@ -323,8 +196,9 @@ Progress Warp::run(int limit) {
         continue;
       }
     }
-    // Lanes that were let go on alone meet again where all are needed.
-    if (op.isAligned && isBroken_ && active == group.lanes && active != live_) {
+    // Lanes that came by different paths meet where all are needed.
+    if (op.isAligned && active == group.lanes && active != live_ &&
+        !group.isUnaccompanied) {
       group.wait = {WaitReason::Kind::lanes, live_ & ~active, live_};
       group.blockedEpoch = epoch;
       isSpinning = isStill();
@@ -334,6 +208,9 @@ Progress Warp::run(int limit) {
       observer->before(*this, op, active);
     if (checks)
       checks->before(*this, op, active);
+    LaneMask doubtful = group.inDoubt & active;
+    if (doubtful)
+      noteDoubtful(op, doubtful);
     if (observer)
       observer->checked(*this, op);
     int pc = group.pc;
@@ -350,6 +227,7 @@ Progress Warp::run(int limit) {
     switch (step) {
     case Step::next:
     case Step::same:
+      group.isUnaccompanied = false;
       ++group.pc;
       break;
     case Step::jumped:
@@ -403,26 +281,6 @@ void Warp::setResultPoison(const Op &op, LaneMask lanes, LaneMask unwritten) {
   if (op.isListWritten)
     for (const Reg &reg : op.list)
       setPoison(reg, lanes, unwritten);
-}
-
-void checkAligned(Warp &warp, const Op &op, LaneMask active) {
-  if (active == warp.live())
-    return;
-  warp.machine().findings().fault(
-      FindingId::divergentAligned, warp, op, active,
-      fmt::format("{} is for whole warps and {} of {} lanes reached it",
-                  op.origin->fullOpcode(), countLanes(active),
-                  countLanes(warp.live())));
-}
-
-void checkWholeWarp(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
-  if (active == kAllLanes)
-    return;
-  warp.machine().findings().fault(
-      FindingId::partialWarp, warp, op, active,
-      fmt::format("{} is for whole warps and this one has {} lanes",
-                  op.origin->fullOpcode(), countLanes(active)));
 }
 
 } // namespace kiln::sim

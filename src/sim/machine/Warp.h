@@ -111,6 +111,7 @@ struct ReconvergencePoint {
   LaneMask arrived = 0;
   std::shared_ptr<ReconvergencePoint> outer;
   std::shared_ptr<Frame> frame;
+  LaneMask inDoubt = 0; ///< lanes that were in doubt before the paths parted
 };
 
 /// Lanes that run together.
@@ -135,7 +136,11 @@ struct Group {
   std::uint64_t roundOfFirstLane = 0; ///< the hash for one lane
   std::uint64_t roundState = 0;
   bool isSpinning = false; ///< the last two rounds were the same
-  bool isStuck = false;    ///< several rounds were, and so are the next
+  /// Nobody else comes to the instruction for whole warps that it stands at.
+  bool isUnaccompanied = false;
+  LaneMask inDoubt = 0; ///< whose way a predicate from unwritten bytes chose
+  const Op *doubtedAt = nullptr; ///< the branch
+  bool isStuck = false;          ///< several rounds were, and so are the next
 };
 
 /// What came of a warp's turn.
@@ -191,6 +196,23 @@ public:
   void setPoisonBits(const Reg &reg, int lane, std::uint64_t bits) {
     poison_.setBits(reg, lane, bits);
   }
+  /// Where unwritten bytes of a value were read first: a number of the
+  /// cluster's (Cluster::origins); 0: nobody knows.
+  std::uint32_t poisonOrigin(const Reg &reg) const {
+    return poison_.origin(reg);
+  }
+  void setPoisonOrigin(const Reg &reg, std::uint32_t origin) {
+    poison_.setOrigin(reg, origin);
+  }
+  std::uint32_t predOrigin(Pred p) const {
+    return predOrigins_.empty() ? 0 : predOrigins_[p.index];
+  }
+  void setPredOrigin(Pred p, std::uint32_t origin) {
+    if (predOrigins_.empty() && origin)
+      predOrigins_.resize(predicates_.size());
+    if (!predOrigins_.empty())
+      predOrigins_[p.index] = origin;
+  }
   /// Of all results of an instruction.
   void setResultPoison(const Op &op, LaneMask lanes, LaneMask unwritten);
   LaneMask predPoison(Pred p) const { return predPoison_[p.index]; }
@@ -222,8 +244,9 @@ public:
   /// Let one parked group that has waited for `patience` instructions of the
   /// warp go on without its partners; false where none is.
   bool breakReconvergence(std::uint64_t patience = 0);
-  /// End the launch where a group waits at an instruction for whole warps.
-  void checkStrayLanes();
+  /// Nobody moves any more: report the groups that wait at an instruction for
+  /// whole warps, and let them go on. False: there are none.
+  bool checkStrayLanes();
   bool isDone() const { return live_ == 0; }
   std::vector<Group> &groups() { return groups_; }
   const LoopWatch &watch() const { return watch_; }
@@ -262,6 +285,12 @@ public:
 
 private:
   Step execute(const Op &op, LaneMask active);
+  bool isAtOneBarrier();
+  /// The way that `lanes` take at a branch follows from unwritten bytes: what
+  /// they do until all paths meet is in doubt.
+  void doubt(const Op &branch, LaneMask lanes);
+  /// They do it: what others notice of it is wrong.
+  void noteDoubtful(const Op &op, LaneMask lanes);
   void settle();
   void passWarpBarriers();
   /// A group whose lanes have met.
@@ -284,16 +313,16 @@ private:
   std::vector<FileLine> file_;
   RegisterPoison poison_;
   std::vector<LaneMask> predicates_, predPoison_;
+  std::vector<std::uint32_t> predOrigins_; ///< empty as long as there are none
   std::vector<Group> groups_;
   Group *current_ = nullptr;
   HostMemory share_; ///< of the host's memory, for `local`
   LaneMask live_ = 0;
   LoopWatch watch_;
-  std::size_t next_ = 0;  ///< round robin
-  bool isBroken_ = false; ///< some lanes went on without their partners
+  std::size_t next_ = 0; ///< round robin
 };
 
-/// End the launch where part of a warp reaches an instruction for all of it.
+/// Report where part of a warp reaches an instruction for all of it.
 void checkAligned(Warp &warp, const Op &op, LaneMask active);
 /// The same, and where a warp has fewer than 32 lanes: for instructions whose
 /// lanes hold parts of a matrix.

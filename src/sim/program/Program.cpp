@@ -5,6 +5,7 @@
 #include "sim/program/InstructionSet.h"
 #include "sim/program/SpinLoop.h"
 #include "sim/program/SymbolLayout.h"
+#include "sim/program/Unheeded.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -319,6 +320,7 @@ void Decoder::decodeBody() {
   if (!refusals_.empty())
     return; // nothing will run
   addSpinLoops(*this, code_.ops, firstInstruction());
+  markUnheeded(function, code_.ops, firstInstruction());
 }
 
 void Decoder::tellRefusals() {

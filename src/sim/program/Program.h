@@ -95,6 +95,7 @@ struct Op {
   std::shared_ptr<const Effect> effect;
   std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
   bool decidesLoop = false; ///< what it gives decides about a loop that waits
+  bool isUnheeded = false;  ///< a wait whose answer decides nothing at all
   const Instruction *row = nullptr; ///< of the registry
   const ptx::Instruction *origin = nullptr;
 };

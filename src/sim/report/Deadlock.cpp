@@ -46,6 +46,10 @@ static std::string lapOf(const Warp &warp, std::uint32_t address) {
   const MbarrierHistory &barrier = found->second;
   auto seen = barrier.seen.find(warp.clock.lanes);
   std::uint32_t before = seen == barrier.seen.end() ? 0 : seen->second;
+  if (barrier.phases == before + 1)
+    return fmt::format(". The warp has seen {} of them and asks for phase {}: "
+                       "phase {} is over, and has the other parity",
+                       before, barrier.phases, before);
   if (barrier.phases < before + 2)
     return "";
   return fmt::format(". The warp has seen {} of them: it may have come too "
@@ -53,21 +57,45 @@ static std::string lapOf(const Warp &warp, std::uint32_t address) {
                      before, before, barrier.phases);
 }
 
+/// Whether an instruction that has not signalled an mbarrier might have: not
+/// where it has signalled others, and none of the same variable.
+static bool canReach(const Machine &machine, const Cta &cta, const Op &op,
+                     std::uint32_t address) {
+  const Findings &findings = machine.findings();
+  auto nameOf = [&](std::uint32_t at) {
+    std::string name = findings.sharedName(at);
+    return name.substr(0, name.find('['));
+  };
+  bool isKnown = false;
+  for (const auto &[other, barrier] : cta.mbarriers) {
+    const auto &senders = barrier.senders;
+    if (std::find(senders.begin(), senders.end(), &op) == senders.end())
+      continue;
+    if (nameOf(other) == nameOf(address))
+      return true;
+    isKnown = true;
+  }
+  return !isKnown;
+}
+
 static Wait waitForMbarrier(const Machine &machine, const Warp &warp,
                             std::uint32_t address, std::uint32_t parity) {
   const Cta &cta = warp.cta();
   Wait wait{fmt::format("the mbarrier at {}, phase of parity {}",
                         machine.findings().describeShared(address), parity)};
-  const auto *variable = machine.findings().sharedVariable(address);
-  wait.object = {"shared", address, variable ? variable->first : std::string()};
+  wait.object = {"shared", address, machine.findings().sharedName(address)};
   auto found = cta.mbarriers.find(address);
   if (found == cta.mbarriers.end())
     return wait;
   const MbarrierState &barrier = found->second;
-  wait.what += fmt::format(": {} of {} arrivals and {} bytes are missing, {} "
-                           "phases are complete",
-                           barrier.pending, barrier.expected, barrier.txCount,
-                           barrier.phase);
+  std::string bytes =
+      barrier.txCount < 0
+          ? fmt::format(" are missing and {} bytes too many have come",
+                        -barrier.txCount)
+          : fmt::format(" and {} bytes are missing", barrier.txCount);
+  wait.what +=
+      fmt::format(": {} of {} arrivals{}, {} phases are complete",
+                  barrier.pending, barrier.expected, bytes, barrier.phase);
   wait.what += lapOf(warp, address);
   auto isSender = [&](const Op *op) {
     return std::find(barrier.senders.begin(), barrier.senders.end(), op) !=
@@ -78,7 +106,9 @@ static Wait waitForMbarrier(const Machine &machine, const Warp &warp,
     bool isArrival = effect.kind == EffectKind::barrierArrive;
     bool isCopy = effect.kind == EffectKind::copyIn && effect.barrier.isValid();
     return !isSender(&op) &&
-           ((isArrival && barrier.pending) || (isCopy && barrier.txCount));
+           ((isArrival && barrier.pending) ||
+            (isCopy && barrier.txCount > 0)) &&
+           canReach(machine, cta, op, address);
   });
   wait.source = barrier.senders.empty()
                     ? "nothing has arrived at it"

@@ -19,7 +19,8 @@ std::vector<Instruction> tmaInstructions();    ///< cp.async..., prefetch
 std::vector<Instruction> wgmmaInstructions();  ///< and setmaxnreg
 std::vector<Instruction> matrixInstructions(); ///< mma, wmma, ldmatrix, ...
 
-/// Calls of functions that the driver implements: vprintf and __assertfail.
+/// Calls of functions that the driver implements: vprintf,
+/// __assertfail, malloc and free.
 bool isSystemFunction(const std::string &name);
 void decodeSystemCall(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op);

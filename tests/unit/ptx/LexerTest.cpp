@@ -47,6 +47,10 @@ TEST(LexerTest, Numbers) {
   EXPECT_THAT(texts("12U 0x1F 0b11 8.0 1.5e-3 0f3F800000 1-2"),
               ElementsAre("12U", "0x1F", "0b11", "8.0", "1.5e-3", "0f3F800000",
                           "1", "-", "2"));
+  // A point needs digits on one side; behind a name it begins a modifier.
+  EXPECT_THAT(texts("mov.f32 %f1, 2.; add.2d -.5, 1.e3"),
+              ElementsAre("mov", ".f32", "%f1", ",", "2.", ";", "add", ".2d",
+                          "-", ".5", ",", "1.e3"));
   for (const char *bad : {"0f3F80", "0x", "12abc", "0d00", "0b2"})
     EXPECT_THAT(errorOf(bad),
                 HasSubstr(std::string("t.ptx:1: '") + bad + "' is not a valid number"));

@@ -110,7 +110,7 @@ TEST(Address, GlobalMemoryHasTwoEnds) {
        "out-of-bounds: a load of 4 bytes at global address"},
       {"mov.b64 %x0, -1; ld.global.u64 %x1, [%x0];",
        "out-of-bounds: a load of 8 bytes at global address 0xffffffffffffffff"},
-      {"ld.u64 %x1, [0];", "no buffer lies below that address"},
+      {"ld.u64 %x1, [0];", "no buffer is near that address"},
       {"atom.global.add.u32 %r0, [%out+8192], 1;",
        "out-of-bounds: an atomic of 4 bytes at global address"},
   });

@@ -199,6 +199,7 @@ static std::string madeFromNothing(const std::string &acquire) {
          acquire +
          std::string(
              "@%p0 mbarrier.init.shared.b64 [%bar], 1;"
+             "fence.mbarrier_init.release.cluster;"
              "bar.sync 0;"
              "mov.b32 %r2, 4; mov.b32 %r3, 2;"
              "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 32;"
@@ -227,7 +228,8 @@ TEST(TensorMapReplace, NeedsAFenceBeforeItIsUsed) {
         "fence.proxy.async;"}) {
     RunKernel run(madeFromNothing(other));
     run.input(counting<std::uint32_t>(128));
-    expectContains(run.finding(), "proxy-fence: this uses the tensor map at ");
+    expectContains(run.finding(),
+                   "tensormap-fence: this uses the tensor map at ");
     expectContains(run.finding(),
                    "missing: fence.proxy.tensormap::generic.acquire of the map "
                    "before this");
@@ -242,6 +244,7 @@ TEST(TensorMapReplace, NeedsAFenceBeforeItIsUsed) {
   auto changed = [&](const std::string &fences) {
     RunKernel run("setp.eq.u32 %p0, %t, 0;"
                   "@%p0 mbarrier.init.shared.b64 [%bar], 1;"
+                  "fence.mbarrier_init.release.cluster;"
                   "bar.sync 0; @!%p0 bra done;" +
                   change + fences +
                   "mov.b32 %r2, 0;"

@@ -13,6 +13,7 @@ static std::string loading(int bytes, const std::string &alone) {
   setp.ne.u32 %p1, %t, 0;
   @%p1 bra started;
   mbarrier.init.shared.b64 [%bar], 1;
+  fence.mbarrier_init.release.cluster;
   mbarrier.arrive.expect_tx.shared.b64 _, [%bar], {};
   {}
 started:
@@ -96,6 +97,7 @@ TEST(BulkCopy, MulticastGoesToEveryCtaOfTheMask) {
                   "setp.ne.u32 %p1, %t, 0;"
                   "@%p1 bra ready;"
                   "mbarrier.init.shared.b64 [%bar], 1;"
+                  "fence.mbarrier_init.release.cluster;"
                   "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;"
                   "ready:"
                   "barrier.cluster.arrive; barrier.cluster.wait;"

@@ -391,7 +391,7 @@ TEST(Matrix, FindsWhatIsWrong) {
   RunKernel half("movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5;");
   half.config.block = {16, 1, 1};
   expectContains(half.finding(),
-                 "divergent-aligned: movmatrix.sync.aligned.m8n8.trans.b16 is "
+                 "partial-warp: movmatrix.sync.aligned.m8n8.trans.b16 is "
                  "for whole warps and this one has 16 lanes");
   RunKernel odd("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%s+8];");
   expectContains(odd.finding(), "misaligned: a row of ldmatrix of 16 bytes at "

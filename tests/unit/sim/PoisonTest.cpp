@@ -161,4 +161,39 @@ TEST(Poison, StaysInSharedAndLocalMemory) {
   }
 }
 
+/// A branch that compares a word of shared memory which nobody wrote; %r1 is
+/// counted on one way, and %r4 is an address on both.
+static std::string afterBranch(const std::string &inside,
+                               const std::string &behind) {
+  RunKernel run("ld.shared.u32 %r0, [%s];"
+                "mov.u32 %r1, 1;"
+                "mov.u32 %r2, 4;"
+                "setp.gt.u32 %p0, %r0, 7;"
+                "@%p0 bra more;"
+                "add.u32 %r1, %r1, 1;"
+                "add.u32 %r4, %s, 64;"
+                "st.shared.u32 [%r4], %r2;" +
+                inside + "more:" + behind);
+  run.config.block = {1, 1, 1};
+  return run.finding();
+}
+
+TEST(Poison, ABranchWhoseResultsAreDroppedIsNoFinding) {
+  EXPECT_EQ(afterBranch("", "st.global.u32 [%out], %r2;"), "");
+  expectContains(afterBranch("", "st.global.u32 [%out], %r1;"),
+                 "uninitialized-store: ");
+  expectContains(afterBranch("", "ld.shared.u32 %r5, [%s+64];"
+                                 "st.global.u32 [%out], %r5;"),
+                 "uninitialized-store: ");
+  expectContains(afterBranch("st.global.u32 [%out], %r2;", ""),
+                 "uninitialized-store: ");
+  expectContains(
+      afterBranch("bar.sync 0;", ""),
+      "uninitialized-predicate: whether these lanes come here was decided at "
+      "PTX:");
+  expectContains(afterBranch("", "@%p0 st.global.u32 [%out], %r2;"),
+                 "uninitialized-predicate: the predicate depends on bytes that "
+                 "nobody wrote");
+}
+
 } // namespace kiln::sim

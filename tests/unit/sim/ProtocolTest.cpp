@@ -20,11 +20,12 @@ TEST(Mbarrier, IsNotInitialisedInTheMidstOfAPhase) {
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].id, "mbarrier-reinitialized");
   EXPECT_EQ(result.findings[0].grade, Finding::Grade::warning);
-  expectContains(afterInit(2, "mbarrier.init.shared.b64 [%bar], 3;"),
-                 "mbarrier-reinitialized: the mbarrier at shared address 5120 "
-                 "(byte 0 of barrier) is live already; mbarrier.inval ends it. "
-                 "It waits for 2 of 2 arrivals and 0 bytes in phase 0, and is "
-                 "made one of 3");
+  expectContains(
+      afterInit(2, "mbarrier.init.shared.b64 [%bar], 3;"),
+      "mbarrier-reinitialized-in-use: the mbarrier at shared address 5120 "
+      "(byte 0 of barrier) is live already; mbarrier.inval ends it. "
+      "It waits for 2 of 2 arrivals and 0 bytes in phase 0, and is "
+      "made one of 3");
   expectContains(afterInit(2, "mbarrier.arrive.shared.b64 _, [%bar];"
                               "mbarrier.init.shared.b64 [%bar], 2;"),
                  "It waits for 1 of 2 arrivals");
@@ -44,10 +45,33 @@ TEST(Mbarrier, KeepsItsCounts) {
       "bytes");
 }
 
+TEST(Mbarrier, ACopyMustSeeItsInitialisation) {
+  auto found = [](const std::string &between) {
+    RunKernel run("mbarrier.init.shared.b64 [%bar], 1;" + between +
+                  "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;"
+                  "cp.async.bulk.shared::cluster.global."
+                  "mbarrier::complete_tx::bytes [%s], [%in], 64, [%bar];"
+                  "again:"
+                  "mbarrier.try_wait.parity.shared.b64 %p1, [%bar], 0;"
+                  "@!%p1 bra again;");
+    run.config.block = {1, 1, 1};
+    run.input(counting<std::uint32_t>(16));
+    LaunchResult result = run.run();
+    return result.findings.empty()
+               ? ""
+               : result.findings[0].id + " " + name(result.findings[0].grade);
+  };
+  EXPECT_EQ(found(""), "mbarrier-init-fence error");
+  EXPECT_EQ(found("bar.sync 0;"), "mbarrier-init-fence-barrier warning");
+  EXPECT_EQ(found("fence.mbarrier_init.release.cluster;"), "");
+  EXPECT_EQ(found("fence.proxy.async.shared::cta;"), "");
+}
+
 TEST(Mbarrier, BytesThatNeverComeAreTold) {
   expectContains(
       afterInit(1, "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;"),
-      "mbarrier-bytes: CTA (0, 0, 0) ends, and the mbarrier at shared address "
+      "mbarrier-bytes-at-exit: CTA (0, 0, 0) ends, and the mbarrier at shared "
+      "address "
       "5120 (byte 0 of barrier) still expects 64 bytes in phase 0");
   expectContains(
       afterInit(1, "mbarrier.complete_tx.relaxed.cta.shared.b64 [%bar], 16;"),
@@ -107,10 +131,11 @@ TEST(Mbarrier, ArrivalsThatNobodyAwaitsKeepTheOwner) {
     run.config.block = {1, 1, 1};
     return run.finding();
   };
-  expectContains(finding(""),
-                 "cta-exit: this arrives at the mbarrier at shared address "
-                 "5120 (byte 0 of barrier) of CTA 0 of the cluster, which may "
-                 "have left the kernel");
+  expectContains(
+      finding(""),
+      "cta-exit-order: this arrives at the mbarrier at shared address "
+      "5120 (byte 0 of barrier) of CTA 0 of the cluster, which may "
+      "have left the kernel");
   EXPECT_EQ(finding("barrier.cluster.arrive; barrier.cluster.wait;"), "");
   EXPECT_EQ(finding("barrier.cluster.arrive.relaxed; barrier.cluster.wait;"),
             "");
@@ -121,6 +146,7 @@ TEST(Mbarrier, ALapIsToldInTheLedger) {
   // comes back for the second when it is long over.
   RunKernel run("setp.eq.u32 %p0, %t, 0;"
                 "@%p0 mbarrier.init.shared.b64 [%bar], 1;"
+                "fence.mbarrier_init.release.cluster;"
                 "bar.sync 0;"
                 "setp.ge.u32 %p1, %t, 32;"
                 "@%p0 mbarrier.arrive.shared.b64 _, [%bar];"
@@ -152,6 +178,7 @@ TEST(Wgmma, WarnsOfAnotherSwizzle) {
     RunKernel run(
         "setp.ne.u32 %p0, %t, 0;"
         "@!%p0 mbarrier.init.shared.b64 [%bar], 1;"
+        "fence.mbarrier_init.release.cluster;"
         "bar.sync 0;"
         "@%p0 bra wait;"
         "mov.b32 %r4, 0;"

@@ -315,8 +315,9 @@ TEST(Scalar, RefusesByReason) {
        "the modifier .odd is not known for setp"},
       {"set.lt.f64.u32 %d, %r, %r;", "set gives u16 s16 u32 s32 f16 bf16 f32"},
       {"set.lt.u32 %r, %r, %r;", "set.lt takes 2 types, not 1"},
-      {"set.lt.u32.f16x2 %r, %r, %r;",
-       "a pair is compared into a pair of its type"},
+      {"set.lt.f32.f16x2 %r, %r, %r;",
+       "a pair is compared into a pair of its type, or into the masks of a u32 "
+       "or s32"},
       {"slct.b32.u32 %r, %r, %r, %r;", "its selector is s32 or f32"},
       {"mov.b128 %d, %d;", "operand 1 of mov is the register %d of type .b64, "
                            "and must be a register of type .b128"},

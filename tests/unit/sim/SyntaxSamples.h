@@ -74,6 +74,8 @@ inline constexpr const char *kSyntaxSamples[] = {
     "setp.eq.u32 %p1, %r2, 3;",
     "set.lt.or.u32.f32 %r1, %f2, %f3, %p1;",
     "set.lt.u32.f32 %r1, %f2, %f3;",
+    "set.gt.u32.f16x2 %r1, %r2, %r3;",
+    "set.leu.s32.bf16x2 %r1, %r2, %r3;",
     "selp.b32 %r1, %r2, 3, %p1;",
     "slct.f32.s32 %f1, %f2, %f3, %r1;",
     "mov.pred %p1, %p2;",
@@ -265,6 +267,18 @@ inline constexpr const char *kSyntaxSamples[] = {
     "{%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 1, 0, 1;",
     "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 "
     "{%r1, %r2}, {%r5, %r6, %r7, %r8}, %rd2, %p1, 1, 1, 0;",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 "
+    "{%r1, %r2, %r3, %r4}, %rd1, %rd2, %r5, 0, %p1;",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 "
+    "{%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, %rd2, %r9, 0, 1;",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 "
+    "{%r1, %r2, %r3, %r4}, %rd1, %rd2, %r5, 1, 1, 1, 1;",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 "
+    "{%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, %rd2, %r9, 1, 1, 1, 1;",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 "
+    "{%r1, %r2, %r3, %r4}, %rd1, %rd2, %r5, 0, 1, 1, 1, 0, 0;",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 "
+    "{%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, %rd2, %r9, 0, 1, 1, 1, 0;",
     "setmaxnreg.inc.sync.aligned.u32 232;",
     "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [%r3];",
     "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r1};",

@@ -219,6 +219,7 @@ static std::string mbarrierKernel(int count, const std::string &rest) {
     setp.ne.u32 %p0, %t, 0;
     @%p0 bra ready;
     mbarrier.init.shared::cta.b64 [barrier], {};
+    fence.mbarrier_init.release.cluster;
   ready:
     bar.sync 0;
     @%p0 bra wait;
@@ -280,18 +281,125 @@ TEST(Waiting, EndsWhatMovesWithoutGettingAnywhere) {
                           "PTX:");
 }
 
-TEST(Waiting, ReportsAnAlignedInstructionReachedByPartOfAWarp) {
-  std::string finding = RunKernel(R"(
-    setp.lt.u32 %p0, %t, 7;
-    @%p0 bra few;
+/// Seven lanes of a warp go one way, the others another.
+static const std::string kFew = "setp.lt.u32 %p0, %t, 7;"
+                                "@%p0 bra few;";
+
+TEST(Waiting, ThreadsThatHaveLeftAreNotWaitedFor) {
+  RunKernel run(kFew + R"(
+    ret;
+  few:
+    st.shared.u32 [%s], 5;
+    bar.sync 0;
+    ld.shared.u32 %r0, [%s];
+    st.global.u32 [%out], %r0;
+  )");
+  run.config.block = {64, 1, 1};
+  for (EffectOrder order : {EffectOrder::eager, EffectOrder::random})
+    run.runCleanly(order);
+  EXPECT_EQ(run.result<std::uint32_t>(0), 5u);
+}
+
+TEST(Waiting, LanesMeetAtABarrierThatTheyReachByDifferentPaths) {
+  // The barrier is behind a jump that both paths take by themselves.
+  RunKernel run(kFew + R"(
+    add.u32 %r0, %t, 100;
+    setp.eq.u32 %p1, %t, 9;
+    @%p1 bra meet;
+    add.u32 %r0, %r0, 100;
+    bra meet;
+  few:
+    mov.u32 %r0, %t;
+  meet:
+    shl.b32 %r1, %t, 2;
+    add.u32 %r1, %r1, %s;
+    st.shared.u32 [%r1], %r0;
+    bar.sync 0;
+    xor.b32 %r2, %t, 15;
+    shl.b32 %r2, %r2, 2;
+    add.u32 %r2, %r2, %s;
+    ld.shared.u32 %r3, [%r2];
+    mul.wide.u32 %x0, %t, 4;
+    add.u64 %x0, %x0, %out;
+    st.global.u32 [%x0], %r3;
+  )");
+  run.runCleanly(EffectOrder::eager).runCleanly(EffectOrder::random);
+  EXPECT_EQ(run.result<std::uint32_t>(9), 6u);
+}
+
+TEST(Waiting, TwoInstructionsOfOneBarrierAreAWarning) {
+  RunKernel run(kFew + R"(
+    bar.sync 1;
+    bra done;
+  few:
+    bar.sync 1;
+  done:
+  )");
+  LaunchResult result = run.run();
+  ASSERT_EQ(result.findings.size(), 2u);
+  for (const Finding &finding : result.findings) {
+    EXPECT_EQ(finding.id, "divergent-barrier");
+    EXPECT_EQ(finding.grade, Finding::Grade::warning);
+  }
+  expectContains(result.findings[0].message,
+                 "25 of 32 lanes of the warp wait here, and the others at "
+                 "another instruction of the same barrier");
+  EXPECT_TRUE(result.is_finished);
+}
+
+TEST(Waiting, ReportsAnAlignedInstructionThatOtherLanesNeverReach) {
+  const std::string apart = kFew + R"(
+    bar.sync 1;
     bra done;
   few:
     bar.sync 0;
   done:
-  )")
-                            .finding();
-  expectContains(finding, "divergent-aligned: bar.sync is for whole warps and "
-                          "7 of 32 lanes reached it");
+  )";
+  RunKernel run(apart);
+  LaunchResult result = run.run();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].id, "divergent-aligned");
+  expectContains(result.findings[0].message,
+                 "bar.sync is for whole warps and 25 of 32 lanes reached it");
+  EXPECT_FALSE(result.is_finished);
+  // Allowed, they wait apart: each barrier opens for those who are there.
+  RunKernel allowed(apart);
+  allowed.config.allow = {"divergent-aligned"};
+  result = allowed.run();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].id, "deadlock");
+}
+
+TEST(Waiting, WhatIsAllowedIsLeftOutAndTheLaunchGoesOn) {
+  RunKernel run("st.global.u32 [%out+65536], 1;"
+                "mov.u32 %r0, 3;"
+                "st.global.u32 [%out], %r0;");
+  expectContains(run.finding(), "out-of-bounds: ");
+  run.config.allow = {"out-of-bounds"};
+  LaunchResult result = run.run();
+  EXPECT_TRUE(result.findings.empty());
+  EXPECT_EQ(run.result<std::uint32_t>(0), 3u);
+  run.config.allow = {};
+  run.config.warn = {"out-of-bounds"};
+  result = run.run();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].grade, Finding::Grade::warning);
+  EXPECT_TRUE(result.is_finished);
+}
+
+TEST(Waiting, ADeadlockThatIsAllowedIsANote) {
+  RunKernel run("mbarrier.init.shared.b64 [%bar], 64;"
+                "again:"
+                "mbarrier.try_wait.parity.shared.b64 %p0, [%bar], 0;"
+                "@!%p0 bra again;");
+  run.config.block = {1, 1, 1};
+  run.config.allow = {"deadlock"};
+  LaunchResult result = run.run();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].grade, Finding::Grade::note);
+  expectContains(result.findings[0].message,
+                 "It is allowed (--allow deadlock), and the launch ended here");
+  EXPECT_FALSE(result.is_finished);
 }
 
 TEST(Waiting, ReportsWhoIsMissingAtABarrier) {

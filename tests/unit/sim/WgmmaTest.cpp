@@ -482,7 +482,14 @@ TEST(Wgmma, RefusesByReason) {
        "0, 0;",
        "its shape and types are not of the form .m64nNkK.d.a.b"},
       {"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r}, %d, %d, %p;",
-       "the modifier .sp is not known for wgmma"},
+       "wgmma.mma_async.sp takes 10 operands"},
+      {"wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.f16.f16 {%r, %r, %r, %r}, "
+       "%d, %d, %r, 0, %p, 1, 1, 0, 0;",
+       "its shape is none of the hardware's"},
+      {"wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 {%r, %r, %r, %r}, "
+       "%d, %d, %r, 1, %p;",
+       "the sparsity selector 1; "
+       "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 takes 0"},
   });
 }
 

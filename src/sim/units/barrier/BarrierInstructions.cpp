@@ -71,8 +71,12 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
                       "others wait",
                       id, threads, barrier.expected));
     barrier.expected = threads;
-    // A warp counts as 32 threads wherever a number is given.
-    barrier.arrived += threads ? kLanes : countLanes(active);
+    // A warp counts as 32 threads wherever a number is given; so do its parts
+    // together.
+    bool isFirstPart = active & warp.live() & -warp.live();
+    barrier.arrived += countLanes(active);
+    if (threads && isFirstPart)
+      barrier.arrived += kLanes - countLanes(warp.live());
     if (op.psrc.isValid()) {
       barrier.votes.threads += countLanes(active);
       barrier.votes.holding += countLanes(active & warp.pred(op.psrc));

@@ -141,7 +141,8 @@ std::vector<Instruction> controlInstructions() {
       {"call",
        decodeCall,
        Unit::control,
-       "device functions, by name or by address; vprintf and __assertfail",
+       "device functions, by name or by address; vprintf, __assertfail, malloc "
+       "and free",
        ", uni -> f ()? name?; "
        ", uni -> f name; "
        ", uni -> =() f ()? name?; "

@@ -195,26 +195,95 @@ static Step callAssert(Warp &warp, const Op &op, LaneMask active) {
                   parameter(2), text(3)));
 }
 
+/// Put a value into a result of the call.
+static void putResult(Warp &warp, Accessor &accessor, const Slot &slot,
+                      int lane, std::uint64_t value) {
+  if (slot.reg.isValid()) {
+    warp.write(slot.reg, lane, value);
+    warp.setPoison(slot.reg, LaneMask(1) << lane, 0);
+    return;
+  }
+  ByteRange place = accessor.locate(
+      Space::local, warp.localBase() + slot.offset, slot.bytes, 1, lane, true);
+  std::memcpy(place.data, &value, std::min<std::size_t>(8, slot.bytes));
+  place.markWritten(slot.bytes);
+}
+
+static Step callMalloc(Warp &warp, const Op &op, LaneMask active) {
+  const auto &call = *static_cast<const SystemCall *>(op.extra.get());
+  GlobalMemory &memory = warp.machine().memory();
+  Accessor accessor(warp, op, "malloc");
+  forEachLane(active, [&](int lane) {
+    std::uint64_t bytes =
+        callParameter(warp, accessor, call.parameters[0], lane);
+    std::uint64_t address = memory.heap()->allocate(bytes);
+    // Nobody has written what was another block before.
+    if (Region *region = address ? memory.find(address) : nullptr)
+      region->valid.clear(address - region->base, bytes);
+    for (const Slot &result : call.results)
+      putResult(warp, accessor, result, lane, address);
+  });
+  return Step::next;
+}
+
+static Step callFree(Warp &warp, const Op &op, LaneMask active) {
+  const auto &call = *static_cast<const SystemCall *>(op.extra.get());
+  Accessor accessor(warp, op, "free");
+  forEachLane(active, [&](int lane) {
+    std::uint64_t address =
+        callParameter(warp, accessor, call.parameters[0], lane);
+    DeviceHeap *heap = warp.machine().memory().heap();
+    if (address && !(heap && heap->free(address)))
+      warp.machine().findings().report(
+          FindingId::deviceFree, warp, op, LaneMask(1) << lane,
+          fmt::format("{:#x} is freed, which malloc did not give or which was "
+                      "freed before",
+                      address));
+  });
+  return Step::next;
+}
+
+namespace {
+struct SystemFunction {
+  const char *name;
+  Handler handler;
+  std::size_t parameters; ///< at least
+};
+} // namespace
+
+static constexpr SystemFunction kSystemFunctions[] = {
+    {"vprintf", callPrintf, 2},
+    {"__assertfail", callAssert, 4},
+    {"malloc", callMalloc, 1},
+    {"free", callFree, 1},
+};
+
+static const SystemFunction *findSystemFunction(const std::string &name) {
+  for (const SystemFunction &function : kSystemFunctions)
+    if (name == function.name)
+      return &function;
+  return nullptr;
+}
+
 bool isSystemFunction(const std::string &name) {
-  return name == "vprintf" || name == "__assertfail";
+  return findSystemFunction(name) != nullptr;
 }
 
 void decodeSystemCall(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
   SystemCall call;
-  bool isPrintf = false, hasName = false;
+  const SystemFunction *function = nullptr;
   for (const ptx::Operand &operand : instruction.operands) {
     if (operand.kind != ptx::Operand::Kind::list) {
-      isPrintf |= operand.name == "vprintf";
-      hasName = true;
+      function = findSystemFunction(operand.name);
       continue;
     }
     for (const ptx::Operand &element : operand.elements)
-      (hasName ? call.parameters : call.results)
+      (function ? call.parameters : call.results)
           .push_back(decoder.slot(instruction, element));
   }
-  op.handler = isPrintf ? callPrintf : callAssert;
-  if (call.parameters.size() < (isPrintf ? 2u : 4u))
+  op.handler = function->handler;
+  if (call.parameters.size() < function->parameters)
     decoder.refuse(instruction, "too few arguments");
   op.extra = std::make_shared<SystemCall>(std::move(call));
 }

@@ -45,7 +45,7 @@ Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
                      std::uint32_t barrier, bool isWrite, bool isAsync) {
   MbarrierHistory &order = cta.mbarrierHistory[barrier];
   if (isWrite)
-    RaceDetector::expectCopy(warp, op, lane, cta, barrier);
+    warp.races()->expectCopy(warp, op, lane, cta, barrier);
   auto [component, time] = RaceDetector::phaseOf(order);
   return warp.races()->issued(warp, op, lane, isWrite, component, time,
                               isAsync);

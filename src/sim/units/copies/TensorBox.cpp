@@ -94,6 +94,23 @@ static void copyRow(const Box &box, Cta &cta, std::uint32_t address,
     (isToShared ? row : plain).markWritten(bytes);
 }
 
+/// A copy through a map of tf32 rounds to nearest, ties to even; every NaN
+/// becomes the same one.
+static void roundToTf32(std::uint8_t *data, std::size_t bytes) {
+  constexpr std::uint32_t kDropped = 0x1fff, kInfinity = 0x7f800000;
+  for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
+    std::uint32_t bits;
+    std::memcpy(&bits, data + i, 4);
+    std::uint32_t size = bits & 0x7fffffff;
+    if (size > kInfinity)
+      bits = 0x7fffffff;
+    else if (size < kInfinity)
+      bits += (kDropped >> 1) + (bits >> 13 & 1);
+    bits &= ~kDropped;
+    std::memcpy(data + i, &bits, 4);
+  }
+}
+
 void loadBox(Machine &machine, const Box &box, Cta &cta,
              std::uint32_t destination) {
   std::vector<std::uint8_t> row(box.rowBytes());
@@ -101,7 +118,8 @@ void loadBox(Machine &machine, const Box &box, Cta &cta,
   Region &region = regionOf(machine, box);
   forEachRow(box, [&](std::uint32_t offset, const BoxIndex &at) {
     Span inside = insideOf(box, at);
-    if (inside.bytes == row.size())
+    bool isRounded = box.map.type == Type::tf32;
+    if (inside.bytes == row.size() && !isRounded)
       return copyRow(box, cta, destination + offset,
                      placeIn(region, inside.address), /*isToShared=*/true);
     fillOutside(box, row.data(), row.size());
@@ -109,6 +127,8 @@ void loadBox(Machine &machine, const Box &box, Cta &cta,
     if (inside.bytes)
       copyBytes({row.data() + inside.offset, &written, inside.offset},
                 placeIn(region, inside.address), inside.bytes);
+    if (isRounded)
+      roundToTf32(row.data() + inside.offset, inside.bytes);
     copyRow(box, cta, destination + offset, {row.data(), &written},
             /*isToShared=*/true);
   });

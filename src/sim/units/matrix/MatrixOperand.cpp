@@ -26,7 +26,7 @@ OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
   view.isKMajor = !(isA ? shape.isATransposed : shape.isBTransposed);
   view.elementBytes = bytesOf(isA ? shape.typeA : shape.typeB);
   view.rows = isA ? 64 : shape.n;
-  view.k = shape.k;
+  view.k = isA && shape.isSparse ? shape.k / 2 : shape.k;
   return view;
 }
 
@@ -227,6 +227,50 @@ void loadFragment(const std::uint32_t *const *registers,
         out[placeOf(shape, /*isA=*/true, kWarpRows, row, column + j)] =
             static_cast<float>(shape.scaleA) *
             toFloat(bytes + j * elementBytes, shape.typeA);
+    }
+}
+
+void loadColumns(const std::vector<std::uint8_t> &shared,
+                 const OperandView &view, const ProductShape &shape, int first,
+                 float *out) {
+  for (int row = 0; row < shape.n; ++row)
+    for (int k = 0; k < shape.k; ++k)
+      out[placeOf(shape, /*isA=*/false, shape.n, row, k)] =
+          static_cast<float>(shape.scaleB) *
+          toFloat(shared.data() + view.address(row, first + k) -
+                      kFirstSharedAddress,
+                  shape.typeB);
+}
+
+/// The four bits that say which elements of a group of a row are there: two of
+/// four, or one of two of 32 bits.
+static unsigned groupBits(const ProductShape &shape,
+                          const std::uint32_t *metadata, int selector, int row,
+                          int k) {
+  int group = k / (shape.typeA == OperandType::tf32 ? 2 : 4);
+  // Eight bits: four lanes have a row and the eighth below it, half of K each.
+  if (bytesOf(shape.typeA) == 1) {
+    int lane = row % 8 * 4 + 2 * (group / 8) + row / 8;
+    return metadata[lane] >> (4 * (group % 8)) & 15;
+  }
+  // Else two of them, those rows in the halves of a word.
+  int lane = row % 8 * 4 + 2 * selector + group / 4;
+  return metadata[lane] >> (16 * (row / 8) + 4 * (group % 4)) & 15;
+}
+
+void expandRows(const ProductShape &shape, const float *there,
+                const std::uint32_t *metadata, int selector, int first,
+                float *out) {
+  std::fill_n(out, kWarpRows * shape.k, 0.0f);
+  bool isOneOfTwo = shape.typeA == OperandType::tf32;
+  for (int row = 0; row < kWarpRows; ++row)
+    for (int i = 0; i < shape.k / 2; ++i) {
+      int from = first / 2 + i;
+      unsigned bits = groupBits(shape, metadata, selector, row, 2 * from);
+      int to = isOneOfTwo ? 2 * i + static_cast<int>(bits >> 1 & 1)
+                          : i / 2 * 4 + static_cast<int>(bits >> i % 2 * 2 & 3);
+      out[placeOf(shape, /*isA=*/true, kWarpRows, row, to)] =
+          there[placeOf(shape, /*isA=*/true, kWarpRows, row, from)];
     }
 }
 

@@ -99,7 +99,7 @@ bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
   }
   int step = shape.hasIntegers() && shape.n > 32 ? 16 : 8;
   if (shape.n < 8 || shape.n > 256 || shape.n % step ||
-      shape.k * a->bytes != 32) {
+      shape.k * a->bytes != (shape.isSparse ? 64 : 32)) {
     why = "its shape is none of the hardware's";
     return false;
   }

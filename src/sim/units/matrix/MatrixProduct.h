@@ -24,6 +24,7 @@ struct ProductShape {
   int scaleA = 1, scaleB = 1;                        ///< 1 or -1
   bool isATransposed = false, isBTransposed = false; ///< MN-major
   bool isSaturated = false;                          ///< s32: no wrapping
+  bool isSparse = false; ///< of A half the elements are there, and where
 
   /// f16 and bf16, the types that may be MN-major.
   bool hasHalves() const { return typeA <= OperandType::bf16; }
@@ -104,6 +105,18 @@ OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
 bool loadOperand(const std::vector<std::uint8_t> &shared,
                  const ValidBits &valid, const OperandView &view,
                  const ProductShape &shape, int first, int count, float *out);
+
+/// Of a sparse product the steps of k from `first` on, as many as `shape` has:
+/// B, whose view has them all.
+void loadColumns(const std::vector<std::uint8_t> &shared,
+                 const OperandView &view, const ProductShape &shape, int first,
+                 float *out);
+/// A, from the elements that are there: 16 rows of `shape`'s steps, as
+/// loadOperand gives them. `metadata` has the register of the 32 lanes, of
+/// which `selector` tells those that count.
+void expandRows(const ProductShape &shape, const float *there,
+                const std::uint32_t *metadata, int selector, int first,
+                float *out);
 
 /// The same 16 rows of A from registers, 32 lanes each.
 void loadFragment(const std::uint32_t *const *registers,

@@ -289,12 +289,29 @@ static int decodeScale(Decoder &decoder, const ptx::Instruction &instruction,
   return static_cast<int>(scale);
 }
 
-/// d, a, b-desc, scale-d; for floats imm-scale-a and imm-scale-b; for 16 bits
-/// imm-trans-a, unless A is in registers, and imm-trans-b.
+/// The register that says which elements of A are there, and whose lanes.
+static void decodeMetadata(Decoder &decoder,
+                           const ptx::Instruction &instruction,
+                           Product &product) {
+  product.metadata = expectWidth(decoder, instruction,
+                                 decoder.reg(instruction.operands[3], 4), 4);
+  product.selector = static_cast<int>(instruction.operands[4].bits);
+  int most = bytesOf(product.shape.typeA) == 1 ? 0 : 1;
+  if (product.selector < 0 || product.selector > most)
+    decoder.refuse(instruction,
+                   fmt::format("the sparsity selector {}; {} takes 0{}",
+                               product.selector, instruction.fullOpcode(),
+                               most ? " or 1" : ""));
+}
+
+/// d, a, b-desc, of a sparse product metadata and selector, scale-d; for floats
+/// imm-scale-a and imm-scale-b; for 16 bits imm-trans-a, unless A is in
+/// registers, and imm-trans-b.
 static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
   Product product;
   ProductShape &shape = product.shape;
+  shape.isSparse = instruction.has("sp");
   std::string why;
   if (!parseShape(instruction.modifiers, shape, why))
     decoder.refuse(instruction, why);
@@ -324,16 +341,21 @@ static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
     }
   product.descriptorB =
       expectWidth(decoder, instruction, decoder.reg(operands[2], 8), 8);
-  if (operands[3].kind == ptx::Operand::Kind::reg)
-    product.scaleD = decoder.pred(operands[3]);
+  std::size_t scale = 3;
+  if (shape.isSparse) {
+    decodeMetadata(decoder, instruction, product);
+    scale += 2;
+  }
+  if (operands[scale].kind == ptx::Operand::Kind::reg)
+    product.scaleD = decoder.pred(operands[scale]);
   else
-    product.isScaleDOne = operands[3].bits != 0;
+    product.isScaleDOne = operands[scale].bits != 0;
   if (!shape.hasIntegers()) {
-    shape.scaleA = decodeScale(decoder, instruction, 4);
-    shape.scaleB = decodeScale(decoder, instruction, 5);
+    shape.scaleA = decodeScale(decoder, instruction, scale + 1);
+    shape.scaleB = decodeScale(decoder, instruction, scale + 2);
   }
   if (transposes == 2)
-    shape.isATransposed = operands[6].bits != 0;
+    shape.isATransposed = operands[scale + 3].bits != 0;
   if (transposes)
     shape.isBTransposed = operands.back().bits != 0;
   op.extra = std::make_shared<Product>(std::move(product));
@@ -352,52 +374,6 @@ static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
   } else {
     decodeProduct(decoder, instruction, op);
   }
-}
-
-/// setmaxnreg moves registers between a warpgroup and the CTA's pool.
-static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
-  if (warp.registers == 0) {
-    warp.machine().findings().report(
-        FindingId::setmaxnregIgnored, warp, op, active,
-        "setmaxnreg has no effect: the entry says neither "
-        ".maxnreg nor .reqntid or .maxntid, so ptxas ignores "
-        "it");
-    return Step::next;
-  }
-  int wanted = static_cast<int>(op.imm);
-  bool isIncrease = op.flags != 0;
-  if (isIncrease ? warp.registers > wanted : warp.registers < wanted)
-    warp.machine().findings().fault(
-        FindingId::setmaxnreg, warp, op, active,
-        fmt::format("setmaxnreg.{} {} with {} registers at hand",
-                    isIncrease ? "inc" : "dec", wanted, warp.registers));
-  int change = (wanted - warp.registers) * kLanes;
-  Cta &cta = warp.cta();
-  if (change > cta.registerPool) {
-    warp.group().wait = {WaitReason::Kind::registers, 0,
-                         static_cast<std::uint32_t>(wanted)};
-    return Step::blocked;
-  }
-  warp.group().wait = {};
-  cta.registerPool -= change;
-  warp.registers = wanted;
-  cta.cluster().notify();
-  return Step::next;
-}
-
-static void decodeSetmaxnreg(Decoder &decoder,
-                             const ptx::Instruction &instruction, Op &op) {
-  op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
-  constexpr int kLeast = DeviceDescription::min_role_registers;
-  constexpr int kMost = DeviceDescription::max_role_registers;
-  if (op.imm < kLeast || op.imm > kMost || op.imm % 8)
-    decoder.refuse(instruction,
-                   fmt::format("{} registers; setmaxnreg takes a multiple of 8 "
-                               "from {} to {}",
-                               op.imm, kLeast, kMost));
-  op.flags = instruction.has("inc");
-  op.handler = setRegisters;
 }
 
 static void wgmmaEffect(Decoder &decoder, const ptx::Instruction &instruction,
@@ -420,13 +396,6 @@ static void wgmmaEffect(Decoder &decoder, const ptx::Instruction &instruction,
   }
 }
 
-static void registersEffect(Decoder &, const ptx::Instruction &instruction,
-                            Effect &effect) {
-  effect.kind = EffectKind::registers;
-  effect.isAligned = true;
-  effect.isGivingUp = instruction.has("dec");
-}
-
 std::vector<Instruction> wgmmaInstructions() {
   return {
       {"wgmma",
@@ -434,10 +403,22 @@ std::vector<Instruction> wgmmaInstructions() {
        Unit::wgmma,
        "fence, commit_group, wait_group, mma_async with A in shared memory or "
        "registers: f16, e4m3 and e5m2 into f32 and f16, bf16 and tf32 into "
-       "f32, s8 and u8 into s32",
+       "f32, s8 and u8 into s32; mma_async.sp with its metadata",
        "fence, ALIGNED; "
        "commit_group, ALIGNED; "
        "wait_group, ALIGNED -> imm; "
+       "mma_async sp s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* u64 u64 "
+       "b32 imm p; "
+       "mma_async sp s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* {b32}* "
+       "u64 b32 imm p; "
+       "mma_async sp tf32|e4m3|e5m2, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 "
+       "u64 b32 imm p imm imm; "
+       "mma_async sp tf32|e4m3|e5m2, ALIGNED mNnNkN f16 f32 -> ={b32}* "
+       "{b32}* u64 b32 imm p imm imm; "
+       "mma_async sp f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 u64 b32 "
+       "imm p imm imm imm imm; "
+       "mma_async sp f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 "
+       "b32 imm p imm imm imm; "
        "mma_async s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* u64 u64 p; "
        "mma_async s8|u8, ALIGNED mNnNkN s32 satfinite -> ={b32}* {b32}* u64 p; "
        "mma_async tf32|e4m3|e5m2, ALIGNED mNnNkN f16 f32 -> ={b32}* u64 u64 p "
@@ -449,12 +430,7 @@ std::vector<Instruction> wgmmaInstructions() {
        "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 p imm "
        "imm imm",
        {.effect = wgmmaEffect}},
-      {"setmaxnreg",
-       decodeSetmaxnreg,
-       Unit::wgmma,
-       "inc and dec",
-       "inc|dec, ALIGNED u32 -> imm",
-       {.effect = registersEffect}},
+      setmaxnregInstruction(),
   };
 }
 

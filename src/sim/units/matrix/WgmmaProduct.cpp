@@ -33,6 +33,24 @@ static void checkBounds(Warp &warp, const Op &op, const OperandView &view) {
                   kFirstSharedAddress));
 }
 
+/// Where a product found the first byte of an operand that nobody wrote.
+static std::uint32_t originIn(Warp &warp, const Op &op, const OperandView &view,
+                              int row) {
+  return warp.cta().cluster().noteOrigin(op, [&] {
+    std::uint32_t address = view.address(row, 0);
+    for (int k = 0; k < view.k; ++k)
+      if (!warp.cta().sharedValid.all(
+              view.address(row, k) - kFirstSharedAddress,
+              static_cast<std::size_t>(view.elementBytes))) {
+        address = view.address(row, k);
+        break;
+      }
+    return fmt::format("{} of operand {}, which nobody wrote",
+                       warp.machine().findings().describeShared(address),
+                       view.isA ? "A" : "B");
+  });
+}
+
 /// Whether some byte of an operand's row was never written.
 static bool isRowUnwritten(const Cta &cta, const OperandView &view, int row) {
   for (int k = 0; k < view.k; ++k)
@@ -94,6 +112,62 @@ static void poisonAccumulator(Warp &warp, const Product &product,
   }
 }
 
+/// What is not known of a sparse product: as of any other.
+static void poisonSparse(const std::array<Warp *, kWarpsPerGroup> &group,
+                         const Op &op, const Product &product,
+                         const std::vector<OperandView> &views, bool isAdded) {
+  const Cta &cta = group[0]->cta();
+  std::bitset<kMaxColumns> columns;
+  for (int n = 0; n < product.shape.n; ++n)
+    columns[n] = isRowUnwritten(cta, views[0], n);
+  for (int w = 0; w < kWarpsPerGroup; ++w) {
+    std::bitset<kWarpRows> rows;
+    for (int row = 0; row < kWarpRows && views.size() > 1; ++row)
+      rows[row] = isRowUnwritten(cta, views[1], kWarpRows * w + row);
+    for (const Reg &reg : product.fragment)
+      if (group[w]->poison(reg))
+        rows.set();
+    if (group[w]->poison(product.metadata))
+      rows.set();
+    poisonAccumulator(*group[w], product, rows, columns, isAdded);
+    if (columns.any())
+      for (const Reg &reg : product.accumulator)
+        group[w]->setPoisonOrigin(
+            reg, originIn(*group[w], op, views[0],
+                          static_cast<int>(columns._Find_first())));
+  }
+}
+
+/// A sparse product: K is twice as long, and is done in two halves.
+static void multiplySparse(const std::array<Warp *, kWarpsPerGroup> &group,
+                           const Product &product,
+                           const std::vector<OperandView> &views,
+                           bool isAdded) {
+  ProductShape half = product.shape;
+  half.k /= 2;
+  half.isSparse = false;
+  alignas(64) std::array<float, kMaxColumns * 32> matrixB;
+  for (int first : {0, half.k}) {
+    loadColumns(group[0]->cta().shared, views[0], half, first, matrixB.data());
+    for (int w = 0; w < kWarpsPerGroup; ++w) {
+      alignas(64) std::array<float, kWarpRows * 32> there, matrixA;
+      Warp &warp = *group[w];
+      Product dense = product;
+      dense.shape = half;
+      loadRows(warp, dense, views.size() > 1 ? &views[1] : nullptr,
+               kWarpRows * w, there.data());
+      expandRows(half, there.data(),
+                 warp.lanes<std::uint32_t>(product.metadata), product.selector,
+                 first, matrixA.data());
+      std::vector<std::uint32_t *> registers;
+      for (const Reg &reg : product.accumulator)
+        registers.push_back(warp.lanes<std::uint32_t>(reg));
+      multiplyWarp(half, matrixA.data(), matrixB.data(), registers.data(),
+                   isAdded || first > 0);
+    }
+  }
+}
+
 void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
               std::uint64_t descriptorA, std::uint64_t descriptorB,
               bool isAdded) {
@@ -103,6 +177,11 @@ void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
   std::vector<OperandView> views = viewsOf(product, descriptorA, descriptorB);
   for (const OperandView &view : views)
     checkBounds(first, op, view);
+  if (product.shape.isSparse) {
+    if (first.machine().config().hasChecks)
+      poisonSparse(group, op, product, views, isAdded);
+    return multiplySparse(group, product, views, isAdded);
+  }
   alignas(64) std::array<float, kMaxColumns * 32> matrixB;
   std::bitset<kMaxColumns> columns; // that were never wholly written
   if (!loadOperand(cta.shared, cta.sharedValid, views[0], product.shape, 0,
@@ -118,8 +197,19 @@ void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
     std::vector<std::uint32_t *> registers;
     for (const Reg &reg : product.accumulator)
       registers.push_back(warp.lanes<std::uint32_t>(reg));
-    if (warp.machine().config().hasChecks)
+    if (warp.machine().config().hasChecks) {
       poisonAccumulator(warp, product, rows, columns, isAdded);
+      std::uint32_t origin = 0;
+      if (rows.any() && views.size() > 1)
+        origin = originIn(warp, op, views[1],
+                          kWarpRows * w + static_cast<int>(rows._Find_first()));
+      else if (columns.any())
+        origin = originIn(warp, op, views[0],
+                          static_cast<int>(columns._Find_first()));
+      if (origin)
+        for (const Reg &reg : product.accumulator)
+          warp.setPoisonOrigin(reg, origin);
+    }
     multiplyWarp(product.shape, matrixA.data(), matrixB.data(),
                  registers.data(), isAdded);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/machine/Machine.h"
+#include "sim/program/InstructionSet.h"
 #include "sim/units/matrix/MatrixProduct.h"
 
 namespace kiln::sim {
@@ -17,6 +18,8 @@ struct Product {
   std::vector<Reg> accumulator;
   Pred scaleD; ///< not valid: a constant
   bool isScaleDOne = true;
+  Reg metadata;     ///< of a sparse product
+  int selector = 0; ///< of its lanes
 };
 
 /// The operands that lie in shared memory.
@@ -28,5 +31,8 @@ std::vector<OperandView> viewsOf(const Product &product,
 void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
               std::uint64_t descriptorA, std::uint64_t descriptorB,
               bool isAdded);
+
+/// The row of setmaxnreg (RegisterPool).
+Instruction setmaxnregInstruction();
 
 } // namespace kiln::sim

@@ -81,6 +81,14 @@ ByteRange Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
                         warp_.machine().memory().describe(address)),
             {"global", address, last_ ? last_->name : ""});
   }
+  DeviceHeap *heap = warp_.machine().memory().heap();
+  if (heap && !heap->isUsable(address, bytes))
+    fault(FindingId::outOfBounds, lane,
+          fmt::format("{} of {} bytes at global address {:#x}, which is in the "
+                      "heap and in no block that malloc gave and that is in "
+                      "use",
+                      verb_, bytes, address),
+          {"global", address, last_->name});
   if (!isAligned(address, alignment))
     fault(FindingId::misaligned, lane,
           fmt::format("{} of {} bytes at global address {:#x} ({}), which is "

@@ -50,7 +50,9 @@ static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
   if (bad && warp.machine().config().hasChecks)
     warp.machine().findings().report(
         FindingId::uninitializedAddress, warp, op, bad,
-        "the address depends on bytes that nobody wrote");
+        "the address depends on bytes that nobody wrote" +
+            warp.machine().findings().originText(warp,
+                                                 warp.poisonOrigin(op.src[0])));
 }
 
 static std::uint64_t addressOf(const Warp &warp, const Op &op, int lane) {
@@ -73,13 +75,33 @@ static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
 static void markStored(Warp &warp, const Op &op, const ByteRange &place,
                        const Reg &value, std::size_t bytes, int lane) {
   std::uint64_t unwritten = warp.poisonBits(value, lane);
+  if (warp.group().inDoubt >> lane & 1)
+    unwritten = ~std::uint64_t(0);
   if (bytes < 8)
     unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
   place.mark(bytes, unwritten);
   if (unwritten && place.isGlobal())
     warp.machine().findings().report(
         FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
-        "a value that depends on bytes nobody wrote goes to global memory");
+        "a value that depends on bytes nobody wrote goes to global memory" +
+            warp.machine().findings().originText(warp,
+                                                 warp.poisonOrigin(value)));
+}
+
+/// The first byte of a place that nobody wrote, in words.
+static std::string describeUnwritten(Warp &warp, const ByteRange &place,
+                                     std::uint64_t address, std::size_t bytes) {
+  std::size_t first = 0;
+  while (first + 1 < bytes && place.behind(first).isWritten(1))
+    ++first;
+  Machine &machine = warp.machine();
+  std::string where = "local memory";
+  if (place.owner)
+    where = machine.findings().describeShared(
+        static_cast<std::uint32_t>(place.offset + first + kFirstSharedAddress));
+  else if (place.isGlobal())
+    where = machine.memory().describe(address + first);
+  return where + ", which nobody wrote";
 }
 
 static Step load(Warp &warp, const Op &op, LaneMask active) {
@@ -109,6 +131,13 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     const ByteRange &place = places[lane];
     bool isWhole = place.isWritten(total);
+    if (!isWhole) {
+      std::uint32_t origin = warp.cta().cluster().noteOrigin(op, [&] {
+        return describeUnwritten(warp, place, addressOf(warp, op, lane), total);
+      });
+      for (const Reg &reg : op.list)
+        warp.setPoisonOrigin(reg, origin);
+    }
     for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
       // What extends a value is as unwritten as its sign.
       std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);

@@ -100,6 +100,8 @@ static void decodeRoots(Decoder &decoder, const ptx::Instruction &instruction,
     };
     if (opcode == "sqrt")
       return decode([](double a) { return std::sqrt(a); });
+    if (opcode == "rsqrt" && !instruction.has("ftz"))
+      return decode([](double a) { return 1 / std::sqrt(a); });
     if (opcode == "rsqrt")
       return decode([](double a) {
         return upperHalf(a, [](double x) { return 1 / std::sqrt(x); });

@@ -342,8 +342,13 @@ static void decodeSet(Decoder &decoder, const ptx::Instruction &instruction,
   decodeComparison(decoder, instruction, types[1], op, state);
   state.trueBits = trueBits(decoder, instruction, types[0]);
   bool isPair = state.high != nullptr;
-  if (isPair && types[0] != types[1])
-    decoder.refuse(instruction, "a pair is compared into a pair of its type");
+  bool isMask =
+      types[0] == ptx::ScalarType::u32 || types[0] == ptx::ScalarType::s32;
+  if (isPair && isMask)
+    state.trueBits = 0xffff; // of each half
+  else if (isPair && types[0] != types[1])
+    decoder.refuse(instruction, "a pair is compared into a pair of its type, "
+                                "or into the masks of a u32 or s32");
   op.dst = destination(decoder, instruction, instruction.operands[0],
                        ptx::sizeBytes(types[0]));
   op.extra = std::make_shared<CompareState>(state);

@@ -1,0 +1,134 @@
+// RaceJudge: whether two accesses are ordered, by the PTX text or de facto.
+#include "sim/checks/RaceDetector.h"
+#include "sim/machine/Machine.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+/// Whether two accesses of one warp's lanes are in program order: no byte was
+/// touched by two lanes.
+static bool isProgramOrder(const Record &a, const Record &b,
+                           std::uint16_t overlap) {
+  LaneMask lanes = a.lanesOf(overlap) | b.lanesOf(overlap);
+  if ((lanes & (lanes - 1)) == 0)
+    return true;
+  for (unsigned left = overlap; left; left &= left - 1) {
+    auto byte = static_cast<std::uint16_t>(left & -left);
+    LaneMask both = a.lanesOf(byte) | b.lanesOf(byte);
+    if (both & (both - 1))
+      return false;
+  }
+  return true;
+}
+
+bool RaceDetector::isOrderedStrictly(const Access &access,
+                                     const Record &earlier,
+                                     std::uint16_t overlap, View view) const {
+  const Record &later = access.record;
+  bool isOwn = earlier.component == access.warp->clock.lanes;
+  if (isOwn && later.component == earlier.component &&
+      isProgramOrder(earlier, later, overlap))
+    return true;
+  LaneMask lanes = earlier.lanesOf(overlap);
+  bool isOrdered = true;
+  access.warp->group().clocks.forEachPart(
+      access.issuers, [&](LaneMask some, const Knowledge &knowledge) {
+        if (!isOrdered)
+          return;
+        if (isOwn) {
+          // A lane knows what it did itself.
+          bool isOne = (some & (some - 1)) == 0;
+          isOrdered =
+              knowledge.coversOwn(view, earlier.time, lanes, isOne ? some : 0);
+          return;
+        }
+        const Epoch *known = knowledge.clock.find(view, earlier.component);
+        isOrdered = known && known->covers(earlier.time, lanes);
+      });
+  return isOrdered;
+}
+
+bool RaceDetector::isOrderedDeFacto(const Access &access, const Record &earlier,
+                                    std::uint16_t overlap, View view) const {
+  const LaneClocks &clocks = access.warp->group().clocks;
+  const Knowledge &knowledge = clocks.deFacto();
+  LaneMask lanes = earlier.lanesOf(overlap);
+  if (earlier.component == access.warp->clock.lanes)
+    // Lanes that run together know of each other.
+    return knowledge.coversOwn(view, earlier.time, lanes, clocks.lanes());
+  const Epoch *known = knowledge.clock.find(view, earlier.component);
+  return known && known->covers(earlier.time, lanes);
+}
+
+bool RaceDetector::isObservedBefore(const Access &access, const Record &earlier,
+                                    std::uint16_t overlap,
+                                    const ShadowedMemory &memory,
+                                    std::uint64_t cell) const {
+  if (!earlier.isStrong() || !earlier.isWrite() || earlier.isAsync() ||
+      memory.observations.empty())
+    return false;
+  auto found = memory.observations.find(
+      cell * Shadow::kCellBytes +
+      static_cast<unsigned>(std::countr_zero(overlap)));
+  return found != memory.observations.end() && found->second.isOfAll &&
+         isOrderedStrictly(access, found->second.record, overlap, access.view);
+}
+
+bool RaceDetector::isWarpSynchronous(const Access &access,
+                                     const Record &earlier,
+                                     std::uint16_t overlap) const {
+  auto isPlain = [&](const Op &op) { return !op.semantics.isAtomic; };
+  return earlier.component == access.warp->clock.lanes &&
+         access.record.component == earlier.component && isPlain(*access.op) &&
+         isPlain(machine_.code().ops[earlier.op]) && !access.op->decidesLoop &&
+         isOrderedDeFacto(access, earlier, overlap, View::generic);
+}
+
+bool RaceDetector::isMutual(const Access &access, const Record &earlier) const {
+  if (access.record.scope() == Scope::gpu && earlier.scope() == Scope::gpu)
+    return true;
+  const Agent &other = agent(earlier.component);
+  const WarpClock &mine = access.warp->clock;
+  if (other.ctaNumber == mine.cta)
+    return true;
+  Scope needed =
+      other.clusterNumber == mine.cluster ? Scope::cluster : Scope::gpu;
+  return access.record.scope() >= needed && earlier.scope() >= needed;
+}
+
+bool RaceDetector::isSameValue(const Access &access,
+                               const Record &earlier) const {
+  return access.isSame && earlier.isWrite() &&
+         agent(earlier.component).kind == Agent::Kind::lanes;
+}
+
+bool RaceDetector::isCopyBeforeProduct(const Access &access,
+                                       const Record &earlier) const {
+  return agent(earlier.component).kind == Agent::Kind::copies &&
+         access.view != View::generic &&
+         agent(access.record.component).kind == Agent::Kind::products;
+}
+
+RaceDetector::Verdict RaceDetector::judge(const Access &access,
+                                          const Record &earlier,
+                                          std::uint16_t overlap) const {
+  if (isOrderedStrictly(access, earlier, overlap,
+                        earlier.isAsync() ? View::completed : access.view))
+    return Verdict::ordered;
+  if (earlier.isStrong() && access.record.isStrong() &&
+      isMutual(access, earlier))
+    return Verdict::strong;
+  // A read that is over cannot see what an async write does later: there, no
+  // proxy fence is missed.
+  View view = earlier.isAsync() || !earlier.isWrite() ||
+                      isCopyBeforeProduct(access, earlier)
+                  ? View::completed
+                  : access.view;
+  return isOrderedDeFacto(access, earlier, overlap, view) ||
+                 isSameValue(access, earlier)
+             ? Verdict::deFacto
+             : Verdict::unordered;
+}
+
+} // namespace kiln::sim

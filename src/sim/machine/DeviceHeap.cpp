@@ -1,0 +1,54 @@
+// DeviceHeap: blocks, one behind the other.
+#include "sim/machine/DeviceHeap.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+/// Between blocks, so that who leaves one is not in the next.
+static constexpr std::uint64_t kGap = 16;
+
+static std::uint64_t roundUp(std::uint64_t bytes) {
+  return (std::max<std::uint64_t>(bytes, 1) + 15) / 16 * 16;
+}
+
+std::uint64_t DeviceHeap::allocate(std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (bytes > kBytes)
+    return 0;
+  std::uint64_t size = roundUp(bytes) + kGap, address = next_;
+  if (size <= base_ + kBytes - next_) {
+    next_ += size;
+  } else {
+    auto fitting = unused_.lower_bound(size);
+    if (fitting == unused_.end())
+      return 0;
+    address = fitting->second;
+    unused_.erase(fitting);
+  }
+  blocks_[address] = bytes;
+  return address;
+}
+
+bool DeviceHeap::free(std::uint64_t address) {
+  std::lock_guard lock(mutex_);
+  auto block = blocks_.find(address);
+  if (block == blocks_.end())
+    return false;
+  unused_.emplace(roundUp(block->second) + kGap, address);
+  blocks_.erase(block);
+  return true;
+}
+
+bool DeviceHeap::isUsable(std::uint64_t address, std::uint64_t bytes) {
+  if (!holds(address))
+    return true;
+  std::lock_guard lock(mutex_);
+  auto behind = blocks_.upper_bound(address);
+  if (behind == blocks_.begin())
+    return false;
+  auto [first, size] = *std::prev(behind);
+  return address - first <= size && bytes <= size - (address - first);
+}
+
+} // namespace kiln::sim

@@ -1,0 +1,11 @@
+// Demangle: names of C++ as people write them.
+#pragma once
+
+#include <string>
+
+namespace kiln {
+
+/// "gemm(float*, int)" of "_Z4gemmPfi"; any other name as it is.
+std::string demangle(const std::string &name);
+
+} // namespace kiln

@@ -1,0 +1,147 @@
+// InlineStack: findings name the line of the kernel's own file, and how the
+// instruction got there.
+#include "kiln/sim.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln {
+
+/// As compilers write it: each .loc of a function that was inlined names where,
+/// and that place has stood before with its own.
+static std::string module(const std::string &body) {
+  return R"(.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry _Z4testPf(.param .u64 p)
+{
+    .reg .b64 %rd<3>;
+    .reg .b32 %r<3>;
+    .loc 1 5 3
+    ld.param.u64 %rd1, [p];
+)" + body +
+         R"(
+    ret;
+}
+.file 1 "kernel.cu"
+.file 2 "/usr/include/atomic.hpp"
+.section .debug_str
+{
+$L__info_string0:
+.b8 95,90,53,111,117,116,101,114,105
+.b8 0
+$L__info_string1:
+.b8 95,90,53,105,110,110,101,114,105
+.b8 0
+}
+)";
+}
+
+static LaunchResult run(const std::string &ptx) {
+  auto device = open_sim();
+  Buffer buffer = device->allocate(64);
+  return device->launch(
+      {.ptx = ptx, .block = {64, 1, 1}, .parameters = {{buffer}}});
+}
+
+TEST(InlineStack, NamesTheLineOfTheKernelsFileFirst) {
+  LaunchResult result = run(module(R"(
+    .loc 1 7 3
+    .loc 2 40 5, function_name $L__info_string0, inlined_at 1 7 3
+    .loc 2 20 9, function_name $L__info_string1, inlined_at 2 40 5
+    st.global.u32 [%rd1+65536], 1;
+)"));
+  ASSERT_EQ(result.findings.size(), 1u);
+  const Finding &finding = result.findings[0];
+  EXPECT_EQ(finding.where.file, "kernel.cu");
+  EXPECT_EQ(finding.where.line, 7u);
+  EXPECT_EQ(finding.instruction, "st.global.u32 [%rd1+65536], 1;");
+  ASSERT_EQ(finding.stack.size(), 3u);
+  EXPECT_EQ(finding.stack[0].function, "inner(int)");
+  EXPECT_EQ(finding.stack[0].where.line, 20u);
+  EXPECT_EQ(finding.stack[1].function, "outer(int)");
+  EXPECT_EQ(finding.stack[1].where.line, 40u);
+  EXPECT_EQ(finding.stack[2].function, "test(float*)");
+  EXPECT_EQ(finding.stack[2].where.line, 7u);
+  std::string text = finding.to_string();
+  EXPECT_NE(text.find("at kernel.cu:7: "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  in /usr/include/atomic.hpp:20, inner(int)\n  "
+                      "inlined at /usr/include/atomic.hpp:40, outer(int)\n  "
+                      "inlined at kernel.cu:7, test(float*)"),
+            std::string::npos)
+      << text;
+  std::string json = result.to_json();
+  for (const char *part :
+       {"\"stack\": [", "\"function\": \"inner(int)\"", "\"count\": 1",
+        "\"instruction\": \"st.global.u32 [%rd1+65536], 1;\""})
+    EXPECT_NE(json.find(part), std::string::npos) << part << " in " << json;
+}
+
+TEST(InlineStack, WhatWasNotInlinedHasNone) {
+  LaunchResult result = run(module(R"(
+    .loc 1 9 3
+    st.global.u32 [%rd1+65536], 1;
+)"));
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].where.line, 9u);
+  EXPECT_TRUE(result.findings[0].stack.empty());
+}
+
+TEST(InlineStack, OneFindingForEachLineAndKindWithItsCount) {
+  // Two instructions of one line, and the other access of a race.
+  LaunchResult result = run(module(R"(
+    .loc 1 11 3
+    mov.u32 %r1, %tid.x;
+    st.global.u32 [%rd1], %r1;
+    st.global.u32 [%rd1+4], %r1;
+)"));
+  ASSERT_EQ(result.findings.size(), 1u);
+  const Finding &finding = result.findings[0];
+  EXPECT_EQ(finding.id, "race");
+  EXPECT_EQ(finding.count, 2u);
+  ASSERT_TRUE(finding.other.has_value());
+  EXPECT_EQ(finding.other->where.line, 11u);
+  EXPECT_TRUE(finding.other->is_write);
+  EXPECT_NE(finding.other->who.find("of CTA (0, 0, 0)"), std::string::npos);
+  EXPECT_NE(finding.to_string().find(" (2 times)"), std::string::npos);
+  std::string json = result.to_json();
+  EXPECT_NE(json.find("\"access\": \"write\""), std::string::npos) << json;
+}
+
+TEST(InlineStack, NamesThatTheKernelGaveAreSaid) {
+  auto device = open_sim();
+  Buffer buffer = device->allocate(64);
+  LaunchDescription launch{.ptx = R"(.version 8.6
+.target sm_90a
+.address_size 64
+.extern .shared .align 1024 .b8 pool[];
+.visible .entry test(.param .u64 p)
+{
+    .reg .pred %p;
+    .reg .b32 %r<3>;
+    mov.u32 %r1, pool;
+    mbarrier.init.shared.b64 [%r1+8], 2;
+again:
+    mbarrier.try_wait.parity.shared.b64 %p, [%r1+8], 0;
+    @!%p bra again;
+    ret;
+}
+)",
+                           .dynamic_smem_bytes = 64,
+                           .parameters = {{buffer}}};
+  launch.shared_objects = {{.name = "v_empty",
+                            .offset = 0,
+                            .element_bytes = 8,
+                            .count = 2,
+                            .file = "kernel.cpp",
+                            .line = 30}};
+  LaunchResult result = device->launch(launch);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].buffer, "v_empty[1]");
+  EXPECT_NE(result.findings[0].message.find(
+                "the mbarrier at v_empty[1] (shared address 1032, declared at "
+                "kernel.cpp:30)"),
+            std::string::npos)
+      << result.findings[0].message;
+}
+
+} // namespace kiln
