@@ -26,6 +26,8 @@ static std::string show(Type type, std::uint64_t bits) {
     return fmt::format("{}", static_cast<std::int64_t>(bits));
   if (type == Type::u64)
     return fmt::format("{}", bits);
+  if (!is_float(type))
+    return fmt::format("{:.0f}", from_bits(type, bits));
   return fmt::format("{:.{}g}", from_bits(type, bits),
                      type == Type::f64 ? 17 : 9);
 }

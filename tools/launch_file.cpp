@@ -2,6 +2,7 @@
 #include "launch_file.h"
 
 #include "json_node.h"
+#include "launch_arguments.h"
 
 #include <kiln/device_description.h>
 #include <kiln/error.h>
@@ -21,14 +22,8 @@ namespace kiln::cli {
 
 using nlohmann::json;
 
-/// Types of buffers and scalars.
-static constexpr Type kTypes[] = {f16, bf16, f32, f64, i8,  u8,   i16,
-                                  u16, i32,  u32, i64, u64, e4m3, e5m2};
-static constexpr std::size_t kAddressBytes = 8, kTensorMapBytes = 128;
 /// Sizes have 32 bits here; the device says how large they may be.
 static constexpr std::uint64_t kMaxSize = 0xffffffff;
-/// The alignment every buffer has.
-static constexpr std::uint64_t kBufferAlign = 256;
 /// NumPy has no arrays of more.
 static constexpr std::size_t kMaxDimensions = 64;
 static constexpr std::string_view kInits =
@@ -50,32 +45,20 @@ private:
   void declare(const Node &entry, const std::string &name);
   BufferInit read_init(const Node &node) const;
   std::string read_file_name(const Node &node, const std::string &text) const;
-  std::size_t find_buffer(const Node &name) const;
+  void read_fields(const Node &list, std::size_t index);
+  void read_shared(const Node &list);
   LaunchSpec read_launch(const Node &node) const;
-  ArgumentValue read_argument(const Node &node) const;
-  TensorMapArgument read_tensor_map(const Node &node) const;
-  StructArgument read_struct(const Node &node) const;
 
   Node root_;
   std::filesystem::path folder_;
   LaunchFile result_;
   std::map<std::string, std::size_t> index_;
+  ArgumentReader arguments_{result_.buffers, index_};
+  /// Lists of fields, and whose they are: they may name any buffer.
+  std::vector<std::pair<Node, std::size_t>> fields_;
 };
 
 } // namespace
-
-static Type read_type(const Node &node, bool can_be_tf32 = false) {
-  std::vector<std::string_view> names;
-  for (Type type : kTypes)
-    names.push_back(name(type));
-  if (can_be_tf32)
-    names.push_back(name(tf32));
-  std::string accepted = fmt::format("one of {}", fmt::join(names, ", "));
-  std::string text = node.text(accepted);
-  if (std::find(names.begin(), names.end(), text) == names.end())
-    node.refuse(accepted);
-  return parse_type(text);
-}
 
 /// A buffer's name is a file's name too, where it is saved.
 static std::string read_name(const Node &node) {
@@ -99,11 +82,6 @@ static std::array<std::uint32_t, 3> read_dim3(const Node &node) {
   for (std::size_t i = 0; i < 3; ++i)
     result[i] = static_cast<std::uint32_t>(axes[i].whole(1, kMaxSize));
   return result;
-}
-
-static void check_align(const Node &node) {
-  if (!std::has_single_bit(node.whole(1, kBufferAlign)))
-    node.refuse(fmt::format("a power of two up to {}", kBufferAlign));
 }
 
 template <typename T> static bool parse_number(std::string_view text, T &out) {
@@ -177,7 +155,7 @@ static std::uint64_t count_elements(const Node &node, const BufferSpec &spec) {
 
 void Reader::declare(const Node &entry, const std::string &name) {
   entry.check_keys({"buffer", "type", "shape", "init", "output", "expected",
-                    "rtol", "atol", "exact", "align"});
+                    "rtol", "atol", "exact", "align", "offset", "fields"});
   BufferSpec spec;
   spec.name = name;
   spec.where = entry.place();
@@ -221,6 +199,8 @@ void Reader::declare(const Node &entry, const std::string &name) {
         "{} declares the buffer '{}' again; {{\"buffer\": \"{}\"}} alone "
         "refers to it",
         entry.place(), name, name));
+  if (auto fields = entry.find("fields"))
+    fields_.emplace_back(*fields, result_.buffers.size());
   result_.buffers.push_back(std::move(spec));
 }
 
@@ -229,6 +209,7 @@ static bool is_reference(const Node &argument) {
   return std::all_of(argument.value().items().begin(),
                      argument.value().items().end(), [](const auto &item) {
                        return item.key() == "buffer" ||
+                              item.key() == "offset" ||
                               item.key().starts_with("x-");
                      });
 }
@@ -254,170 +235,42 @@ void Reader::declare_all(const Node &launch) {
       declare_in(argument);
 }
 
-std::size_t Reader::find_buffer(const Node &name) const {
-  std::string text = name.text("the name of a buffer");
-  auto found = index_.find(text);
-  if (found != index_.end())
-    return found->second;
-  std::vector<std::string> known;
-  for (const BufferSpec &buffer : result_.buffers)
-    known.push_back(buffer.name);
-  name.refuse(known.empty() ? "the name of a buffer, and the file declares none"
-                            : fmt::format("the name of a buffer: {}",
-                                          fmt::join(known, ", ")));
+/// Values inside a buffer, as those of a struct.
+void Reader::read_fields(const Node &list, std::size_t index) {
+  std::uint64_t size = result_.buffers[index].bytes();
+  for (const Node &node : list.list("fields")) {
+    node.check_keys({"offset", "arg"});
+    BufferField field{index, node.at("offset").whole(0, size),
+                      to_bytes(arguments_.read(node.at("arg")))};
+    if (field.value.bytes.size() > size - field.offset)
+      node.at("offset").refuse(
+          fmt::format("an offset with room for {} bytes in a buffer of {}",
+                      field.value.bytes.size(), size));
+    result_.fields.push_back(std::move(field));
+  }
 }
 
-/// An integer that fits into its type.
-static std::uint64_t read_integer(const Node &value, Type type) {
-  int bits = size_bits(type);
-  if (is_signed_integer(type)) {
-    std::int64_t most = std::numeric_limits<std::int64_t>::max() >> (64 - bits);
-    const json &given = value.value();
-    bool fits = given.is_number_integer() &&
-                (given.is_number_unsigned()
-                     ? given.get<std::uint64_t>() <= std::uint64_t(most)
-                     : given.get<std::int64_t>() >= -most - 1);
-    if (!fits)
-      value.refuse(
-          fmt::format("a whole number from {} to {}", -most - 1, most));
-    return static_cast<std::uint64_t>(given.get<std::int64_t>());
+/// Names of what lies in dynamic shared memory.
+void Reader::read_shared(const Node &list) {
+  constexpr std::uint64_t kMost = 1 << 20;
+  auto number = [&](const Node &node, const char *key, std::uint64_t least,
+                    int fallback) {
+    auto found = node.find(key);
+    return found ? static_cast<int>(found->whole(least, kMost)) : fallback;
+  };
+  for (const Node &node : list.list("objects")) {
+    node.check_keys(
+        {"name", "offset", "element_bytes", "count", "file", "line"});
+    SharedObject object{.name = node.at("name").text("a name")};
+    object.offset = static_cast<int>(node.at("offset").whole(0, kMost));
+    object.element_bytes =
+        static_cast<int>(node.at("element_bytes").whole(1, kMost));
+    object.count = number(node, "count", 1, 1);
+    object.line = number(node, "line", 0, 0);
+    if (auto file = node.find("file"))
+      object.file = file->text("the name of a file");
+    result_.shared_objects.push_back(std::move(object));
   }
-  return value.whole(0, ~std::uint64_t{0} >> (64 - bits));
-}
-
-static Scalar read_scalar(const Node &node) {
-  node.check_keys({"scalar", "value"});
-  Type type = read_type(node.at("scalar"));
-  Node value = node.at("value");
-  if (is_float(type))
-    return Scalar(type, to_bits(type, value.number()));
-  return Scalar(type, read_integer(value, type));
-}
-
-TensorMapArgument Reader::read_tensor_map(const Node &node) const {
-  node.check_keys({"of", "type", "dims", "strides_bytes", "box",
-                   "element_strides", "swizzle", "interleave", "l2", "oob"});
-  TensorMapArgument argument;
-  TensorMap &map = argument.map;
-  argument.index = find_buffer(node.at("of"));
-  const BufferSpec &buffer = result_.buffers[argument.index];
-  map.type = buffer.type;
-  if (auto type = node.find("type")) {
-    map.type = read_type(*type, /*can_be_tf32=*/true);
-    if (size_bytes(map.type) != size_bytes(buffer.type))
-      type->refuse(fmt::format("a type of {} bytes, as the {} of '{}'",
-                               size_bytes(buffer.type), name(buffer.type),
-                               buffer.name));
-  }
-  std::uint64_t most32 = std::numeric_limits<std::uint32_t>::max();
-  map.dims = node.at("dims").wholes(1, most32 + 1);
-  if (auto strides = node.find("strides_bytes"))
-    map.strides_bytes = strides->wholes(0, std::uint64_t{1} << 40);
-  for (std::uint64_t size : node.at("box").wholes(1, most32))
-    map.box.push_back(static_cast<std::uint32_t>(size));
-  map.element_strides.assign(map.dims.size(), 1);
-  if (auto strides = node.find("element_strides")) {
-    map.element_strides.clear();
-    for (std::uint64_t stride : strides->wholes(1, most32))
-      map.element_strides.push_back(static_cast<std::uint32_t>(stride));
-  }
-  if (auto swizzle = node.find("swizzle"))
-    map.swizzle = static_cast<Swizzle>(swizzle->choice({0, 32, 64, 128}));
-  if (auto interleave = node.find("interleave"))
-    map.interleave = static_cast<Interleave>(interleave->choice({0, 16, 32}));
-  if (auto l2 = node.find("l2"))
-    map.l2 = static_cast<L2Promotion>(l2->choice({0, 64, 128, 256}));
-  if (auto oob = node.find("oob")) {
-    std::string text = oob->text("zeros or nan");
-    if (text != "zeros" && text != "nan")
-      oob->refuse("zeros or nan");
-    map.oob = text == "nan" ? OobFill::nan : OobFill::zeros;
-  }
-  check(map, node.place());
-  return argument;
-}
-
-/// An argument as bytes.
-static StructArgument to_bytes(ArgumentValue value) {
-  StructArgument result;
-  if (auto *buffer = std::get_if<BufferArgument>(&value)) {
-    result.bytes.resize(kAddressBytes);
-    result.addresses = {{0, buffer->index}};
-    return result;
-  }
-  if (auto *scalar = std::get_if<Scalar>(&value)) {
-    result.bytes.resize(size_bytes(scalar->type));
-    std::memcpy(result.bytes.data(), &scalar->bits, result.bytes.size());
-    return result;
-  }
-  if (auto *record = std::get_if<StructArgument>(&value))
-    return std::move(*record);
-  result.bytes.resize(kTensorMapBytes);
-  result.maps = {{0, std::get<TensorMapArgument>(value)}};
-  return result;
-}
-
-/// Put a field into its place, which no other may have taken.
-static void place_field(StructArgument &result, std::vector<bool> &is_taken,
-                        const Node &node, const StructArgument &field) {
-  std::size_t size = result.bytes.size(), bytes = field.bytes.size();
-  std::uint64_t offset = node.whole(0, size - 1);
-  if (bytes > size - offset)
-    node.refuse(bytes > size
-                    ? fmt::format("in a larger struct: the field has {} bytes, "
-                                  "the struct {}",
-                                  bytes, size)
-                    : fmt::format("at most {} for a field of {} bytes in a "
-                                  "struct of {}",
-                                  size - bytes, bytes, size));
-  for (std::size_t i = 0; i < bytes; ++i) {
-    if (is_taken[offset + i])
-      node.refuse(fmt::format("an offset where no other field lies; byte {} "
-                              "belongs to one",
-                              offset + i));
-    is_taken[offset + i] = true;
-    result.bytes[offset + i] = field.bytes[i];
-  }
-  for (const StructArgument::Address &address : field.addresses)
-    result.addresses.push_back({offset + address.offset, address.index});
-  for (const StructArgument::Map &map : field.maps)
-    result.maps.push_back({offset + map.offset, map.map});
-}
-
-StructArgument Reader::read_struct(const Node &node) const {
-  node.check_keys({"size", "align", "fields"});
-  StructArgument result;
-  auto most =
-      static_cast<std::uint64_t>(DeviceDescription::h200().max_parameter_bytes);
-  result.bytes.resize(node.at("size").whole(1, most));
-  if (auto align = node.find("align"))
-    check_align(*align);
-  std::vector<bool> is_taken(result.bytes.size());
-  for (const Node &field : node.at("fields").list("fields")) {
-    field.check_keys({"offset", "arg"});
-    Node argument = field.at("arg");
-    place_field(result, is_taken, field.at("offset"),
-                to_bytes(read_argument(argument)));
-  }
-  return result;
-}
-
-ArgumentValue Reader::read_argument(const Node &node) const {
-  if (!node.value().is_object())
-    node.refuse("an object");
-  if (node.has("buffer"))
-    return BufferArgument{find_buffer(node.at("buffer"))};
-  if (node.has("scalar"))
-    return read_scalar(node);
-  if (node.has("tensor_map")) {
-    node.check_keys({"tensor_map"});
-    return read_tensor_map(node.at("tensor_map"));
-  }
-  if (node.has("struct")) {
-    node.check_keys({"struct"});
-    return read_struct(node.at("struct"));
-  }
-  node.refuse("an object with one of buffer, scalar, tensor_map, struct");
 }
 
 LaunchSpec Reader::read_launch(const Node &node) const {
@@ -433,7 +286,7 @@ LaunchSpec Reader::read_launch(const Node &node) const {
     launch.dynamic_smem_bytes =
         static_cast<std::uint32_t>(smem->whole(0, kMaxSize));
   for (const Node &argument : node.at("args").list("arguments"))
-    launch.arguments.push_back(read_argument(argument));
+    launch.arguments.push_back(arguments_.read(argument));
   return launch;
 }
 
@@ -441,11 +294,11 @@ LaunchFile Reader::read() {
   bool is_list = root_.value().is_object() && root_.has("launches");
   if (is_list)
     root_.check_keys({"buffers", "printf", "registers", "deterministic",
-                      "launches", "co_resident"});
+                      "launches", "co_resident", "shared"});
   else
     root_.check_keys({"kernel", "grid", "block", "cluster", "dynamic_smem",
                       "args", "buffers", "printf", "registers", "deterministic",
-                      "launches", "co_resident"});
+                      "launches", "co_resident", "shared"});
   if (auto buffers = root_.find("buffers"))
     for (const Node &entry : buffers->list("buffers"))
       declare(entry, read_name(entry.at("buffer")));
@@ -464,6 +317,8 @@ LaunchFile Reader::read() {
     declare_all(root_);
     result_.launches.push_back(read_launch(root_));
   }
+  for (const auto &[list, index] : fields_)
+    read_fields(list, index);
   if (auto printed = root_.find("printf")) {
     result_.printed.emplace();
     for (const Node &line : printed->list("lines"))
@@ -471,11 +326,13 @@ LaunchFile Reader::read() {
     std::sort(result_.printed->begin(), result_.printed->end());
   }
   if (auto registers = root_.find("registers"))
-    result_.registers_at_entry = static_cast<int>(registers->whole(1, 255));
+    result_.registers_at_entry = static_cast<int>(registers->whole(1, 256));
   if (auto flag = root_.find("deterministic"))
     result_.is_deterministic = flag->boolean();
   if (auto flag = root_.find("co_resident"))
     result_.is_co_resident = flag->boolean();
+  if (auto shared = root_.find("shared"))
+    read_shared(*shared);
   return std::move(result_);
 }
 

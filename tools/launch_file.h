@@ -49,9 +49,10 @@ struct BufferSpec {
   std::size_t bytes() const { return count * size_bytes(type); }
 };
 
-/// A pointer to LaunchFile::buffers[index].
+/// A pointer into LaunchFile::buffers[index].
 struct BufferArgument {
   std::size_t index = 0;
+  std::uint64_t offset = 0; ///< in bytes
 };
 
 /// A map of LaunchFile::buffers[index]; its address is still 0.
@@ -64,7 +65,7 @@ struct TensorMapArgument {
 struct StructArgument {
   struct Address {
     std::size_t offset = 0;
-    std::size_t index = 0;
+    BufferArgument to;
   };
   struct Map {
     std::size_t offset = 0;
@@ -88,13 +89,22 @@ struct LaunchSpec {
   std::vector<ArgumentValue> arguments;
 };
 
+/// What lies in a buffer at an offset, over what it begins with.
+struct BufferField {
+  std::size_t index = 0; ///< of LaunchFile::buffers
+  std::uint64_t offset = 0;
+  StructArgument value;
+};
+
 struct LaunchFile {
   std::vector<BufferSpec> buffers;
+  std::vector<BufferField> fields;
   std::vector<LaunchSpec> launches;
   std::optional<std::vector<std::string>> printed; ///< lines, sorted
   int registers_at_entry = 0;                      ///< 0: not said
   bool is_deterministic = false;
   bool is_co_resident = false;
+  std::vector<SharedObject> shared_objects; ///< that have names
 
   /// Throws UserError.
   static LaunchFile load(const std::string &path);

@@ -51,6 +51,28 @@ std::optional<std::vector<std::byte>> initial_bytes(const BufferSpec &buffer) {
   return bytes;
 }
 
+/// The address that a pointer of the file means.
+static std::uint64_t address_of(const BufferArgument &pointer,
+                                const std::vector<Buffer> &memory) {
+  return memory[pointer.index].address() + pointer.offset;
+}
+
+std::vector<std::byte> field_bytes(const StructArgument &field,
+                                   const std::vector<Buffer> &memory) {
+  std::vector<std::byte> bytes = field.bytes;
+  for (const StructArgument::Address &at : field.addresses) {
+    std::uint64_t address = address_of(at.to, memory);
+    std::memcpy(bytes.data() + at.offset, &address, sizeof(address));
+  }
+  for (const StructArgument::Map &of : field.maps) {
+    TensorMap map = of.map.map;
+    map.address = memory[of.map.index].address();
+    std::array<std::byte, 128> image = sim_tensor_map(map);
+    std::memcpy(bytes.data() + of.offset, image.data(), image.size());
+  }
+  return bytes;
+}
+
 std::vector<LaunchParameter> bind(const LaunchSpec &launch,
                                   const std::vector<Buffer> &memory) {
   std::vector<LaunchParameter> parameters;
@@ -58,6 +80,8 @@ std::vector<LaunchParameter> bind(const LaunchSpec &launch,
     LaunchParameter parameter;
     if (auto *buffer = std::get_if<BufferArgument>(&argument)) {
       parameter.value = memory[buffer->index];
+      if (buffer->offset)
+        parameter.value = Scalar(Type::u64, address_of(*buffer, memory));
     } else if (auto *scalar = std::get_if<Scalar>(&argument)) {
       parameter.value = *scalar;
     } else if (auto *of = std::get_if<TensorMapArgument>(&argument)) {
@@ -65,19 +89,7 @@ std::vector<LaunchParameter> bind(const LaunchSpec &launch,
       map.address = memory[of->index].address();
       parameter.value = map;
     } else {
-      const auto &record = std::get<StructArgument>(argument);
-      std::vector<std::byte> bytes = record.bytes;
-      for (const StructArgument::Address &at : record.addresses) {
-        std::uint64_t address = memory[at.index].address();
-        std::memcpy(bytes.data() + at.offset, &address, sizeof(address));
-      }
-      for (const StructArgument::Map &of : record.maps) {
-        TensorMap map = of.map.map;
-        map.address = memory[of.map.index].address();
-        std::array<std::byte, 128> image = sim_tensor_map(map);
-        std::memcpy(bytes.data() + of.offset, image.data(), image.size());
-      }
-      parameter.value = std::move(bytes);
+      parameter.value = field_bytes(std::get<StructArgument>(argument), memory);
     }
     parameters.push_back(std::move(parameter));
   }

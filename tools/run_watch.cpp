@@ -16,6 +16,7 @@ namespace kiln::cli {
 static std::atomic<bool> is_cancelled{false};
 static volatile std::sig_atomic_t received = 0;
 static bool is_drawn = false;
+static constexpr int kBarWidth = 100;
 
 /// Both signals to a handler.
 static void handle(void (*handler)(int)) {
@@ -35,17 +36,35 @@ static void draw_text(const std::string &text) {
   std::fflush(stderr);
 }
 
-/// Draw the bar, at most ten times a second and not in the first half second.
+using Clock = std::chrono::steady_clock;
+static Clock::time_point started; ///< the launch at hand
+
+/// "12 CTAs/s, 40 s left", once there is something to tell.
+static std::string pace(std::uint64_t done, std::uint64_t total) {
+  double seconds =
+      std::chrono::duration<double>(Clock::now() - started).count();
+  if (!done || seconds <= 0)
+    return "";
+  double rate = static_cast<double>(done) / seconds;
+  return fmt::format(", {:.3g} CTAs/s, {:.0f} s left", rate,
+                     static_cast<double>(total - done) / rate);
+}
+
+/// Draw the bar, at most ten times a second and not in the first half second;
+/// the last CTA is shown too.
 static void draw(std::uint64_t done, std::uint64_t total) {
-  using Clock = std::chrono::steady_clock;
-  static Clock::time_point last = Clock::now() + std::chrono::milliseconds(400);
-  if (Clock::now() - last < std::chrono::milliseconds(100))
+  static Clock::time_point last;
+  bool is_early = Clock::now() - started < std::chrono::milliseconds(500);
+  bool is_soon = Clock::now() - last < std::chrono::milliseconds(100);
+  if (is_early || (is_soon && done < total))
     return;
   last = Clock::now();
   constexpr std::uint64_t width = 40;
   std::uint64_t filled = total ? done * width / total : width;
-  draw_text(fmt::format("\r[{:#<{}}{:{}}] {} of {} CTAs", "", filled, "",
-                        width - filled, done, total));
+  std::string text =
+      fmt::format("[{:#<{}}{:{}}] {} of {} CTAs{}", "", filled, "",
+                  width - filled, done, total, pace(done, total));
+  draw_text(fmt::format("\r{:<{}}", text, kBarWidth));
   is_drawn = true;
 }
 
@@ -56,6 +75,7 @@ void RunWatch::attach(SimOptions &options) {
 }
 
 RunWatch::RunWatch() {
+  started = Clock::now();
   if (!received)
     handle(kiln_interrupt);
 }
@@ -63,7 +83,7 @@ RunWatch::RunWatch() {
 RunWatch::~RunWatch() {
   handle(SIG_DFL);
   if (is_drawn)
-    draw_text(fmt::format("\r{:80}\r", ""));
+    draw_text(fmt::format("\r{:{}}\r", "", kBarWidth));
   is_drawn = false;
 }
 

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "npy.h"
 #include "output_file.h"
+#include "sarif.h"
 #include "say.h"
 #include "sim_options.h"
 #include "sim_run.h"
@@ -53,9 +54,12 @@ static std::vector<SimSchedule> schedules_of(const SimCommand &command,
   if (command.schedules < 0)
     throw UserError(fmt::format("--schedules is {}; it must not be negative",
                                 command.schedules));
-  if (command.schedules == 0)
+  if (!command.sim.order.empty())
     return {{options.order, options.seed}};
-  auto count = static_cast<std::size_t>(command.schedules);
+  // What one order hides, another shows.
+  constexpr int kDefault = 3;
+  auto count = static_cast<std::size_t>(command.schedules ? command.schedules
+                                                          : kDefault);
   std::vector<SimSchedule> schedules = {{SimOrder::eager}, {SimOrder::lazy}};
   for (std::uint64_t seed = options.seed; schedules.size() < count; ++seed)
     schedules.push_back({SimOrder::random, seed});
@@ -237,6 +241,8 @@ static void save_outputs(const std::string &folder, const SimJob &job,
 
 static void write_report(const std::string &path, const char *verdict,
                          const Account &account) {
+  if (path.ends_with(".sarif"))
+    return write_file(path, {to_sarif(account.total.findings), "\n"});
   auto value = nlohmann::ordered_json::parse(account.total.to_json());
   value["verdict"] = verdict;
   value["comparisons"] = account.comparisons;
@@ -342,7 +348,10 @@ void add_sim_command(CLI::App &app, Action &action) {
   CLI::App *command =
       app.add_subcommand("sim", "run any PTX on the simulator and check it");
   auto options = std::make_shared<SimCommand>();
-  command->add_option("kernel", options->ptx_path, "the PTX file")->required();
+  command
+      ->add_option("kernel", options->ptx_path,
+                   "the PTX file, or a saved kernel")
+      ->required();
   command
       ->add_option("--launch", options->launch_path,
                    "the launch file: grid, arguments, what is expected")
@@ -350,12 +359,13 @@ void add_sim_command(CLI::App &app, Action &action) {
   command->add_option("--save-dir", options->save_folder,
                       "write outputs to NAME.npy in this folder");
   command->add_option("--report", options->report_path,
-                      "write verdict and findings to this JSON file");
+                      "write verdict and findings to this JSON file; to a "
+                      "name that ends in .sarif as SARIF 2.1.0");
   options->sim.add_to(*command);
   command
       ->add_option("--schedules", options->schedules,
                    "run so many orders: eager, lazy, and random ones from "
-                   "--seed on")
+                   "--seed on; 3 unless --order says one")
       ->excludes(command->get_option("--order"));
   command
       ->add_option("--allow", options->sim.allow,

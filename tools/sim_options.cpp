@@ -2,20 +2,23 @@
 #include "sim_options.h"
 #include "say.h"
 
+#include <kiln/environment.h>
 #include <kiln/error.h>
 #include <kiln/file.h>
 
 #include <csignal>
 #include <fmt/format.h>
+#include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 namespace kiln::cli {
 
 void SimFlags::add_to(CLI::App &command) {
-  command
-      .add_option("--order", order,
-                  "when asynchronous work takes effect: eager, lazy, random")
-      ->capture_default_str();
+  command.add_option(
+      "--order", order,
+      "when asynchronous work takes effect: eager, lazy, random; "
+      "eager where it is not given");
   command.add_option("--seed", seed, "of the random order")
       ->capture_default_str();
   command.add_option("--checks", checks, "of the simulator: on or off")
@@ -49,7 +52,7 @@ void SimFlags::add_to(CLI::App &command) {
 
 SimOptions SimFlags::options() const {
   SimOptions options;
-  options.order = parse_sim_order(order);
+  options.order = parse_sim_order(order.empty() ? "eager" : order);
   options.seed = seed;
   if (checks != "on" && checks != "off")
     throw UserError(
@@ -84,12 +87,41 @@ void SimFlags::set_device(SimOptions &options,
     options.device.sms = sms;
 }
 
+/// A word in the colour of a grade, on a terminal that wants colours.
+static std::string coloured(Finding::Grade grade, const std::string &word) {
+  if (!wants_colour())
+    return word;
+  const char *colour = grade == Finding::Grade::error     ? "31"
+                       : grade == Finding::Grade::warning ? "33"
+                                                          : "36";
+  return fmt::format("\x1b[1;{}m{}\x1b[0m", colour, word);
+}
+
+/// That line of a file, for people; empty where it cannot be read.
+static std::string line_of(const SourceLine &where) {
+  std::ifstream file(where.file);
+  std::string line;
+  for (unsigned i = 0; i < where.line && std::getline(file, line); ++i)
+    ;
+  return file ? line : "";
+}
+
 void show_finding(const Finding &finding) {
   std::string place;
   if (finding.where.is_known())
     place = fmt::format(" at {}:{}", finding.where.file, finding.where.line);
-  say("{:<10} {}{}: {}\n", name(finding.grade), finding.id, place,
-      finding.message);
+  Finding plain = finding;
+  plain.where = {};
+  std::string text = plain.to_string();
+  std::string head = fmt::format("{} {}", name(finding.grade), finding.id);
+  text.erase(0, head.size());
+  std::string word = fmt::format("{:<10}", name(finding.grade));
+  std::string shown = coloured(finding.grade, word);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+  say(" {}{}{}\n", finding.id, place, text);
+  if (std::string line = line_of(finding.where);
+      isatty(STDOUT_FILENO) && !line.empty())
+    say("{:>10} | {}\n", finding.where.line, line);
 }
 
 void show_failure() {

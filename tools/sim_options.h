@@ -12,7 +12,7 @@
 namespace kiln::cli {
 
 struct SimFlags {
-  std::string order = "eager";
+  std::string order; ///< empty: not said
   std::uint64_t seed = 0;
   std::string checks = "on";
   int threads = 0;

@@ -54,9 +54,17 @@ void add_numbers(LaunchResult &sum, const LaunchResult &more) {
   }
 }
 
+/// A file of PTX, or the PTX of a saved kernel, which is JSON.
+static std::string read_ptx(const std::string &path) {
+  std::string text = read_file(path);
+  std::size_t first = text.find_first_not_of(" \t\r\n");
+  bool is_saved = first != std::string::npos && text[first] == '{';
+  return is_saved ? Kernel::deserialize(text, path).ptx : text;
+}
+
 SimJob load_job(const std::string &ptx_path, const std::string &launch_path) {
   SimJob job{
-      ptx_path, read_file(ptx_path), LaunchFile::load(launch_path), {}, {}};
+      ptx_path, read_ptx(ptx_path), LaunchFile::load(launch_path), {}, {}};
   // Each is on the device, and here with what it begins with and should be.
   HostMemory together;
   for (const BufferSpec &buffer : job.file.buffers)
@@ -80,7 +88,8 @@ static LaunchDescription describe(const SimJob &job, const LaunchSpec &launch,
           .block = launch.block,
           .cluster = launch.cluster,
           .dynamic_smem_bytes = launch.dynamic_smem_bytes,
-          .parameters = bind(launch, memory)};
+          .parameters = bind(launch, memory),
+          .shared_objects = job.file.shared_objects};
 }
 
 /// What is refused names its place in the PTX, or in the launch file.
@@ -152,6 +161,11 @@ SimRun run_once(const SimJob &job, SimOptions options,
     if (job.initial[i] && !job.initial[i]->empty())
       device->copy_in(memory[i], job.initial[i]->data(),
                       job.initial[i]->size());
+  }
+  for (const BufferField &field : job.file.fields) {
+    std::vector<std::byte> bytes = field_bytes(field.value, memory);
+    Buffer place(memory[field.index].address() + field.offset, bytes.size());
+    device->copy_in(place, bytes.data(), bytes.size());
   }
   check_launches(job, options, memory);
 
