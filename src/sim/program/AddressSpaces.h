@@ -2,7 +2,7 @@
 //
 // By the bits above 40:
 //
-//     1  shared memory    [15:0 CTA of the cluster + 1 | 0: this CTA][24 bits]
+//     1  shared memory    [15:0 CTA of the cluster][24 bits]
 //     2  kernel parameters
 //     3  local memory of the thread
 //     4  functions, which can be called and not read
@@ -24,7 +24,9 @@ inline constexpr std::uint64_t kParamWindow = std::uint64_t(2) << kWindowShift;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t(3) << kWindowShift;
 inline constexpr std::uint64_t kCodeWindow = std::uint64_t(4) << kWindowShift;
 inline constexpr std::uint64_t kGlobalBase = std::uint64_t(112) << kWindowShift;
-/// The CTA's number in a shared::cluster address, plus one.
+/// Where the CTA's rank in its cluster stands in a shared address: a CTA's own
+/// addresses carry it too, so that clearing bit 24 reaches the even CTA of a
+/// pair.
 inline constexpr int kRankShift = 24;
 /// The first KiB belongs to the system on sm_90.
 inline constexpr std::uint32_t kFirstSharedAddress = 1024;

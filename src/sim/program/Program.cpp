@@ -150,6 +150,19 @@ Reg Decoder::constant(std::uint64_t bits, int bytes) {
   return found->second;
 }
 
+Reg Decoder::sharedAddress(std::uint64_t plain, int bytes) {
+  auto [found, isNew] = sharedAddresses_.try_emplace({plain, bytes});
+  if (isNew) {
+    found->second = allocate(bytes);
+    auto rank = instructions_.findSpecial("%cluster_ctarank")->value;
+    code_.initialValues.push_back(
+        {found->second, [plain, rank](const Warp &warp, int lane) {
+           return plain + (rank(warp, lane) << kRankShift);
+         }});
+  }
+  return found->second;
+}
+
 Reg Decoder::reg(const ptx::Operand &operand) { return reg(operand, 0); }
 
 Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
@@ -199,7 +212,10 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
       }
       return place->second;
     }
-    return constant(found->address + operand.offset, bytes ? bytes : 8);
+    std::uint64_t address = found->address + operand.offset;
+    if (found->space == ptx::StateSpace::shared)
+      return sharedAddress(address, bytes ? bytes : 8);
+    return constant(address, bytes ? bytes : 8);
   }
   default:
     internalError("an operand of another kind than its form says");

@@ -216,6 +216,8 @@ private:
   /// Whether an instruction other than a wgmma uses a register of one.
   bool touchesAccumulator(const Op &op) const;
   Reg allocate(int bytes);
+  /// The address of a shared variable in the CTA of the warp.
+  Reg sharedAddress(std::uint64_t plain, int bytes);
   /// Number the registers of the next function.
   void begin(std::size_t number);
   void decodeBody();
@@ -237,7 +239,7 @@ private:
   std::vector<std::pair<int, std::string>> refusals_; ///< by line
   std::vector<Reg> registers_;                        ///< per ptx register
   std::vector<int> predicates_; ///< per ptx register; -1: not a predicate
-  std::map<std::pair<std::uint64_t, int>, Reg> constants_;
+  std::map<std::pair<std::uint64_t, int>, Reg> constants_, sharedAddresses_;
   std::map<std::string, Reg> specials_;
   std::set<std::uint32_t> accumulators_;        ///< Reg::index
   std::map<std::uint64_t, Reg> localAddresses_; ///< of the function

@@ -122,6 +122,29 @@ TEST(Address, RowsOfMatricesHaveTwoEnds) {
                                 "at shared address 1008");
 }
 
+TEST(Address, SharedOnesCarryTheRankOfTheCta) {
+  // Clearing bit 24 of its own address takes the odd CTA to the even one's.
+  RunKernel run(fmt::format(R"(
+    getctarank.shared::cluster.u32 %r1, %s;
+    setp.eq.u32 %p0, %t, 0;
+    setp.eq.u32 %p1, %rank, 1;
+    and.pred %p2, %p0, %p1;
+    and.b32 %r0, %s, 0xfeffffff;
+    add.u32 %r2, %r1, 40;
+    @%p2 st.shared::cluster.u32 [%r0], %r2;
+    {0}
+    setp.eq.and.u32 %p3, %rank, 0, %p0;
+    @%p3 ld.shared.u32 %r3, [tile];
+    @%p3 st.global.u32 [%out], %r3;
+    {0}
+  )",
+                            "barrier.cluster.arrive.release.aligned;\n"
+                            "barrier.cluster.wait.acquire.aligned;"));
+  run.config.grid = run.config.cluster = {2, 1, 1};
+  for (EffectOrder order : kOrders)
+    EXPECT_EQ(run.runCleanly(order).result<std::uint32_t>(0), 41u);
+}
+
 TEST(Address, CopiesOfSharedMemoryMayOverlap) {
   RunKernel run(R"(
     setp.ne.u32 %p0, %t, 0;

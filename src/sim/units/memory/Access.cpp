@@ -9,11 +9,9 @@ namespace kiln::sim {
 Cta *sharedOwner(Cta &cta, std::uint64_t address, std::uint32_t &plain) {
   plain = static_cast<std::uint32_t>(address & ((1u << kRankShift) - 1));
   std::uint64_t rank = address >> kRankShift;
-  if (rank == 0)
-    return &cta;
-  if (rank > cta.cluster().size())
+  if (rank >= cta.cluster().size())
     return nullptr;
-  return &cta.cluster().cta(static_cast<int>(rank) - 1);
+  return &cta.cluster().cta(static_cast<int>(rank));
 }
 
 void Accessor::fault(FindingId id, int lane, const std::string &message,
@@ -34,7 +32,7 @@ ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
   if (!cta)
     fault(FindingId::outOfBounds, lane,
           fmt::format("shared address {:#x} names CTA {} of a cluster of {}",
-                      address, (address >> kRankShift) - 1,
+                      address, address >> kRankShift,
                       warp_.cta().cluster().size()));
   if (owner)
     *owner = cta;

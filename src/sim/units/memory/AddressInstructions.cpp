@@ -66,7 +66,7 @@ static Step mapAddress(Warp &warp, const Op &op, LaneMask active) {
     std::uint64_t window = op.flags ? 0 : kSharedWindow;
     std::uint64_t plain = (address - window) & ((1u << kRankShift) - 1);
     std::uint64_t rank = warp.read(op.src[1], lane);
-    warp.write(op.dst, lane, window + plain + ((rank + 1) << kRankShift));
+    warp.write(op.dst, lane, window + plain + (rank << kRankShift));
   });
   return Step::next;
 }
@@ -85,8 +85,8 @@ static void decodeMapa(Decoder &decoder, const ptx::Instruction &instruction,
 static Step rankOfAddress(Warp &warp, const Op &op, LaneMask active) {
   std::uint64_t window = op.flags ? 0 : kSharedWindow;
   forEachLane(active, [&](int lane) {
-    std::uint64_t rank = (warp.read(op.src[0], lane) - window) >> kRankShift;
-    warp.write(op.dst, lane, rank ? rank - 1 : warp.cta().rankInCluster());
+    warp.write(op.dst, lane,
+               (warp.read(op.src[0], lane) - window) >> kRankShift);
   });
   return Step::next;
 }
