@@ -97,7 +97,10 @@ inline LaunchResult simulate(const BrokenKernel &kernel, const std::string &ptx,
                              SimOrder order, std::uint64_t seed,
                              int threads = 1) {
   constexpr std::size_t kBytes = 8192;
-  auto device = open_sim({.order = order, .seed = seed, .threads = threads});
+  auto device = open_sim({.device = sim_device_for(ptx),
+                          .order = order,
+                          .seed = seed,
+                          .threads = threads});
   Buffer in = device->allocate(kBytes), out = device->allocate(kBytes);
   std::vector<std::uint8_t> zeros(kBytes);
   device->copy_in(in, zeros.data(), kBytes);

@@ -17,6 +17,8 @@
 
 #include "sim/clocks/SharedHistory.h"
 #include "sim/findings/FindingId.h"
+#include "sim/machine/TensorMemory.h"
+#include "sim/machine/Warp.h"
 
 #include <map>
 #include <span>
@@ -34,11 +36,12 @@ struct Op;
 struct Access {
   Warp *warp = nullptr;
   const Op *op = nullptr;
-  LaneMask issuers = 0;      ///< lanes whose knowledge counts
-  Record record{};           ///< what is left behind; `bytes` is set per cell
-  View view = View::generic; ///< whose knowledge counts: generic or async
-  bool isRecorded = true;    ///< else it is looked up only
-  bool isSame = false;       ///< a write of what stands there already
+  LaneMask issuers = 0;       ///< lanes whose knowledge counts
+  Record record{};            ///< what is left behind; `bytes` is set per cell
+  View view = View::generic;  ///< whose knowledge counts: generic or async
+  bool isRecorded = true;     ///< else it is looked up only
+  bool isSame = false;        ///< a write of what stands there already
+  const char *verb = nullptr; ///< what it does; null: it reads or writes
 };
 
 /// Places in the source of two accesses: findings are told once per pair.
@@ -129,6 +132,21 @@ public:
   /// A copy reads the map.
   void useTensorMap(Warp &warp, const Op &op, int lane, std::uint64_t address);
 
+  // Tensor memory (RaceTensor).
+  /// The components of a warp's tcgen05 instructions.
+  const TensorQueue::Components &tensorComponents(Warp &warp);
+  /// An access of a tcgen05 instruction to tensor memory, complete when
+  /// `component` has got to `time`.
+  Access tensorAccess(Warp &warp, const Op &op, LaneMask lanes, bool isWrite,
+                      Component component, std::uint32_t time);
+  void touchTensor(Access &access, Cta &owner, const TensorRange &range);
+  /// tcgen05.dealloc: is everything over that has touched the columns?
+  void freeTensor(Warp &warp, const Op &op, LaneMask lanes,
+                  const TensorRange &range);
+  /// tcgen05.commit of `lane` arrives: what it issued until `time` is over.
+  static void commit(MbarrierHistory &barrier, Component component,
+                     std::uint32_t time, LaneMask lane);
+
   // The end (OrderExit).
   /// Lanes leave the kernel: has everything they began been waited for?
   void leave(Warp &warp, LaneMask lanes);
@@ -173,6 +191,8 @@ private:
   bool isWarpSynchronous(const Access &access, const Record &earlier,
                          std::uint16_t overlap) const;
   bool isMutual(const Access &access, const Record &earlier) const;
+  /// Operations of one thread that the tensor core does in order.
+  bool isPipelined(const Access &access, const Record &earlier) const;
   /// Whether it is a strong write that no member of the crowd can race with.
   static bool isOneOf(const Crowd &crowd, const Access &access);
   /// Add a strong write to those that are there.

@@ -49,6 +49,15 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
 }
 
 void RaceDetector::end(Cta &cta) {
+  if (const TensorMemory *memory = cta.findTensorMemory())
+    for (const TensorMemory::Allocation &one : memory->allocations)
+      tellLeft(FindingId::tcgen05Leak, *one.warp, *one.op, 0,
+               fmt::format("CTA ({}, {}, {}) ends, and columns {} to {} of "
+                           "tensor memory, which this allocates, are still "
+                           "allocated; missing: tcgen05.dealloc",
+                           cta.index()[0], cta.index()[1], cta.index()[2],
+                           one.column, one.column + one.columns - 1),
+               {"tensor", one.column});
   for (const auto &[address, barrier] : cta.mbarrierHistory)
     for (const OnMbarrier &copy : barrier.copies)
       tellLeft(FindingId::copyAtExit, *copy.warp,

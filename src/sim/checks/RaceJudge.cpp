@@ -43,7 +43,7 @@ bool RaceDetector::isOrderedStrictly(const Access &access,
               knowledge.coversOwn(view, earlier.time, lanes, isOne ? some : 0);
           return;
         }
-        const Epoch *known = knowledge.clock.find(view, earlier.component);
+        const Epoch *known = knowledge.find(view, earlier.component);
         isOrdered = known && known->covers(earlier.time, lanes);
       });
   return isOrdered;
@@ -113,8 +113,12 @@ bool RaceDetector::isCopyBeforeProduct(const Access &access,
 RaceDetector::Verdict RaceDetector::judge(const Access &access,
                                           const Record &earlier,
                                           std::uint16_t overlap) const {
-  if (isOrderedStrictly(access, earlier, overlap,
-                        earlier.isAsync() ? View::completed : access.view))
+  if (isPipelined(access, earlier))
+    return Verdict::ordered;
+  View strictly = earlier.isAsync() && access.view != View::tensor
+                      ? View::completed
+                      : access.view;
+  if (isOrderedStrictly(access, earlier, overlap, strictly))
     return Verdict::ordered;
   if (earlier.isStrong() && access.record.isStrong() &&
       isMutual(access, earlier))

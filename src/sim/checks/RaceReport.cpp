@@ -8,6 +8,8 @@ namespace kiln::sim {
 
 FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
                                std::uint16_t overlap) const {
+  if (access.view == View::tensor)
+    return FindingId::tcgen05Fence;
   FindingId id = FindingId::acquireFence;
   const Agent &other = agent(earlier.component);
   if (other.clusterNumber == access.warp->clock.cluster &&
@@ -44,8 +46,14 @@ FindingId RaceDetector::errorOf(const Access &access, const Record &earlier,
   bool isFenceAll = access.view != View::generic && !earlier.isAsync() &&
                     isOrderedDeFacto(access, earlier, overlap, View::generic);
   Agent::Kind kind = agent(earlier.component).kind;
+  bool isTensor = kind >= Agent::Kind::tensorOperations;
   if (isFenceAll)
     id = FindingId::proxyFence;
+  else if (kind == Agent::Kind::tensorOperations && !earlier.isWrite() &&
+           access.view != View::tensor && !access.verb)
+    id = FindingId::tcgen05OperandReuse;
+  else if (isTensor)
+    id = FindingId::tcgen05NotAwaited;
   else if (kind == Agent::Kind::products)
     id = FindingId::wgmmaOperandReuse;
   else if (kind != Agent::Kind::lanes && earlier.isWrite())
@@ -70,6 +78,11 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
   if (id == FindingId::proxyFence || id == FindingId::proxyFenceAfterRead ||
       id == FindingId::proxyFenceAfterCpAsync)
     return "fence.proxy.async between them";
+  if (id == FindingId::tcgen05Fence)
+    return other.kind == Agent::Kind::tensorOperations
+               ? "tcgen05.fence::after_thread_sync behind the wait"
+               : "tcgen05.fence::before_thread_sync before the hand-over and "
+                 "tcgen05.fence::after_thread_sync behind it";
   if (id == FindingId::warpConvergence)
     return "bar.warp.sync (__syncwarp) of the lanes; only their running "
            "together orders them";
@@ -107,6 +120,18 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
         "cp.async.bulk.wait_group.read by {} and a barrier behind it", thread);
   case Agent::Kind::bulkWrites:
     return fmt::format("cp.async.bulk.wait_group by {}", thread);
+  case Agent::Kind::tensorOperations:
+    return fmt::format("tcgen05.commit by {}, which issued it, and a wait for "
+                       "the mbarrier that this arrives at",
+                       thread);
+  case Agent::Kind::tensorLoads:
+    return fmt::format("tcgen05.wait::ld by warp {} and, in other warps, a "
+                       "barrier behind it",
+                       other.number);
+  case Agent::Kind::tensorStores:
+    return fmt::format("tcgen05.wait::st by warp {} and, in other warps, a "
+                       "barrier behind it",
+                       other.number);
   case Agent::Kind::lanes:
     break;
   }
@@ -170,6 +195,17 @@ std::string RaceDetector::actorOf(const Record &record) const {
   case Agent::Kind::bulkWrites:
     actor = fmt::format("a bulk copy of thread {}", who.number * kLanes + lane);
     break;
+  case Agent::Kind::tensorOperations:
+    actor = fmt::format("{} of thread {}",
+                        machine_.code().ops[record.op].origin->fullOpcode(),
+                        who.number * kLanes + lane);
+    break;
+  case Agent::Kind::tensorLoads:
+  case Agent::Kind::tensorStores:
+    actor = fmt::format("a tcgen05.{} of warp {}",
+                        who.kind == Agent::Kind::tensorLoads ? "ld" : "st",
+                        who.number);
+    break;
   case Agent::Kind::lanes:
     actor = fmt::format("thread {}", who.number * kLanes + lane);
     if (countLanes(record.lanes) > 1)
@@ -229,6 +265,13 @@ void RaceDetector::report(const Access &access, const Record &earlier,
     Region *region = machine_.memory().find(first);
     object = {"global", first, region ? region->name : std::string()};
   }
+  if (memory.isTensor) {
+    auto column =
+        static_cast<std::uint32_t>(first / TensorMemory::kColumnBytes);
+    auto row = static_cast<std::uint32_t>(first % TensorMemory::kColumnBytes);
+    place = fmt::format("lane {}, column {} of tensor memory", row / 4, column);
+    object = {"tensor", TensorAddress{row / 4, column}.bits()};
+  }
   if (memory.owner && memory.owner != &access.warp->cta())
     place +=
         fmt::format(" of CTA {} of the cluster", memory.owner->rankInCluster());
@@ -241,9 +284,12 @@ void RaceDetector::report(const Access &access, const Record &earlier,
     who = "nothing orders the two, which write the same value";
   tell(id, access, earlier,
        fmt::format("this {} {}, which {} {}; {}; missing: {}",
-                   access.record.isWrite() ? "writes" : "reads", place,
-                   describe(earlier), earlier.isWrite() ? "writes" : "reads",
-                   who, missingEdge(id, access, earlier)),
+                   access.verb               ? access.verb
+                   : access.record.isWrite() ? "writes"
+                                             : "reads",
+                   place, describe(earlier),
+                   earlier.isWrite() ? "writes" : "reads", who,
+                   missingEdge(id, access, earlier)),
        object);
 }
 

@@ -350,6 +350,7 @@ void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
         handed->clock.learn(view, barrier.component, {.all = barrier.phases});
     see(warp, op.semantics, lanes, copies, Scope::cta, false);
   }
+  clocks.learnCommitted(phase.committed, lanes);
   see(warp, op.semantics, lanes, phase.near, Scope::cta, false);
   // What was waited for before the arrival is finished, whatever the scope: a
   // slot that products have read, or a copy has filled, may be filled again.

@@ -51,7 +51,8 @@ void FencedClock::join(const FencedClock &other) {
 }
 
 bool Knowledge::isSame(const Knowledge &other) const {
-  return own == other.own && self == other.self && FencedClock::isSame(other);
+  return own == other.own && self == other.self &&
+         tensor.isSame(other.tensor) && FencedClock::isSame(other);
 }
 
 bool Knowledge::coversOwn(View view, std::uint32_t time, LaneMask lanes,
@@ -76,6 +77,7 @@ void Knowledge::meet(const Knowledge &other, LaneMask lanes, LaneMask others) {
   spellOut(lanes);
   theirs.spellOut(others);
   FencedClock::join(theirs);
+  tensor.join(theirs.tensor);
   for (std::size_t view = 0; view < kViews; ++view)
     own[view].join(theirs.own[view]);
 }
@@ -218,6 +220,35 @@ void LaneClocks::complete(Component component, const Epoch &known,
   };
   learn(deFacto_);
   changeParts(lanes, [&](LaneMask, Knowledge &knowledge) { learn(knowledge); });
+}
+
+void LaneClocks::completeTensor(Component component, const Epoch &known,
+                                LaneMask lanes) {
+  deFacto_.clock.learn(View::generic, component, known);
+  deFacto_.clock.learn(View::completed, component, known);
+  changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.tensor.learn(View::generic, component, known);
+    knowledge.clock.learn(View::completed, component, known);
+  });
+}
+
+void LaneClocks::learnCommitted(const Clock &committed, LaneMask lanes) {
+  deFacto_.clock.join(committed);
+  changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.clock.join(committed);
+  });
+}
+
+void LaneClocks::fenceTensorBefore(LaneMask lanes) {
+  changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.clock.join(knowledge.tensor);
+  });
+}
+
+void LaneClocks::fenceTensorAfter(LaneMask lanes) {
+  changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
+    knowledge.tensor.join(knowledge.clock);
+  });
 }
 
 void LaneClocks::fenceProxy(View to, WarpClock &warp, LaneMask lanes) {

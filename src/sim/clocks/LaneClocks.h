@@ -66,7 +66,16 @@ struct Knowledge : FencedClock {
   std::array<Epoch, kViews> own;
   /// Up to when the async views know what each did itself.
   std::array<std::uint32_t, kViews> self{};
+  /// What their tcgen05 instructions are ordered after. It is not handed over:
+  /// tcgen05.fence::before_thread_sync puts it into `clock`, and
+  /// fence::after_thread_sync takes it from there.
+  Clock tensor;
 
+  /// How far a component other than the own warp's lanes is known.
+  const Epoch *find(View view, Component component) const {
+    return view == View::tensor ? tensor.find(View::generic, component)
+                                : clock.find(view, component);
+  }
   bool isSame(const Knowledge &other) const;
   /// Whether a lane knows what `lanes` of its warp did at `time`.
   bool coversOwn(View view, std::uint32_t time, LaneMask lanes,
@@ -133,6 +142,14 @@ public:
   void syncLanes(LaneMask lanes, WarpClock &warp);
   /// Something asynchronous is known to be complete.
   void complete(Component component, const Epoch &known, LaneMask lanes);
+  /// The same of tensor memory, by tcgen05.wait: other threads know of it by
+  /// the text when a fence stands behind.
+  void completeTensor(Component component, const Epoch &known, LaneMask lanes);
+  /// What tcgen05.commit has told of an mbarrier's phase.
+  void learnCommitted(const Clock &committed, LaneMask lanes);
+  /// tcgen05.fence::before_thread_sync and ::after_thread_sync
+  void fenceTensorBefore(LaneMask lanes);
+  void fenceTensorAfter(LaneMask lanes);
   void fenceProxy(View to, WarpClock &warp, LaneMask lanes);
   void fence(Scope scope, WarpClock &warp, LaneMask lanes);
   /// Whether a fence has made something ready for strong writes of that scope.

@@ -75,6 +75,17 @@ void Shadow::merge(Page &page, const Record &record) {
   page.layers.push_back({record, ~CellSet(0)});
 }
 
+void Shadow::forget(std::uint64_t begin, std::size_t bytes) {
+  constexpr std::uint64_t kPageBytes = kPageCells * kCellBytes;
+  for (std::uint64_t at = begin; at < begin + bytes; at += kPageBytes) {
+    Page &its = page(at / kPageBytes);
+    its.layers.clear();
+    its.isSplit = false;
+    if (its.cells)
+      std::fill_n(its.cells.get(), kPageCells, Cell{});
+  }
+}
+
 Shadow::More &Shadow::more(Cell &cell) {
   if (!cell.more) {
     lists_.emplace_back();

@@ -153,6 +153,8 @@ public:
   /// Make one layer of a split page all cells of which hold `record` and
   /// nothing else.
   static void merge(Page &page, const Record &record);
+  /// Forget all records of some whole pages.
+  void forget(std::uint64_t begin, std::size_t bytes);
 
   /// Pages in order of their addresses: the index of the first cell, and the
   /// page.

@@ -19,11 +19,14 @@ class Warp;
 struct Agent {
   enum class Kind : std::uint8_t {
     lanes,
-    copies,     ///< cp.async of a warp's threads
-    bulkWrites, ///< bulk copies of a warp's threads to global memory
-    bulkReads,  ///< the reading of their sources
-    products,   ///< wgmma of a warpgroup
-    mbarrier,   ///< copies that complete on it
+    copies,           ///< cp.async of a warp's threads
+    bulkWrites,       ///< bulk copies of a warp's threads to global memory
+    bulkReads,        ///< the reading of their sources
+    products,         ///< wgmma of a warpgroup
+    mbarrier,         ///< copies that complete on it
+    tensorOperations, ///< tcgen05.mma, cp and shift of a warp's threads
+    tensorLoads,      ///< tcgen05.ld of a warp
+    tensorStores,     ///< tcgen05.st of a warp
   };
   Kind kind = Kind::lanes;
   Dim3 cta{};
@@ -55,6 +58,7 @@ struct MbarrierHistory {
   /// CTA that owns the barrier, by others at .cluster scope, by others at .cta.
   struct Phase {
     SyncPoint near, far, plain;
+    Clock committed; ///< operations of the tensor core, by tcgen05.commit
   };
   Phase arriving, completed;
 };
@@ -90,7 +94,8 @@ struct Observation {
 
 /// Memory that has a shadow: a CTA's shared memory, or all global memory.
 struct ShadowedMemory {
-  Cta *owner = nullptr; ///< of shared memory; null: global
+  Cta *owner = nullptr;  ///< of shared or tensor memory; null: global
+  bool isTensor = false; ///< tensor memory
   /// By cell: bits 0 and 1 for a live mbarrier in its lower and upper half.
   std::vector<std::uint8_t> barriers;
   Shadow cells;

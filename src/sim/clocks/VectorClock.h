@@ -46,7 +46,15 @@ struct Epoch {
   bool operator==(const Epoch &) const = default;
 };
 
-enum class View : std::uint8_t { generic, asyncShared, asyncGlobal, completed };
+/// `tensor` is no view of a clock: what tcgen05 instructions know is a clock of
+/// its own (Knowledge::tensor).
+enum class View : std::uint8_t {
+  generic,
+  asyncShared,
+  asyncGlobal,
+  completed,
+  tensor,
+};
 inline constexpr std::size_t kViews = 4;
 
 /// How far the components of every cluster are known, in every view.

@@ -15,6 +15,8 @@ static constexpr Explanation kRows[] = {
   {ID, CAUSE, BROKEN, REPAIR, Finding::Grade::GRADE, END},
 #include "sim/findings/Errors.def"
 #include "sim/findings/Warnings.def"
+
+#include "sim/findings/Tensor.def"
 #undef FINDING
 };
 

@@ -57,6 +57,18 @@ bool Cta::isDone() const {
                      [](const auto &warp) { return warp->isDone(); });
 }
 
+Cta *Cta::peer() const {
+  int rank = rank_ ^ 1;
+  return rank < static_cast<int>(cluster_.size()) ? &cluster_.cta(rank)
+                                                  : nullptr;
+}
+
+TensorMemory &Cta::tensorMemory() {
+  if (!tensorMemory_)
+    tensorMemory_ = std::make_unique<TensorMemory>(*this);
+  return *tensorMemory_;
+}
+
 Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
                  Checks *checks)
     : machine_(machine), checks_(checks),
@@ -225,6 +237,8 @@ std::uint64_t Cluster::shadowBytes() const {
   for (const auto &cta : ctas_)
     sum +=
         cta->shared.size() / 8 + cta->shadow.cells.bytes() +
+        (cta->findTensorMemory() ? cta->findTensorMemory()->shadow.cells.bytes()
+                                 : 0) +
         cta->warps().size() * machine_.code().registerCount * sizeof(LaneMask);
   return sum;
 }

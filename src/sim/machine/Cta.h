@@ -4,6 +4,8 @@
 #include "sim/clocks/SharedHistory.h"
 #include "sim/machine/Mbarrier.h"
 #include "sim/machine/Memory.h"
+#include "sim/machine/OrderedWork.h"
+#include "sim/machine/TensorMemory.h"
 #include "sim/machine/Warp.h"
 
 #include <array>
@@ -39,18 +41,10 @@ struct TensorCoreQueue {
     int warps;
     std::vector<PageCells> cells; ///< of its operands in shared memory
   };
-  /// Issued by all, not done.
-  struct Formed {
-    std::uint64_t number;
-    std::shared_ptr<std::function<void()>> work;
-  };
   std::uint64_t formed = 0; ///< multiplications all four warps have issued
   std::deque<Waiting> waiting;
-  std::deque<Formed> inFlight;
+  OrderedWork inFlight;    ///< issued by all, not done
   Component component = 0; ///< of its products in the order of accesses
-
-  /// Do every multiplication up to `number`, in order.
-  void finish(std::uint64_t number);
 };
 
 class Cta {
@@ -69,6 +63,12 @@ public:
   /// Threads that have not left the kernel.
   std::uint32_t liveThreads() const;
   bool isDone() const;
+  /// The other CTA of its pair: the ranks of the two differ in the last bit.
+  /// Null where the cluster has none.
+  Cta *peer() const;
+  /// Its tensor memory, which is there from the first use on.
+  TensorMemory &tensorMemory();
+  TensorMemory *findTensorMemory() const { return tensorMemory_.get(); }
 
   /// Shared memory from address kFirstSharedAddress on.
   std::vector<std::uint8_t> shared;
@@ -88,6 +88,7 @@ private:
   int rank_;
   HostMemory share_; ///< of the host's memory, for the registers of the warps
   std::vector<std::unique_ptr<Warp>> warps_;
+  std::unique_ptr<TensorMemory> tensorMemory_;
 };
 
 } // namespace kiln::sim

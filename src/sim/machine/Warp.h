@@ -10,6 +10,7 @@
 #include "sim/clocks/LaneClocks.h"
 #include "sim/machine/LoopWatch.h"
 #include "sim/machine/Memory.h"
+#include "sim/machine/OrderedWork.h"
 #include "sim/machine/RegisterPoison.h"
 #include "sim/program/Program.h"
 
@@ -35,11 +36,12 @@ struct WaitReason {
     mbarrier,   ///< address, phase parity
     ctaBarrier, ///< bar.sync id
     clusterBarrier,
-    wgmma,      ///< wait_group
-    bulkGroup,  ///< cp.async.bulk.wait_group
-    asyncGroup, ///< cp.async.wait_group
-    registers,  ///< setmaxnreg.inc
-    lanes,      ///< a warp-wide instruction waits for other lanes
+    wgmma,        ///< wait_group
+    bulkGroup,    ///< cp.async.bulk.wait_group
+    asyncGroup,   ///< cp.async.wait_group
+    registers,    ///< setmaxnreg.inc
+    lanes,        ///< a warp-wide instruction waits for other lanes
+    tensorMemory, ///< tcgen05.alloc: how many columns, and the cta_group
   };
   Kind kind = Kind::none;
   std::uint64_t object = 0; ///< address or barrier number
@@ -80,6 +82,19 @@ struct WgmmaQueue {
   bool isHeld(Reg reg) const {
     return reg.index < holders.size() && holders[reg.index];
   }
+};
+
+/// What the threads of a warp have begun with tensor memory (tcgen05).
+struct TensorQueue {
+  OrderedWork operations;   ///< products, copies and shifts, and their commits
+  OrderedWork stores;       ///< tcgen05.st
+  LaneMask issuers = 0;     ///< threads that have ever issued an operation
+  LaneMask uncommitted = 0; ///< since their last commit
+  /// In the order of accesses; made at the first use.
+  struct Components {
+    Component operations, loads, stores;
+  };
+  std::optional<Components> components;
 };
 
 /// Groups of asynchronous copies of one thread, oldest first.
@@ -280,6 +295,7 @@ public:
   std::shared_ptr<SyncPoint> clusterRound; ///< likewise
   WarpClock clock;
   WgmmaQueue wgmma;
+  TensorQueue tensor;
   std::array<BulkGroups, kLanes> bulk;        ///< bulk copies, per thread
   std::array<BulkGroups, kLanes> asyncCopies; ///< cp.async, per thread
 

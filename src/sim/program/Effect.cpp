@@ -29,6 +29,7 @@ static CostClass costOf(Unit unit) {
   case Unit::copies:
     return CostClass::tma;
   case Unit::wgmma:
+  case Unit::tcgen05:
     return CostClass::wgmma;
   case Unit::barrier:
   case Unit::mbarrier:

@@ -23,7 +23,8 @@ enum class EffectKind : std::uint8_t {
   copyOut,       ///< from shared to global memory
   copyCommit,
   copyWait,
-  product, ///< wgmma
+  product,       ///< wgmma
+  tensorProduct, ///< tcgen05.mma
   productCommit,
   productWait,
   ctaBarrier,

@@ -27,6 +27,8 @@ const char *nameOf(Unit unit) {
     return "tma";
   case Unit::wgmma:
     return "wgmma";
+  case Unit::tcgen05:
+    return "tcgen05";
   case Unit::matrix:
     return "matrix";
   }

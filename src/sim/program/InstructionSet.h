@@ -32,6 +32,7 @@ enum class Unit : std::uint8_t {
   mbarrier,
   copies,
   wgmma,
+  tcgen05,
   matrix,
 };
 const char *nameOf(Unit unit);

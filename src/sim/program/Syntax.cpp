@@ -40,6 +40,20 @@ static constexpr WordClass kClasses[] = {
     {"VECTOR", "v2|v4"},
     {"RANK", "1d|2d|3d|4d|5d"},
     {"ALIGNED", "sync aligned"},
+    {"CTAGROUP", "cta_group::1|cta_group::2"},
+    {"REPEAT", "x1|x2|x4|x8|x16|x32|x64|x128"},
+    {"PLAINKIND", "kind::f16|kind::tf32|kind::f8f6f4|kind::i8"},
+    {"SCALEDKIND", "kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4"},
+    {"SCALEVEC", "scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32"},
+    {"COLLECTA", "collector::a::fill|collector::a::use|collector::a::lastuse|"
+                 "collector::a::discard"},
+    {"COLLECTB",
+     "collector::b0::fill|collector::b0::use|collector::b0::lastuse|"
+     "collector::b0::discard|collector::b1::fill|collector::b1::use|"
+     "collector::b1::lastuse|collector::b1::discard|collector::b2::fill|"
+     "collector::b2::use|collector::b2::lastuse|collector::b2::discard|"
+     "collector::b3::fill|collector::b3::use|collector::b3::lastuse|"
+     "collector::b3::discard"},
 };
 
 /// The parts of `text` between separators, none of them empty.

@@ -236,6 +236,31 @@ static Wait waitInRepeat(Machine &machine, Warp &warp) {
   return wait;
 }
 
+/// tcgen05.alloc: columns that are taken, or the other CTA of the pair.
+static Wait waitForColumns(const Machine &machine, Cta &cta,
+                           const WaitReason &reason) {
+  Wait wait;
+  const TensorMemory &memory = cta.tensorMemory();
+  if (memory.wanted) {
+    wait.what =
+        fmt::format("tcgen05.alloc.cta_group::2 of {} columns: CTA {} of the "
+                    "cluster, the other one of the pair, has not asked for "
+                    "them",
+                    reason.object, cta.rankInCluster() ^ 1);
+    return wait;
+  }
+  std::vector<std::string> taken;
+  for (const TensorMemory::Allocation &one : memory.allocations)
+    taken.push_back(fmt::format("columns {} to {} at {}", one.column,
+                                one.column + one.columns - 1,
+                                machine.findings().placeOf(*one.op)));
+  wait.what = fmt::format("tcgen05.alloc of {} columns of tensor memory, which "
+                          "has {}",
+                          reason.object, TensorMemory::kColumns);
+  wait.source = fmt::format("allocated are {}", fmt::join(taken, ", "));
+  return wait;
+}
+
 static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
   if (group.isStuck)
     return waitInRepeat(machine, warp);
@@ -286,6 +311,9 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
     break;
   case WaitReason::Kind::wgmma:
     wait.what = "a wgmma that not all four warps have issued";
+    break;
+  case WaitReason::Kind::tensorMemory:
+    wait = waitForColumns(machine, cta, reason);
     break;
   default:
     wait.what = "nothing that is known";

@@ -11,7 +11,8 @@ const InstructionSet &instructionSet() {
          {scalarInstructions, floatInstructions, conversionInstructions,
           memoryInstructions, addressInstructions, controlInstructions,
           warpInstructions, barrierInstructions, mbarrierInstructions,
-          tmaInstructions, wgmmaInstructions, matrixInstructions}) {
+          tmaInstructions, wgmmaInstructions, tcgen05Instructions,
+          matrixInstructions}) {
       std::vector<Instruction> more = unit();
       all.insert(all.end(), more.begin(), more.end());
     }

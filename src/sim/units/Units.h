@@ -15,8 +15,9 @@ std::vector<Instruction> controlInstructions();
 std::vector<Instruction> warpInstructions();    ///< shfl, vote, elect, ...
 std::vector<Instruction> barrierInstructions(); ///< bar, barrier, fence, membar
 std::vector<Instruction> mbarrierInstructions();
-std::vector<Instruction> tmaInstructions();    ///< cp.async..., prefetch
-std::vector<Instruction> wgmmaInstructions();  ///< and setmaxnreg
+std::vector<Instruction> tmaInstructions();   ///< cp.async..., prefetch
+std::vector<Instruction> wgmmaInstructions(); ///< and setmaxnreg
+std::vector<Instruction> tcgen05Instructions();
 std::vector<Instruction> matrixInstructions(); ///< mma, wmma, ldmatrix, ...
 
 /// Calls of functions that the driver implements: vprintf,

@@ -18,10 +18,11 @@ public:
   /// The instructions see %t (thread), %rank (CTA of the cluster), %s (`tile`,
   /// 4096 bytes of shared memory), %bar (room for an mbarrier), %in and %out,
   /// and may use %r0-%r15, %x0-%x7 (64 bits), %f0-%f7 and %p0-%p7.
-  explicit RunKernel(const std::string &instructions)
+  explicit RunKernel(const std::string &instructions,
+                     const std::string &target = "sm_90a")
       : module_(ptx::parse(fmt::format(
             R"(.version 8.6
-.target sm_90a
+.target {}
 .address_size 64
 .visible .entry test(.param .u64 in, .param .u64 out,
                      .param .align 64 .b8 map[128])
@@ -44,7 +45,7 @@ ld.param.u64 %out, [out];
 ret;
 }}
 )",
-            instructions))),
+            target, instructions))),
         input_(memory_.allocate(kBufferBytes, "in")),
         output_(memory_.allocate(kBufferBytes, "out")) {
     config.block = {32, 1, 1};

@@ -252,6 +252,48 @@ inline constexpr const char *kSyntaxSamples[] = {
     "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r1], 3;",
     "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %rd1;",
     // Matrices.
+    "min.f32 %f1, %f2, %f3, %f4;",
+    "max.NaN.abs.f32 %f1, %f2, %f3, %f4;",
+    "add.rn.f32x2 %rd1, %rd2, %rd3;",
+    "sub.rn.f32x2 %rd1, %rd2, %rd3;",
+    "mul.rn.ftz.f32x2 %rd1, %rd2, %rd3;",
+    "fma.rn.f32x2 %rd1, %rd2, %rd3, %rd4;",
+    "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::"
+    "bytes.b128 [%r1], [%r2];",
+    "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1;",
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 "
+    "{%r1, %r2, %r3, _}, %q1;",
+    "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r1, %q1;",
+    // Tensor memory.
+    "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 64;",
+    "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 64;",
+    "tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;",
+    "tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r1}, [%r2], 16;",
+    "tcgen05.ld.sync.aligned.32x32b.x2.pack::16b.b32 {%r1, %r2}, [%r3];",
+    "tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r2], 16, {%r1};",
+    "tcgen05.st.sync.aligned.16x64b.x1.unpack::16b.b32 [%r2], {%r1};",
+    "tcgen05.wait::ld.sync.aligned;",
+    "tcgen05.fence::before_thread_sync;",
+    "tcgen05.mma.ws.cta_group::1.kind::f16.collector::b0::fill [%r1], %rd1, "
+    "%rd2, %r2, %p1;",
+    "tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], [%r3], %rd2, %r2, %p1;",
+    "tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, {%r3, %r4, "
+    "%r5, %r6}, %p1;",
+    "tcgen05.mma.cta_group::1.kind::tf32.collector::a::lastuse [%r1], %rd1, "
+    "%rd2, %r2, %p1, 3;",
+    "tcgen05.mma.cta_group::1.kind::i8 [%r1], [%r7], %rd2, %r2, {%r3, %r4, "
+    "%r5, %r6}, %p1;",
+    "tcgen05.mma.cta_group::2.kind::f8f6f4 [%r1], [%r3], %rd2, %r2, %p1;",
+    "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [%r1], "
+    "%rd1, %rd2, %r2, [%r3], [%r4], %p1;",
+    "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%r1], [%r5], "
+    "%rd2, %r2, [%r3], [%r4], %p1;",
+    "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r1], %rd1;",
+    "tcgen05.shift.cta_group::1.down [%r1];",
+    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster."
+    "multicast::cluster.b64 [%r1], %rs1;",
+    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 "
+    "[%r1];",
     "wgmma.fence.sync.aligned;",
     "wgmma.commit_group.sync.aligned;",
     "wgmma.wait_group.sync.aligned 0;",

@@ -16,7 +16,7 @@ namespace kiln::sim {
 /// The instruction stands in line 18.
 static std::string moduleWith(const std::string &instruction) {
   return fmt::format(R"(.version 8.6
-.target sm_90a
+.target sm_100a
 .address_size 64
 .global .align 16 .b8 gvar[64];
 .func simple() {{ ret; }} .func (.reg .b32 r) makes() {{ mov.b32 r, 1; ret; }}

@@ -24,7 +24,9 @@ void settlePhase(MbarrierState &barrier, Cluster &cluster) {
   barrier.pending = barrier.expected;
   if (barrier.history) {
     barrier.history->completed = std::move(barrier.history->arriving);
-    barrier.history->arriving = {};
+    // Whoever waits for a later phase knows what was committed to this one.
+    barrier.history->arriving = {
+        .committed = barrier.history->completed.committed};
     ++barrier.history->phases;
   }
   cluster.notify();

@@ -15,4 +15,9 @@ inline std::uint32_t swizzled(std::uint32_t address, std::uint32_t widthBytes) {
   return address ^ (((address >> 7) & (widthBytes / 16 - 1)) << 4);
 }
 
+/// The swizzle of 128 bytes in chunks of 32.
+inline std::uint32_t swizzledWide(std::uint32_t address) {
+  return address ^ (((address >> 7) & 3) << 5);
+}
+
 } // namespace kiln::sim

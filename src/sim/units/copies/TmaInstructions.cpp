@@ -5,6 +5,7 @@
 #include "sim/machine/TensorMapImage.h"
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
+#include "sim/units/copies/ClusterLaunch.h"
 #include "sim/units/copies/TensorBox.h"
 #include "sim/units/memory/AccessTraits.h"
 #include "support/Error.h"
@@ -19,6 +20,7 @@ namespace {
 struct TensorCopy {
   int rank = 0;
   bool isStore = false;
+  bool isForPair = false; ///< .cta_group::2
   AddressOperand destination, map, barrier, source;
   Reg mask; ///< not valid: no multicast
   std::optional<ReductionKind> reduction;
@@ -155,6 +157,38 @@ static void touchTensor(RaceDetector &races, Access &access, const Box &box) {
   });
 }
 
+/// The CTA whose mbarrier a box that goes to `target` counts on. With
+/// cta_group::2 that may be the other one of the pair: in every pair the even
+/// or the odd one, as the mbarrier's address says.
+static Cta &signalledFor(const TensorCopy &copy, Cta &barrierOwner,
+                         Cta &target) {
+  if (!copy.mask.isValid())
+    return barrierOwner;
+  if (!copy.isForPair)
+    return target;
+  int rank = (target.rankInCluster() & ~1) | (barrierOwner.rankInCluster() & 1);
+  return target.cluster().cta(rank);
+}
+
+/// cta_group::2 is for pairs, and the mbarrier is in the pair that gets the
+/// box.
+static void checkPair(Warp &warp, const Op &op, int lane,
+                      const TensorCopy &copy, const Cta &receiver,
+                      const Cta &barrierOwner) {
+  std::size_t size = receiver.cluster().size();
+  int pair = receiver.rankInCluster() / 2;
+  bool isInPair =
+      copy.mask.isValid() || pair == barrierOwner.rankInCluster() / 2;
+  if (size % 2 == 0 && isInPair)
+    return;
+  warp.machine().findings().fault(
+      FindingId::bulkBarrier, warp, op, LaneMask(1) << lane,
+      fmt::format("with cta_group::2 the box goes to CTA {} of a cluster of {} "
+                  "and its mbarrier is in CTA {}; it must be in the same pair",
+                  receiver.rankInCluster(), size,
+                  barrierOwner.rankInCluster()));
+}
+
 static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
   Cluster &cluster = warp.cta().cluster();
@@ -165,16 +199,18 @@ static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
     SharedRange barrier = sharedRange(warp, op, copy.barrier, 8, 8, lane);
     std::uint32_t mask =
         multicastMask(warp, op, copy.mask, *destination.owner, lane);
+    if (copy.isForPair)
+      checkPair(warp, op, lane, copy, *destination.owner, *barrier.owner);
     RaceDetector *races = warp.races();
     if (races && mask) {
-      Cta &first = copy.mask.isValid() ? cluster.cta(std::countr_zero(mask))
-                                       : *barrier.owner;
+      Cta &first = signalledFor(copy, *barrier.owner,
+                                cluster.cta(std::countr_zero(mask)));
       Access read =
           copyOnBarrier(warp, op, lane, first, barrier.address, false);
       touchTensor(*races, read, box);
     }
     forEachCta(cluster, mask, [&](Cta &target) {
-      Cta &signalled = copy.mask.isValid() ? target : *barrier.owner;
+      Cta &signalled = signalledFor(copy, *barrier.owner, target);
       if (races) {
         races->use(warp, op, lane, signalled, barrier.address);
         Access write =
@@ -289,6 +325,7 @@ static void decodeTensorCopy(Decoder &decoder,
     copy.destination = AddressOperand::decode(decoder, operands[0]);
     decodeMapOperand(decoder, operands[1], copy);
     copy.barrier = AddressOperand::decode(decoder, operands[2]);
+    copy.isForPair = instruction.has("cta_group::2");
     if (instruction.has("multicast::cluster"))
       copy.mask = decoder.reg(operands[3], 2);
     op.handler = loadTensor;
@@ -365,7 +402,7 @@ std::vector<Instruction> tmaInstructions() {
       "async bulk tensor RANK bulk_group, reduce SHARED global tile "
       "L2::cache_hint REDUCE -> [t] [a] policy; "
       "async bulk tensor RANK mbarrier::complete_tx::bytes, SHARED global tile "
-      "multicast::cluster L2::cache_hint -> [a] [t] [a] mask policy; "
+      "multicast::cluster L2::cache_hint CTAGROUP -> [a] [t] [a] mask policy; "
       "async bulk bulk_group, reduce SHARED global L2::cache_hint REDUCE noftz "
       "TYPE -> [a] [a] u32 policy; "
       "async bulk reduce mbarrier::complete_tx::bytes, reduce SHARED global "
@@ -380,6 +417,7 @@ std::vector<Instruction> tmaInstructions() {
        "tensor tiled, multicast too; reduce.async.bulk of both; groups",
        copies,
        {.effect = copyEffect, .semantics = accessSemantics}},
+      clusterLaunchControl(),
       {"prefetch", decodePrefetch, Unit::copies, "every form; no effect",
        "tensormap, param const -> [a]; "
        "L1|L2|L2::evict_last|L2::evict_normal, global local -> [a]"},

@@ -59,6 +59,19 @@ static float fromEight(std::uint8_t bits, int exponentBits) {
                            exponent - bias - fractionBits);
 }
 
+/// A float of a few bits without infinities or NaNs.
+static float fromFew(std::uint32_t bits, int exponentBits, int fractionBits) {
+  int bias = (1 << (exponentBits - 1)) - 1;
+  int exponent =
+      static_cast<int>(bits >> fractionBits) & ((1 << exponentBits) - 1);
+  int fraction = static_cast<int>(bits) & ((1 << fractionBits) - 1);
+  float sign = bits >> (exponentBits + fractionBits) & 1 ? -1.0f : 1.0f;
+  if (exponent)
+    fraction += 1 << fractionBits;
+  return sign * std::ldexp(static_cast<float>(fraction),
+                           std::max(exponent, 1) - bias - fractionBits);
+}
+
 /// Every eight-bit float, converted once.
 static const std::array<float, 256> &eightTable(OperandType type) {
   static const auto make = [](int exponentBits) {
@@ -96,6 +109,31 @@ static float toFloat(const std::uint8_t *bytes, OperandType type) {
   default:
     return eightTable(type)[*bytes];
   }
+}
+
+float elementOf(const std::uint8_t *bytes, int i, OperandType type) {
+  auto bitsAt = [&](int first, int count) {
+    std::uint32_t word = bytes[first / 8];
+    if (first % 8 + count > 8)
+      word |= std::uint32_t(bytes[first / 8 + 1]) << 8;
+    return word >> first % 8 & ((1u << count) - 1);
+  };
+  switch (type) {
+  case OperandType::e2m3:
+    return fromFew(bitsAt(6 * i, 6), 2, 3);
+  case OperandType::e3m2:
+    return fromFew(bitsAt(6 * i, 6), 3, 2);
+  case OperandType::e2m1:
+    return fromFew(bitsAt(4 * i, 4), 2, 1);
+  default:
+    return toFloat(bytes + i * bytesOf(type), type);
+  }
+}
+
+float scaleOf(std::uint8_t bits, bool isPower) {
+  if (!isPower)
+    return eightTable(OperandType::e4m3)[bits & 0x7f];
+  return bits == 0xff ? NAN : std::ldexp(1.0f, bits - 127);
 }
 
 /// Where element (row, column) of an operand stands; `count` rows are there.
@@ -142,11 +180,13 @@ wordsToFloats(const std::uint16_t *__restrict from, int count, bool isHalf,
 
 /// Elements of 16 bits for float sums, eight rows and eight columns at a time,
 /// or eight rows of a column where those lie together.
+/// B's rows have the even ones of eight first. `place(row, column)` says where
+/// they go.
+template <typename Place>
 static void loadWords(const std::uint8_t *shared, const OperandView &view,
-                      const ProductShape &shape, int first, int count,
-                      float *out) {
+                      int first, int count, bool isEvenFirst, Place &&place,
+                      std::uint16_t *words) {
   constexpr int kEvenFirst[] = {0, 2, 4, 6, 1, 3, 5, 7};
-  std::array<std::uint16_t, 256 * 16> words;
   auto load = [&](int row, int column) {
     Eight words;
     std::memcpy(&words,
@@ -156,28 +196,24 @@ static void loadWords(const std::uint8_t *shared, const OperandView &view,
     return words;
   };
   auto store = [&](int row, int column, const Eight &eight) {
-    std::memcpy(words.data() + placeOf(shape, view.isA, count, row, column),
-                &eight, sizeof(eight));
+    std::memcpy(words + place(row, column), &eight, sizeof(eight));
   };
   for (int row = 0; row < count; row += 8)
     for (int column = 0; column < view.k; column += 8) {
       Eight block[8];
       for (int i = 0; i < 8; ++i)
         if (view.isKMajor)
-          block[i] = load(row + (view.isA ? i : kEvenFirst[i]), column);
+          block[i] = load(row + (isEvenFirst ? kEvenFirst[i] : i), column);
         else
           block[i] = load(row, column + i);
       if (view.isKMajor)
         transpose(block);
-      else if (!view.isA)
+      else if (isEvenFirst)
         for (Eight &eight : block)
           eight = __builtin_shufflevector(eight, eight, 0, 2, 4, 6, 1, 3, 5, 7);
       for (int i = 0; i < 8; ++i)
         store(row, column + i, block[i]);
     }
-  wordsToFloats(words.data(), count * view.k, shape.typeA == OperandType::f16,
-                static_cast<float>(view.isA ? shape.scaleA : shape.scaleB),
-                out);
 }
 
 bool loadOperand(const std::vector<std::uint8_t> &shared,
@@ -188,8 +224,17 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
   float scale = static_cast<float>(isA ? shape.scaleA : shape.scaleB);
   bool isWritten = true;
   bool isByWords = shape.hasHalves() && shape.hasFloatSums();
-  if (isByWords)
-    loadWords(shared.data(), view, shape, first, count, out);
+  if (isByWords) {
+    std::array<std::uint16_t, 256 * 16> words;
+    loadWords(
+        shared.data(), view, first, count, /*isEvenFirst=*/!isA,
+        [&](int row, int column) {
+          return placeOf(shape, isA, count, row, column);
+        },
+        words.data());
+    wordsToFloats(words.data(), count * view.k, type == OperandType::f16, scale,
+                  out);
+  }
   // Sixteen bytes lie together whatever the swizzle: they are one chunk.
   int perChunk = 16 / view.elementBytes;
   int rowStep = view.isKMajor ? 1 : perChunk;
@@ -210,6 +255,43 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
       }
     }
   return isWritten;
+}
+
+void loadColumns(const std::vector<std::uint8_t> &shared,
+                 const ValidBits &valid, const OperandView &view,
+                 OperandType type, float sign, float *out, int pitch,
+                 std::vector<bool> &unwritten) {
+  bool isByWords = type <= OperandType::bf16;
+  if (isByWords) {
+    std::array<std::uint16_t, 256 * 16> words;
+    loadWords(
+        shared.data(), view, 0, view.rows, /*isEvenFirst=*/false,
+        [&](int row, int column) { return column * view.rows + row; },
+        words.data());
+    for (int column = 0; column < view.k; ++column)
+      wordsToFloats(words.data() + column * view.rows, view.rows,
+                    type == OperandType::f16, sign, out + column * pitch);
+  }
+  int perByte = view.isPacked ? 2 : 1;
+  int perChunk = 16 / view.elementBytes;
+  int rowStep = view.isKMajor ? 1 : perChunk;
+  int columnStep = view.isKMajor ? perChunk : 1;
+  for (int row = 0; row < view.rows; row += rowStep)
+    for (int column = 0; column < view.k; column += columnStep) {
+      std::uint32_t at = view.address(row, column) - kFirstSharedAddress;
+      if (!valid.all(at, 16))
+        for (int i = row; i < std::min(row + rowStep, view.rows); ++i)
+          unwritten[static_cast<std::size_t>(i)] = true;
+      if (isByWords)
+        continue;
+      for (int i = 0; i < perChunk * perByte; ++i) {
+        int element = view.isKMajor ? column * perByte + i : column;
+        int its = view.isKMajor ? row : row + i;
+        if (its < view.rows && element < view.k * perByte)
+          out[element * pitch + its] =
+              sign * elementOf(shared.data() + at, i, type);
+      }
+    }
 }
 
 void loadFragment(const std::uint32_t *const *registers,

@@ -23,8 +23,9 @@ struct TypeWord {
 static constexpr TypeWord kTypes[] = {
     {"f16", OperandType::f16, 2},   {"bf16", OperandType::bf16, 2},
     {"tf32", OperandType::tf32, 4}, {"e4m3", OperandType::e4m3, 1},
-    {"e5m2", OperandType::e5m2, 1}, {"s8", OperandType::s8, 1},
-    {"u8", OperandType::u8, 1}};
+    {"e5m2", OperandType::e5m2, 1}, {"e2m3", OperandType::e2m3, 1},
+    {"e3m2", OperandType::e3m2, 1}, {"e2m1", OperandType::e2m1, 1},
+    {"s8", OperandType::s8, 1},     {"u8", OperandType::u8, 1}};
 
 static const TypeWord *findType(const std::string &word) {
   for (const TypeWord &type : kTypes)
@@ -53,6 +54,8 @@ static bool areTypesKnown(const ProductShape &shape) {
   case OperandType::u8:
     return shape.typeB >= OperandType::s8 &&
            shape.typeD == AccumulatorType::s32;
+  default:
+    break; // tcgen05's own
   }
   return false;
 }
@@ -139,6 +142,32 @@ KILN_WIDEST_VECTORS static void multiplyTile(int n, int k,
         for (int column = wide; column < n; ++column)
           c[r * n + column] += a[r * k + inner] * b[inner * n + column];
   }
+}
+
+KILN_WIDEST_VECTORS void addOuterProducts(int columns, int lanes, int k,
+                                          const float *__restrict a, int pitchA,
+                                          const float *__restrict b, int pitchB,
+                                          std::uint32_t *__restrict sums,
+                                          int pitch, bool isAdded) {
+  for (int column = 0; column < columns; column += kRows)
+    for (int lane = 0; lane < lanes; lane += kColumns) {
+      Wide sum[kRows][2] = {};
+      if (isAdded)
+        for (int i = 0; i < kRows; ++i)
+          std::memcpy(sum[i], sums + (column + i) * pitch + lane,
+                      sizeof(sum[i]));
+      for (int inner = 0; inner < k; ++inner) {
+        Wide right[2];
+        std::memcpy(right, a + inner * pitchA + lane, sizeof(right));
+        for (int i = 0; i < kRows; ++i) {
+          float left = b[inner * pitchB + column + i];
+          sum[i][0] += left * right[0];
+          sum[i][1] += left * right[1];
+        }
+      }
+      for (int i = 0; i < kRows; ++i)
+        std::memcpy(sums + (column + i) * pitch + lane, sum[i], sizeof(sum[i]));
+    }
 }
 
 /// Lanes that are added up together: a few rows of four columns.

@@ -1,5 +1,5 @@
-// MatrixProduct: the arithmetic of wgmma: operands from shared memory, the
-// fragment layout, and the product itself.
+// MatrixProduct: the arithmetic of wgmma and tcgen05: operands from shared
+// memory, the fragment layout, and the product itself.
 #pragma once
 
 #include "sim/machine/Memory.h"
@@ -11,8 +11,20 @@
 
 namespace kiln::sim {
 
-/// Element types of the operands.
-enum class OperandType : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
+/// Element types of the operands. Those of 6 and 4 bits are tcgen05's; sixteen
+/// of them lie in the first bytes of 16, or 4-bit ones packed in all of them.
+enum class OperandType : std::uint8_t {
+  f16,
+  bf16,
+  tf32,
+  e4m3,
+  e5m2,
+  e2m3,
+  e3m2,
+  e2m1,
+  s8,
+  u8,
+};
 
 /// Types of the accumulator; f16 ones lie in pairs in a register.
 enum class AccumulatorType : std::uint8_t { f32, f16, s32 };
@@ -57,6 +69,8 @@ struct OperandView {
   std::uint32_t start = 0; ///< shared address
   std::uint32_t leading = 0, stride = 0;
   int swizzleBytes = 0;         ///< 0, 32, 64, 128
+  bool hasWideAtoms = false;    ///< 128 bytes are swizzled in chunks of 32
+  bool isPacked = false;        ///< two elements of 4 bits in a byte
   std::uint32_t baseOffset = 0; ///< where the pattern starts, in 128 bytes
   bool isA = false;
   bool isKMajor = true;
@@ -84,12 +98,15 @@ inline std::uint32_t OperandView::address(int row, int column) const {
                column % 8 * 16 + column / 8 * leading;
     } else {
       std::uint32_t perRow = swizzleBytes / elementBytes;
+      int lines = hasWideAtoms ? 4 : 8; // of the pattern
       offset = row % perRow * elementBytes + row / perRow * leading +
-               column % 8 * swizzleBytes + column / 8 * stride;
+               column % lines * swizzleBytes + column / lines * stride;
     }
   }
   // The pattern is counted from where the descriptor says it starts.
   std::uint32_t base = baseOffset << 7;
+  if (hasWideAtoms)
+    return swizzledWide(start + offset - base) + base;
   return swizzled(start + offset - base,
                   static_cast<std::uint32_t>(swizzleBytes)) +
          base;
@@ -117,6 +134,22 @@ void loadColumns(const std::vector<std::uint8_t> &shared,
 void expandRows(const ProductShape &shape, const float *there,
                 const std::uint32_t *metadata, int selector, int first,
                 float *out);
+/// All rows of an operand as floats times `sign`: out[k * pitch + row].
+/// `unwritten[row]` is set where some byte of a row was never written.
+void loadColumns(const std::vector<std::uint8_t> &shared,
+                 const ValidBits &valid, const OperandView &view,
+                 OperandType type, float sign, float *out, int pitch,
+                 std::vector<bool> &unwritten);
+/// Element `i` of bytes that elements fill from the first one on.
+float elementOf(const std::uint8_t *bytes, int i, OperandType type);
+/// A scale of 8 bits: ue8m0 or ue4m3.
+float scaleOf(std::uint8_t bits, bool isPower);
+
+/// sums[column * pitch + lane] (+)= a[k * pitchA + lane] * b[k * pitchB +
+/// column], as bits of floats; `lanes` is a multiple of 32, `columns` of 4.
+void addOuterProducts(int columns, int lanes, int k, const float *a, int pitchA,
+                      const float *b, int pitchB, std::uint32_t *sums,
+                      int pitch, bool isAdded);
 
 /// The same 16 rows of A from registers, 32 lanes each.
 void loadFragment(const std::uint32_t *const *registers,

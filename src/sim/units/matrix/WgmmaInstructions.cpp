@@ -7,6 +7,7 @@
 #include "sim/program/Effect.h"
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
+#include "sim/units/matrix/MatrixAccess.h"
 #include "sim/units/matrix/WgmmaProduct.h"
 #include "support/Error.h"
 
@@ -39,71 +40,6 @@ static std::uint64_t uniformValue(Warp &warp, const Op &op, const Reg &reg,
   return warp.read(reg, firstLane(active));
 }
 
-/// Call `body(offset)` for every 16 bytes of operands that lie in shared
-/// memory.
-template <typename Body>
-static void forEachChunk(const Cta &cta, const std::vector<OperandView> &views,
-                         Body &&body) {
-  for (const OperandView &view : views) {
-    int perChunk = 16 / view.elementBytes;
-    int rowStep = view.isKMajor ? 1 : perChunk;
-    int columnStep = view.isKMajor ? perChunk : 1;
-    for (int row = 0; row < view.rows; row += rowStep)
-      for (int k = 0; k < view.k; k += columnStep) {
-        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
-        if (offset < cta.shared.size())
-          body(offset);
-      }
-  }
-}
-
-/// The cells of operands, each page once.
-static std::vector<PageCells> cellsOf(const Cta &cta,
-                                      const std::vector<OperandView> &views) {
-  std::vector<PageCells> places;
-  std::size_t last = 0; // rows follow each other
-  forEachChunk(cta, views, [&](std::uint32_t offset) {
-    std::uint32_t cell = offset / Shadow::kCellBytes;
-    std::uint64_t page = cell / Shadow::kPageCells;
-    if (last == places.size() || places[last].page != page) {
-      last = 0;
-      while (last < places.size() && places[last].page != page)
-        ++last;
-      if (last == places.size())
-        places.push_back({page, 0});
-    }
-    places[last].cells |= CellSet(1) << cell % Shadow::kPageCells;
-  });
-  return places;
-}
-
-/// Warn where TMA wrote an operand in another swizzle than it is read in. Its
-/// first bytes tell.
-static void checkSwizzle(Warp &warp, const Op &op,
-                         const std::vector<OperandView> &views) {
-  Cta &cta = warp.cta();
-  for (const OperandView &view : views) {
-    std::uint32_t offset = view.address(0, 0) - kFirstSharedAddress;
-    if (offset >= cta.shared.size() || cta.shadow.swizzles.empty())
-      continue;
-    auto check = [&](const Record &record) {
-      auto written = cta.shadow.swizzles.find(record.op);
-      if (!record.isWrite() || written == cta.shadow.swizzles.end() ||
-          written->second == view.swizzleBytes)
-        return;
-      warp.machine().findings().report(
-          FindingId::wgmmaSwizzle, warp, op, warp.live(),
-          fmt::format(
-              "operand {} is read in swizzle {} and was written in "
-              "swizzle {} at {}",
-              view.isA ? "A" : "B", view.swizzleBytes, written->second,
-              warp.machine().findings().placeOf(warp.code().ops[record.op])),
-          {"shared", view.start});
-    };
-    cta.shadow.cells.peek(offset / Shadow::kCellBytes, check);
-  }
-}
-
 /// Tell the order which shared memory a product reads: each warp must be
 /// ordered after what was written there, and the last one leaves the reads
 /// behind.
@@ -123,13 +59,7 @@ static void noteReads(Warp &warp, const Op &op, const Product &product,
   if (entry.cells.empty())
     entry.cells =
         cellsOf(cta, viewsOf(product, entry.descriptorA, entry.descriptorB));
-  if (races.touchAlike(read, cta.shadow, entry.cells))
-    return;
-  forEachChunk(cta, viewsOf(product, entry.descriptorA, entry.descriptorB),
-               [&](std::uint32_t offset) {
-                 races.touch(read, cta.shadow, offset / Shadow::kCellBytes,
-                             0xffff);
-               });
+  touchCells(read, cta, entry.cells);
 }
 
 /// Registers that were touched need a wgmma.fence before a product uses them,
@@ -213,29 +143,19 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
     CheckTime time(warp.observer());
     noteReads(warp, op, product, entry, number, isLast);
     if (isLast)
-      checkSwizzle(warp, op, viewsOf(product, descriptorA, descriptorB));
+      checkSwizzle(warp, op, cta, viewsOf(product, descriptorA, descriptorB),
+                   FindingId::wgmmaSwizzle);
   }
   if (!isLast)
     return Step::next;
   ++queue.formed;
   queue.waiting.pop_front();
-  auto work = std::make_shared<std::function<void()>>(
-      [group, &op, descriptorA, descriptorB, isAdded] {
-        multiply(group, op, descriptorA, descriptorB, isAdded);
-      });
-  // In order: doing one does all before it.
-  queue.inFlight.push_back({number, work});
-  cta.cluster().enqueue([&queue, number] { queue.finish(number); });
+  queue.inFlight.add([group, &op, descriptorA, descriptorB, isAdded] {
+    multiply(group, op, descriptorA, descriptorB, isAdded);
+  });
+  cta.cluster().enqueue([&queue, number] { queue.inFlight.finish(number); });
   cta.cluster().notify();
   return Step::next;
-}
-
-void TensorCoreQueue::finish(std::uint64_t number) {
-  while (!inFlight.empty() && inFlight.front().number <= number) {
-    auto work = inFlight.front().work;
-    inFlight.pop_front();
-    (*work)();
-  }
 }
 
 static Step fence(Warp &warp, const Op &op, LaneMask active) {
@@ -269,7 +189,7 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
   warp.group().wait = {};
   warp.wgmma.isFenced = false;
   if (issued) {
-    queue.finish(issued - 1);
+    queue.inFlight.finish(issued - 1);
     if (warp.races())
       warp.group().clocks.complete(
           queue.component, {.all = static_cast<std::uint32_t>(issued)}, active);

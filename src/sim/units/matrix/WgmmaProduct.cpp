@@ -1,6 +1,7 @@
 // WgmmaProduct: operands, the product of each warp, and what is not known of
 // it.
 #include "sim/units/matrix/WgmmaProduct.h"
+#include "sim/units/matrix/MatrixAccess.h"
 #include "support/Error.h"
 
 #include <bitset>
@@ -17,20 +18,6 @@ std::vector<OperandView> viewsOf(const Product &product,
   if (product.fragment.empty())
     views.push_back(viewOf(descriptorA, product.shape, /*isA=*/true));
   return views;
-}
-
-/// End the launch where an operand is not in the CTA's shared memory.
-static void checkBounds(Warp &warp, const Op &op, const OperandView &view) {
-  std::size_t bytes = warp.cta().shared.size();
-  if (view.lastByte() <= bytes + kFirstSharedAddress &&
-      view.start >= kFirstSharedAddress)
-    return;
-  warp.machine().findings().fault(
-      FindingId::outOfBounds, warp, op, warp.live(),
-      fmt::format("operand {} reaches from shared address {} to {}; the CTA "
-                  "has {} bytes from address {} on",
-                  view.isA ? "A" : "B", view.start, view.lastByte(), bytes,
-                  kFirstSharedAddress));
 }
 
 /// Where a product found the first byte of an operand that nobody wrote.
@@ -176,7 +163,7 @@ void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
   Cta &cta = first.cta();
   std::vector<OperandView> views = viewsOf(product, descriptorA, descriptorB);
   for (const OperandView &view : views)
-    checkBounds(first, op, view);
+    checkBounds(first, op, cta, view);
   if (product.shape.isSparse) {
     if (first.machine().config().hasChecks)
       poisonSparse(group, op, product, views, isAdded);

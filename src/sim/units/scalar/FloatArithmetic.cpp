@@ -119,8 +119,65 @@ static void decodeAs(Decoder &decoder, const ptx::Instruction &instruction,
                              : choose<what, float, false, false>(instruction);
 }
 
+/// Two floats in a register of 64 bits.
+template <Arithmetic what, bool isFlushed>
+static Step executePairs(Warp &warp, const Op &op, LaneMask active) {
+  const auto *a = warp.lanes<std::uint64_t>(op.src[0]);
+  const auto *b = warp.lanes<std::uint64_t>(op.src[1]);
+  const auto *c =
+      what == Arithmetic::fma ? warp.lanes<std::uint64_t>(op.src[2]) : b;
+  auto half = [](std::uint64_t bits, int shift) {
+    float value =
+        std::bit_cast<float>(static_cast<std::uint32_t>(bits >> shift));
+    if constexpr (isFlushed)
+      value = flush(value);
+    return value;
+  };
+  storeLanes<std::uint64_t>(warp, op.dst, active, [=](int lane) {
+    std::uint64_t pair = 0;
+    for (int shift : {0, 32}) {
+      float value = calculate<what>(half(a[lane], shift), half(b[lane], shift),
+                                    half(c[lane], shift));
+      if constexpr (isFlushed)
+        value = flush(value);
+      pair |= std::uint64_t(std::bit_cast<std::uint32_t>(canonical(value)))
+              << shift;
+    }
+    return pair;
+  });
+  return Step::next;
+}
+
+template <Arithmetic what>
+static void decodePairs(Decoder &decoder, const ptx::Instruction &instruction,
+                        Op &op) {
+  const std::vector<ptx::Operand> &operands = instruction.operands;
+  op.dst = destination(decoder, instruction, operands[0], 8);
+  for (std::size_t i = 1; i < operands.size(); ++i)
+    op.src[i - 1] =
+        expectWidth(decoder, instruction, decoder.reg(operands[i], 8), 8);
+  op.handler = instruction.has("ftz")
+                   ? roundedHandler<executePairs<what, true>>(instruction)
+                   : roundedHandler<executePairs<what, false>>(instruction);
+}
+
+/// add, sub, mul and fma of .f32x2.
+static void decodeFloatPairs(Decoder &decoder,
+                             const ptx::Instruction &instruction, Op &op) {
+  const std::string &opcode = instruction.opcode;
+  if (opcode == "add")
+    return decodePairs<Arithmetic::add>(decoder, instruction, op);
+  if (opcode == "sub")
+    return decodePairs<Arithmetic::sub>(decoder, instruction, op);
+  if (opcode == "mul")
+    return decodePairs<Arithmetic::mul>(decoder, instruction, op);
+  decodePairs<Arithmetic::fma>(decoder, instruction, op);
+}
+
 void decodeFloatArithmetic(Decoder &decoder,
                            const ptx::Instruction &instruction, Op &op) {
+  if (instruction.has("f32x2"))
+    return decodeFloatPairs(decoder, instruction, op);
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   if (types.size() != 1)
     decoder.refuse(instruction, "operands of two types are not known here");
@@ -144,8 +201,9 @@ std::vector<Instruction> floatInstructions() {
        decodeFloatArithmetic,
        Unit::floating,
        "f32 and f64 .rn .rz .rm .rp, .ftz, .sat; f16, bf16 and pairs .rn, "
-       ".ftz, .sat, .relu",
+       ".ftz, .sat, .relu; f32x2",
        "HALF, rn ftz sat relu -> =t t t t; "
+       "f32x2, ROUND ftz -> =b64 b64 b64 b64; "
        "f32|f64, ROUND ftz sat -> =t t t t",
        {.poison = pairPoison}}};
   for (auto part : {floatApproxInstructions, floatSignInstructions}) {

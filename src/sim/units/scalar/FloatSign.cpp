@@ -78,6 +78,35 @@ static Step executeMinMaxHalves(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
+/// Of three floats, or of what is left of them without their signs.
+template <bool isMax>
+static Step executeThree(Warp &warp, const Op &op, LaneMask active) {
+  const auto *a = warp.lanes<std::uint32_t>(op.src[0]);
+  const auto *b = warp.lanes<std::uint32_t>(op.src[1]);
+  const auto *c = warp.lanes<std::uint32_t>(op.src[2]);
+  std::uint32_t flags = op.flags;
+  std::uint32_t kept = op.imm ? 0x7fffffffu : ~0u;
+  storeLanes<float>(warp, op.dst, active, [=](int lane) {
+    auto read = [&](std::uint32_t bits) {
+      return std::bit_cast<float>(bits & kept);
+    };
+    float two = extremeBy<isMax>(read(a[lane]), read(b[lane]), flags);
+    return extremeBy<isMax>(two, read(c[lane]), flags);
+  });
+  return Step::next;
+}
+
+/// sm_100 and later have min and max of three.
+static void checkThree(Decoder &decoder, const ptx::Instruction &instruction) {
+  int number = 0;
+  const std::string &target = decoder.module().target;
+  if (std::sscanf(target.c_str(), "sm_%d", &number) != 1 || number < 100)
+    decoder.refuse(instruction,
+                   fmt::format("three values, and .target {} takes two; sm_100 "
+                               "takes three",
+                               target));
+}
+
 /// min and max, whose types and modifiers have been looked at.
 template <bool isMax>
 static void decodeExtreme(Decoder &decoder, const ptx::Instruction &instruction,
@@ -105,9 +134,14 @@ static void decodeExtreme(Decoder &decoder, const ptx::Instruction &instruction,
   if (type != ptx::ScalarType::f32)
     decoder.refuse(instruction, "its type is none of f16 bf16 f32 f64");
   op.dst = destination(decoder, instruction, operands[0], 4);
-  for (int i = 0; i < 2; ++i)
-    op.src[i] = source<float>(decoder, instruction, operands[i + 1]);
+  for (std::size_t i = 1; i < operands.size(); ++i)
+    op.src[i - 1] = source<float>(decoder, instruction, operands[i]);
   op.handler = executeMinMax<isMax, float>;
+  if (operands.size() == 3)
+    return;
+  checkThree(decoder, instruction);
+  op.imm = instruction.has("abs");
+  op.handler = executeThree<isMax>;
 }
 
 void decodeFloatMinMax(Decoder &decoder, const ptx::Instruction &instruction,

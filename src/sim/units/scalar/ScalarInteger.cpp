@@ -68,6 +68,8 @@ static void decodeAddOrSub(Decoder &decoder,
         decoder, instruction, op, [](std::uint32_t a, std::uint32_t b) {
           return addPairs<isSubtraction>(a, b);
         });
+  if (instruction.has("f32x2"))
+    return decodeFloatArithmetic(decoder, instruction, op);
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     return decodeFloatArithmetic(decoder, instruction, op);
@@ -94,6 +96,8 @@ static void decodeAddOrSub(Decoder &decoder,
 
 static void decodeMul(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
+  if (instruction.has("f32x2"))
+    return decodeFloatArithmetic(decoder, instruction, op);
   ptx::ScalarType type = lastType(decoder, instruction);
   if (isFloatType(type))
     return decodeFloatArithmetic(decoder, instruction, op);
@@ -321,11 +325,13 @@ std::vector<Instruction> scalarIntegerInstructions() {
   const char *sum = "cc, u32 s32 u64 s64 -> =t t t; "
                     "u16x2|s16x2 -> =u32 u32 u32; "
                     "HALF, rn ftz sat -> =t t t; "
+                    "f32x2, ROUND ftz -> =b64 b64 b64; "
                     "f32|f64, ROUND ftz sat -> =t t t; "
                     ", INT sat -> =t t t";
   const char *sign = "HALF|f32|f64, ftz -> =t t; "
                      ", s16 s32 s64 -> =t t";
   const char *extreme = "u16x2|s16x2, relu -> =u32 u32 u32; "
+                        "f32, ftz NaN abs -> =f32 f32 f32 f32; "
                         "HALF|f32|f64, ftz NaN xorsign abs -> =t t t; "
                         ", INT relu -> =t t t";
   return {
@@ -333,21 +339,22 @@ std::vector<Instruction> scalarIntegerInstructions() {
        decodeAddOrSub<false>,
        Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
-       "their rounding, .ftz, .sat",
+       "their rounding, .ftz, .sat; f32x2",
        sum,
        {.poison = sumPoison}},
       {"sub",
        decodeAddOrSub<true>,
        Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
-       "their rounding, .ftz, .sat",
+       "their rounding, .ftz, .sat; f32x2",
        sum,
        {.poison = sumPoison}},
       {"mul",
        decodeMul,
        Unit::scalar,
-       "integers .lo .hi .wide; floats with their rounding, .ftz, .sat",
+       "integers .lo .hi .wide; floats with their rounding, .ftz, .sat; f32x2",
        "HALF, rn ftz sat -> =t t t; "
+       "f32x2, ROUND ftz -> =b64 b64 b64; "
        "f32|f64, ROUND ftz sat -> =t t t; "
        "wide, u16 s16 u32 s32 -> =w t t; "
        "lo|hi, INT -> =t t t",
@@ -378,13 +385,15 @@ std::vector<Instruction> scalarIntegerInstructions() {
       {"min",
        decodeMinMax<false>,
        Unit::scalar,
-       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs",
+       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs, three "
+       "of f32",
        extreme,
        {.poison = pairPoison}},
       {"max",
        decodeMinMax<true>,
        Unit::scalar,
-       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs",
+       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs, three "
+       "of f32",
        extreme,
        {.poison = pairPoison}},
   };

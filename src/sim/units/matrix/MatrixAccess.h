@@ -1,0 +1,26 @@
+// MatrixAccess: the shared memory that operands of the tensor core lie in, as
+// the checks see it.
+#pragma once
+
+#include "sim/units/matrix/MatrixProduct.h"
+#include "sim/units/memory/Access.h"
+
+namespace kiln::sim {
+
+/// End the launch where an operand is not in the CTA's shared memory.
+void checkBounds(Warp &warp, const Op &op, const Cta &cta,
+                 const OperandView &view);
+
+/// The cells of operands, each page once.
+std::vector<PageCells> cellsOf(const Cta &cta,
+                               const std::vector<OperandView> &views);
+
+/// The tensor core reads those cells of a CTA.
+void touchCells(Access &read, Cta &cta, const std::vector<PageCells> &cells);
+
+/// Warn where TMA wrote an operand in another swizzle than it is read in. Its
+/// first bytes tell.
+void checkSwizzle(Warp &warp, const Op &op, Cta &cta,
+                  const std::vector<OperandView> &views, FindingId id);
+
+} // namespace kiln::sim

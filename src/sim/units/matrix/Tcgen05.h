@@ -1,0 +1,54 @@
+// Tcgen05: what the instructions of tensor memory share.
+//
+// Handlers are in a file for each kind: Tcgen05Allocation, Tcgen05Move (ld and
+// st), Tcgen05Product (mma), Tcgen05Copy (cp and shift), Tcgen05Commit (commit,
+// fences and waits). Tcgen05Instructions has the row of the registry.
+#pragma once
+
+#include "sim/units/copies/Bulk.h"
+
+namespace kiln::sim {
+
+/// An address of tensor memory that all active lanes give alike; ends the
+/// launch where they do not, or where it comes from bytes that nobody wrote.
+TensorAddress tensorAddress(Warp &warp, const Op &op,
+                            const AddressOperand &operand, LaneMask active);
+
+/// End the launch where lanes or columns are not there, or nobody has
+/// allocated them in that CTA. `what`: "operand A".
+void checkTensorRange(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
+                      const TensorRange &range, const char *what);
+
+/// The CTAs of a cta_group, the even one first; one for cta_group::1. Ends the
+/// launch where there is no pair, or where the kernel has used the other
+/// cta_group.
+std::vector<Cta *> ctasOf(Warp &warp, const Op &op, LaneMask lanes, int group);
+
+/// 1 or 2, as the instruction says.
+int ctaGroupOf(const ptx::Instruction &instruction);
+
+/// Put an operation behind those that the warp's threads have issued.
+void enqueueOperation(Warp &warp, std::function<void()> work);
+
+void decodeTensorAlloc(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op);
+void decodeTensorDealloc(Decoder &decoder, const ptx::Instruction &instruction,
+                         Op &op);
+void decodeTensorRelinquish(Decoder &decoder,
+                            const ptx::Instruction &instruction, Op &op);
+void decodeTensorMove(Decoder &decoder, const ptx::Instruction &instruction,
+                      Op &op);
+void decodeTensorWait(Decoder &decoder, const ptx::Instruction &instruction,
+                      Op &op);
+void decodeTensorProduct(Decoder &decoder, const ptx::Instruction &instruction,
+                         Op &op);
+void decodeTensorCopy(Decoder &decoder, const ptx::Instruction &instruction,
+                      Op &op);
+void decodeTensorShift(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op);
+void decodeTensorCommit(Decoder &decoder, const ptx::Instruction &instruction,
+                        Op &op);
+void decodeTensorFence(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op);
+
+} // namespace kiln::sim

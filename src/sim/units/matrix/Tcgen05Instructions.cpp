@@ -1,0 +1,102 @@
+// Tcgen05Instructions: the row of tcgen05 in the registry.
+#include "sim/program/Effect.h"
+#include "sim/units/Units.h"
+#include "sim/units/matrix/Tcgen05.h"
+
+#include <algorithm>
+
+namespace kiln::sim {
+
+/// Whether the module's target has tensor memory: sm_100a, sm_103a and those of
+/// their family, sm_110a.
+static bool hasTensorMemory(const ptx::Module &module) {
+  int number = 0;
+  char suffix = 0;
+  return std::sscanf(module.target.c_str(), "sm_%d%c", &number, &suffix) == 2 &&
+         (suffix == 'a' || suffix == 'f') && number >= 100 && number < 120;
+}
+
+static void decodeTcgen05(Decoder &decoder, const ptx::Instruction &instruction,
+                          Op &op) {
+  using Decode = void (*)(Decoder &, const ptx::Instruction &, Op &);
+  static constexpr std::pair<const char *, Decode> kDecoders[] = {
+      {"alloc", decodeTensorAlloc},
+      {"dealloc", decodeTensorDealloc},
+      {"relinquish_alloc_permit", decodeTensorRelinquish},
+      {"ld", decodeTensorMove},
+      {"st", decodeTensorMove},
+      {"wait::ld", decodeTensorWait},
+      {"wait::st", decodeTensorWait},
+      {"mma", decodeTensorProduct},
+      {"cp", decodeTensorCopy},
+      {"shift", decodeTensorShift},
+      {"commit", decodeTensorCommit},
+      {"fence::before_thread_sync", decodeTensorFence},
+      {"fence::after_thread_sync", decodeTensorFence},
+  };
+  if (!hasTensorMemory(decoder.module()))
+    decoder.refuse(instruction,
+                   fmt::format(".target {} has no tensor memory; sm_100a and "
+                               "sm_103a have",
+                               decoder.module().target));
+  if (instruction.has("kind::i8") &&
+      decoder.module().target.starts_with("sm_103"))
+    decoder.refuse(instruction, "sm_103a does not have kind::i8; sm_100a has");
+  for (const auto &[word, decode] : kDecoders)
+    if (instruction.has(word))
+      return decode(decoder, instruction, op);
+}
+
+static void tcgen05Effect(Decoder &decoder, const ptx::Instruction &instruction,
+                          Effect &effect) {
+  effect.kind = EffectKind::other;
+  if (instruction.has("mma"))
+    effect.kind = EffectKind::tensorProduct;
+  if (!instruction.has("commit"))
+    return;
+  effect.kind = EffectKind::barrierArrive;
+  takeAddress(decoder, instruction, 0, effect.address, effect.offset);
+}
+
+std::vector<Instruction> tcgen05Instructions() {
+  return {
+      {"tcgen05",
+       decodeTcgen05,
+       Unit::tcgen05,
+       "alloc dealloc relinquish_alloc_permit; ld and st of every shape; mma "
+       "and mma.ws of kinds f16 tf32 f8f6f4 i8, mma of mxf8f6f4 mxf4 mxf4nvf4 "
+       "with scales, A in shared or tensor memory; cp shift commit; fences and "
+       "waits; cta_group 1 and 2",
+       "alloc CTAGROUP, ALIGNED shared::cta b32 -> [a] u32; "
+       "dealloc CTAGROUP, ALIGNED b32 -> u32 u32; "
+       "relinquish_alloc_permit CTAGROUP, ALIGNED; "
+       "ld 16x32bx2 REPEAT, ALIGNED pack::16b b32 -> ={b32}* [a] imm; "
+       "ld 32x32b|16x64b|16x128b|16x256b REPEAT, ALIGNED pack::16b b32 -> "
+       "={b32}* [a]; "
+       "st 16x32bx2 REPEAT, ALIGNED unpack::16b b32 -> [a] imm {b32}*; "
+       "st 32x32b|16x64b|16x128b|16x256b REPEAT, ALIGNED unpack::16b b32 -> "
+       "[a] {b32}*; "
+       "wait::ld|wait::st, ALIGNED; "
+       "fence::before_thread_sync|fence::after_thread_sync; "
+       "mma ws cta_group::1 PLAINKIND, COLLECTB -> [a] u64 u64 u32 p u64?; "
+       "mma ws cta_group::1 PLAINKIND, COLLECTB -> [a] [a] u64 u32 p u64?; "
+       "mma CTAGROUP PLAINKIND, COLLECTA -> [a] u64 u64 u32 {b32}* p imm?; "
+       "mma CTAGROUP PLAINKIND, COLLECTA -> [a] u64 u64 u32 p imm?; "
+       "mma CTAGROUP PLAINKIND, COLLECTA -> [a] [a] u64 u32 {b32}* p imm?; "
+       "mma CTAGROUP PLAINKIND, COLLECTA -> [a] [a] u64 u32 p imm?; "
+       "mma CTAGROUP SCALEDKIND block_scale, COLLECTA SCALEVEC -> [a] u64 u64 "
+       "u32 [a] [a] p; "
+       "mma CTAGROUP SCALEDKIND block_scale, COLLECTA SCALEVEC -> [a] [a] u64 "
+       "u32 [a] [a] p; "
+       "cp CTAGROUP 128x256b|4x256b|128x128b|64x128b|32x128b, "
+       "warpx2::02_13|warpx2::01_23|warpx4 b8x16 b6x16_p32|b4x16_p64 -> [a] "
+       "u64; "
+       "shift CTAGROUP down -> [a]; "
+       "commit CTAGROUP mbarrier::arrive::one multicast::cluster, "
+       "shared::cluster b64 -> [a] u16; "
+       "commit CTAGROUP mbarrier::arrive::one, shared::cluster b64 -> [a]",
+       {.effect = tcgen05Effect}},
+  };
+}
+
+} // namespace kiln::sim
