@@ -51,13 +51,14 @@ public:
     options.max_instructions = maxInstructions;
     options.seed = corpusRandom()();
     options.print = [this](const std::string &text) { printed += text; };
-    device_ = open_sim(options);
     std::ifstream stream(KILN_SOURCE_DIR "/tests/corpus/" + file);
     std::stringstream text;
     text << stream.rdbuf();
     ptx_ = text.str();
     if (ptx_.empty())
       ADD_FAILURE() << file << " is missing";
+    options.device = sim_device_for(ptx_);
+    device_ = open_sim(options);
   }
 
   Device &device() { return *device_; }
