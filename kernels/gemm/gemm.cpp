@@ -330,6 +330,17 @@ static void plan_registers(const KernelProblem &computed,
              "fewer CTAs",
              sums, schedule.occupancy, groups * 128, at_entry);
   }
+  // ptxas wants room for an instruction's sums, and more, before setmaxnreg
+  // gives it (C7602).
+  constexpr int kBesideInstruction = 26;
+  int instruction =
+      schedule.instruction_n * size_bytes(computed.problem.accumulator()) / 8;
+  if (at_entry < instruction + kBesideInstruction)
+    refuse("an instruction of {} columns needs {} registers of each thread at "
+           "entry, and {} CTAs of {} threads per multiprocessor have {}; use "
+           "fewer columns or fewer CTAs",
+           schedule.instruction_n, instruction + kBesideInstruction,
+           schedule.occupancy, groups * 128, at_entry);
 }
 
 /// The shared memory of a kernel, its pieces in the order in which it asks for

@@ -23,6 +23,8 @@ static constexpr Tuned kTuned[] = {
      "warp-specialized 64x8x128 stages=6 consumers=1 occupancy=2 swap=on"},
     {"64x2112x7168 bf16 -> bf16 tn",
      "warp-specialized 64x64x64 stages=12 consumers=1 split-k=2 swap=on"},
+    {"8192x8192x8192 bf16 -> bf16 tn",
+     "cooperative 128x256x64 stages=4 cluster=2x1"},
     {"64x7168x16384 bf16 -> bf16 tn",
      "warp-specialized 64x112x64 stages=10 consumers=1 split-k=2"},
     {"512x16x500000 bf16 -> bf16 tn",

@@ -45,6 +45,15 @@ TEST(GemmErrors, SumsThatCtasLeaveNoRegistersFor) {
                "an accumulator takes 192 registers of each thread, and 2 CTAs "
                "of 384 threads per multiprocessor have 80 each; use smaller "
                "tiles or fewer CTAs");
+  refused_gemm({},
+               {.tile_m = 64,
+                .tile_n = 224,
+                .stages = 1,
+                .consumers = 1,
+                .occupancy = 2},
+               "an instruction of 224 columns needs 138 registers of each "
+               "thread at entry, and 2 CTAs of 256 threads per multiprocessor "
+               "have 128; use fewer columns or fewer CTAs");
 }
 
 TEST(GemmErrors, RegistersThatWouldHang) {
