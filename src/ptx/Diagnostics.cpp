@@ -4,7 +4,7 @@
 // many kilobytes, which std::regex answers by running out of stack.
 #include "ptx/Diagnostics.h"
 
-#include "ptx/CodeText.h"
+#include "support/PtxText.h"
 #include "ptx/Entries.h"
 #include "ptx/SourceLines.h"
 

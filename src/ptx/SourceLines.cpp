@@ -1,7 +1,7 @@
 // SourceLines: from a line of PTX to the line of the kernel's source.
 #include "ptx/SourceLines.h"
 
-#include "ptx/CodeText.h"
+#include "support/PtxText.h"
 
 #include <algorithm>
 #include <optional>

@@ -3,6 +3,7 @@
 
 #include "support/Error.h"
 #include "support/Hash.h"
+#include "support/PtxText.h"
 
 #include <fmt/ranges.h>
 
@@ -20,44 +21,23 @@ namespace {
 /// The words of PTX: names, directives with their dot, single punctuation.
 class PtxWords {
 public:
-  explicit PtxWords(std::string_view text) : text(text) {}
+  explicit PtxWords(std::string_view ptx)
+      : text(blankCommentsAndStrings(ptx)) {}
 
   /// The next word; empty at the end.
   std::string_view next() {
-    skipBlanksAndComments();
+    at = std::min(text.find_first_not_of(" \t\n\v\f\r", at), text.size());
     if (at == text.size())
       return {};
     std::size_t start = at++;
-    if (text[start] == '"') {
-      at = std::min(text.find('"', at), text.size() - 1) + 1;
-    } else if (text[start] == '.' || isNameCharacter(text[start])) {
+    if (text[start] == '.' || isNameCharacter(text[start]))
       while (at < text.size() && isNameCharacter(text[at]))
         ++at;
-    }
-    return text.substr(start, at - start);
+    return std::string_view(text).substr(start, at - start);
   }
 
 private:
-  static bool isNameCharacter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
-  }
-
-  void skipBlanksAndComments() {
-    while (at < text.size()) {
-      std::string_view rest = text.substr(at);
-      if (rest.starts_with("//"))
-        at = std::min(text.find('\n', at), text.size());
-      else if (rest.starts_with("/*"))
-        at = std::min(text.find("*/", at + 2), text.size() - 2) + 2;
-      else if (rest[0] == ' ' || (rest[0] >= '\t' && rest[0] <= '\r'))
-        ++at;
-      else
-        return;
-    }
-  }
-
-  std::string_view text;
+  std::string text; ///< without comments and strings
   std::size_t at = 0;
 };
 

@@ -1,7 +1,7 @@
-// Entries and CodeText: functions are found in code and nowhere else.
+// Entries and PtxText: functions are found in code and nowhere else.
 #include "ptx/Entries.h"
 
-#include "ptx/CodeText.h"
+#include "support/PtxText.h"
 
 #include <gmock/gmock.h>
 
@@ -61,14 +61,14 @@ TEST(Entries, ofBrokenTextDoNotRunAway) {
               ElementsAre("a"));
 }
 
-TEST(CodeText, keepsEveryPlace) {
+TEST(PtxText, keepsEveryPlace) {
   std::string_view text = "a/b // c\n\"d\ne \"/*\" /* f\ng */ h";
   std::string code = blankCommentsAndStrings(text);
   EXPECT_EQ(code, "a/b     \n  \ne          \n     h");
   EXPECT_EQ(code.size(), text.size());
 }
 
-TEST(CodeText, findsWholeWords) {
+TEST(PtxText, findsWholeWords) {
   EXPECT_EQ(findWord(".local .loc 1", ".loc"), 7u);
   EXPECT_EQ(findWord("xsetmaxnreg; setmaxnreg.inc", "setmaxnreg"), 13u);
   EXPECT_EQ(findWord("@%p setmaxnreg_x", "setmaxnreg"), std::string::npos);

@@ -1,4 +1,4 @@
-// CodeText: PTX with comments and strings blanked out.
+// PtxText: PTX with comments and strings blanked out.
 //
 // A search for a directive in PTX text must not find it in a comment or in a
 // file's name. Blanking keeps every character's place and every line, so a

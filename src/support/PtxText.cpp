@@ -1,5 +1,5 @@
-// CodeText: PTX with comments and strings blanked out.
-#include "ptx/CodeText.h"
+// PtxText: PTX with comments and strings blanked out.
+#include "support/PtxText.h"
 
 #include <algorithm>
 #include <cctype>
