@@ -83,7 +83,7 @@ TEST(GemmDefects, MoreBytesExpectedThanLoaded) {
 TEST(GemmDefects, FewerBytesExpectedThanLoaded) {
   Finding finding = firstError(planted("32768", "32752"));
   EXPECT_EQ(finding.id, "deadlock");
-  EXPECT_THAT(finding.message, HasSubstr("-16 bytes"));
+  EXPECT_THAT(finding.message, HasSubstr("16 bytes too many"));
 }
 
 TEST(GemmDefects, SlotNeverReleased) {

@@ -173,7 +173,8 @@ rangeOf(const Subject &subject, const std::vector<std::string> &lines) {
 std::set<std::string> findingsOf(const Subject &subject,
                                  const std::string &ptx) {
   for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
-    SimOptions options{.order = order, .threads = 1};
+    SimOptions options{
+        .device = sim_device_for(ptx), .order = order, .threads = 1};
     // What MLIR is known for is no sign of a defect.
     if (subject.file == "nvgpu_gemm")
       options.allow = {"mbarrier-init-fence-barrier"};
@@ -219,6 +220,14 @@ const std::map<std::string, std::string> kRedundant = {
      "the last slot is handed back to nobody"},
     {"nvgpu_gemm_nvgpu_gemm_kernel: bar.sync 0 (2): deleted",
      "wgmma.wait_group covers the products of all four warps"},
+    {"tcgen05: fence.proxy.async.shared::cta (2): deleted",
+     "what threads wrote was fenced before the first product"},
+    {"tcgen05_pair: fence.mbarrier_init.release.cluster: deleted",
+     "the proxy fence and the cluster barrier behind it order the init too"},
+    {"tcgen05_pair: bar.sync 0: deleted", "a cluster barrier follows"},
+    {"tcgen05_pair: bar.sync 0 (2): deleted", "a cluster barrier follows"},
+    {"tcgen05_pair: barrier.cluster.wait.acquire.aligned (2): deleted",
+     "a pair frees together, each CTA behind its own barrier"},
     {"triton_matmul_matmul: cp.async.commit_group: deleted",
      "its copies join the next group, which is waited for too"},
     {"triton_matmul_matmul: bar.sync 0 (2): deleted",

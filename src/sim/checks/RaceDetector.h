@@ -143,9 +143,10 @@ public:
   /// tcgen05.dealloc: is everything over that has touched the columns?
   void freeTensor(Warp &warp, const Op &op, LaneMask lanes,
                   const TensorRange &range);
-  /// tcgen05.commit of `lane` arrives: what it issued until `time` is over.
+  /// tcgen05.commit of `lane` arrives: what it issued until `time` is over, and
+  /// so is what it had waited for by then.
   static void commit(MbarrierHistory &barrier, Component component,
-                     std::uint32_t time, LaneMask lane);
+                     std::uint32_t time, LaneMask lane, const SyncPoint &known);
 
   // The end (OrderExit).
   /// Lanes leave the kernel: has everything they began been waited for?

@@ -31,6 +31,9 @@ bool RaceDetector::isOrderedStrictly(const Access &access,
       isProgramOrder(earlier, later, overlap))
     return true;
   LaneMask lanes = earlier.lanesOf(overlap);
+  // Of copies that each lane sees by itself it knows by its own wait.
+  bool isEachOwn = earlier.component == access.warp->clock.copies &&
+                   isProgramOrder(earlier, later, overlap);
   bool isOrdered = true;
   access.warp->group().clocks.forEachPart(
       access.issuers, [&](LaneMask some, const Knowledge &knowledge) {
@@ -44,7 +47,8 @@ bool RaceDetector::isOrderedStrictly(const Access &access,
           return;
         }
         const Epoch *known = knowledge.find(view, earlier.component);
-        isOrdered = known && known->covers(earlier.time, lanes);
+        isOrdered = known && known->covers(earlier.time,
+                                           isEachOwn ? lanes & some : lanes);
       });
   return isOrdered;
 }

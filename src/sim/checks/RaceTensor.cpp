@@ -60,10 +60,12 @@ void RaceDetector::freeTensor(Warp &warp, const Op &op, LaneMask lanes,
 }
 
 void RaceDetector::commit(MbarrierHistory &barrier, Component component,
-                          std::uint32_t time, LaneMask lane) {
+                          std::uint32_t time, LaneMask lane,
+                          const SyncPoint &known) {
   for (View view : {View::generic, View::completed})
     barrier.arriving.committed.learn(view, component,
                                      {.some = time, .mask = lane});
+  barrier.arriving.plain.join(known);
 }
 
 bool RaceDetector::isPipelined(const Access &access,

@@ -107,9 +107,10 @@ TEST_P(Runtime, WhatIsMissingSaysItsNameOnce) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(cuda("cudaGraphCreate", nullptr, 0), 801);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  if (GetParam() == std::string(KILN_CUDART_13))
+  if (GetParam() == std::string(KILN_CUDART_13)) {
     EXPECT_EQ(first, "kiln: cudaGraphCreate is not supported by Kiln; it "
                      "returned cudaErrorNotSupported\n");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, Runtime,

@@ -295,7 +295,7 @@ TEST(Scalar, RefusesByReason) {
       {"add.odd.u32 %r, %r, 1;", "the modifier .odd is not known for add"},
       {"add.u32 3, %r, 1;",
        "operand 1 of add is an integer, and must be a register of type .u32"},
-      {"add.f32x2 %d, %d, %d;", "the modifier .f32x2 is not known for add"},
+      {"add.f32x4 %d, %d, %d;", "the modifier .f32x4 is not known for add"},
       {"add.u8 %r, %r, 1;", "the modifier .u8 is not known for add"},
       {"bfe.u16 %h, %h, 1, 1;", "the modifier .u16 is not known for bfe"},
       {"add.sat.u32 %r, %r, 1;", ".sat needs .s32"},

@@ -17,7 +17,8 @@ struct Commit {
 
 /// One arrival at an mbarrier, when everything before it is done.
 static void arrive(Warp &warp, const Op &op, int lane, Cta &target,
-                   std::uint32_t address, std::uint32_t time) {
+                   std::uint32_t address, std::uint32_t time,
+                   const SyncPoint &known) {
   Findings &findings = warp.machine().findings();
   LaneMask bit = LaneMask(1) << lane;
   auto found = target.mbarriers.find(address);
@@ -38,7 +39,7 @@ static void arrive(Warp &warp, const Op &op, int lane, Cta &target,
   barrier.note(op);
   if (barrier.history && warp.tensor.components)
     RaceDetector::commit(*barrier.history, warp.tensor.components->operations,
-                         time, bit);
+                         time, bit, known);
   settlePhase(barrier, target.cluster());
 }
 
@@ -98,12 +99,17 @@ static Step commitOperations(Warp &warp, const Op &op, LaneMask active) {
       forEachCta(cluster, mask, [&](Cta &target) {
         races->use(warp, op, lane, target, barrier.address);
       });
-    enqueueOperation(warp, [&warp, &op, &cluster, lane, mask, time,
-                            address = barrier.address] {
-      forEachCta(cluster, mask, [&](Cta &target) {
-        arrive(warp, op, lane, target, address, time);
-      });
-    });
+    // What its thread knew to be over when it issued them.
+    SyncPoint known;
+    if (warp.races())
+      warp.group().clocks.release(known, warp.clock, LaneMask(1) << lane);
+    enqueueOperation(warp,
+                     [&warp, &op, &cluster, lane, mask, time,
+                      address = barrier.address, known = std::move(known)] {
+                       forEachCta(cluster, mask, [&](Cta &target) {
+                         arrive(warp, op, lane, target, address, time, known);
+                       });
+                     });
   });
   return Step::next;
 }
