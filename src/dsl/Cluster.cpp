@@ -41,7 +41,7 @@ mlir::Value KernelBuilder::State::ctaMask(const At &mask, const Where &where_) {
   int size = clusterCtas();
   auto *literal = std::get_if<std::int64_t>(&mask.operand());
   if (literal && (*literal < 1 || *literal >> size))
-    userErrorAt(mask.where(),
+    userErrorAt(where_,
                 "the mask {:#x} does not name CTAs of a cluster of {}; 0x1 to "
                 "{:#x} do",
                 *literal, size, (1 << size) - 1);

@@ -1,6 +1,8 @@
 // Conformance: devices, compilation and data of the cases.
 #include "Conformance.h"
 
+#include "AllOrders.h"
+
 #include <kiln/reference.h>
 
 #include <cstring>
@@ -17,7 +19,7 @@ const OpenedDevice &open(const std::string &id) {
     return found->second;
   OpenedDevice result;
   try {
-    result.device = open_device(id);
+    result.device = id == "sim" ? open_all_orders() : open_device(id);
   } catch (const Error &error) {
     result.reason = error.what();
   }
@@ -33,7 +35,8 @@ Kernel compile_checked(const Module &module) {
       << "a variable of " << kernel.name << " is in memory";
   if (!find_ptxas())
     return kernel;
-  Assembly assembly = assemble(kernel.ptx, kernel.name, {.use_cache = false});
+  Assembly assembly = assemble(kernel.ptx, kernel.name,
+                               {.target = kernel.target, .use_cache = false});
   EXPECT_EQ(assembly.resources.spill_store_bytes, 0);
   EXPECT_EQ(assembly.resources.spill_load_bytes, 0);
   return kernel;

@@ -25,7 +25,8 @@ struct OpenedDevice {
   std::shared_ptr<Device> device;
   std::string reason; ///< why there is none
 };
-/// Open a device once per process.
+/// Open a device once per process. On the simulator each launch runs under all
+/// orders, without a finding.
 const OpenedDevice &open(const std::string &id);
 
 /// Compile; where there is a ptxas, assemble, with nothing of the C75xx family

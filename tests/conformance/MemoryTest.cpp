@@ -185,7 +185,8 @@ TEST_P(Memory, MbarrierOverTwoPhases) {
     });
     full.wait(phase);
     out(phase, thread_id()) = tile(0, thread_id());
-    sync_threads(); // read before it is overwritten
+    fence_async_shared(); // read before TMA overwrites it
+    sync_threads();
   }
   Kernel kernel = compile_checked(kb.module());
   OPEN_OR_SKIP(device);

@@ -11,8 +11,11 @@ TEST_P(RawPtx, RegistersOfEveryType) {
     KernelBuilder kb("moves", {.threads = 4});
     Tensor x = kb.tensor("x", type, {4});
     Value i = thread_id();
-    x(i) = inline_ptx("mov.b" + std::to_string(size_bits(type)) + " {0}, {1};",
-                      {kiln::out(type), kiln::in(x(3 - i))})[0];
+    Value moved =
+        inline_ptx("mov.b" + std::to_string(size_bits(type)) + " {0}, {1};",
+                   {kiln::out(type), kiln::in(x(3 - i))})[0];
+    warp_sync(0xf); // read before it is overwritten
+    x(i) = moved;
     Kernel kernel = compile_checked(kb.module());
     Device *device = conformance::open(GetParam()).device.get();
     if (!device)
