@@ -1,5 +1,6 @@
 // Memory: elements of global tensors and shared tiles.
 #include "kiln/memory.h"
+#include "dsl/AsmText.h"
 #include "dsl/State.h"
 #include "kiln/vector.h"
 #include "support/Error.h"
@@ -46,11 +47,9 @@ static std::string vectorSuffix(Type type, std::size_t count) {
 }
 
 /// "{$1, $2}" from `first` on, or "$1" of one.
-static std::string registerList(std::size_t first, std::size_t count) {
-  std::string text;
-  for (std::size_t i = first; i < first + count; ++i)
-    text += fmt::format("{}${}", i == first ? "" : ", ", i);
-  return count == 1 ? text : fmt::format("{{{}}}", text);
+static std::string vectorOf(int first, std::size_t count) {
+  return count == 1 ? fmt::format("${}", first)
+                    : registerList(first, static_cast<int>(count));
 }
 
 /// The register of an element's bits; eight of them have one of 16.
@@ -120,7 +119,7 @@ static std::vector<Value> loadHinted(KernelBuilder::State &state,
     constraints += fmt::format("={},", constraint);
   mlir::Value packed = state.inlineAsm(
       fmt::format("ld{}{}{} {}, [${}];", spaceOf(address), modifierOf(hint),
-                  vectorSuffix(type, count), registerList(0, count), count),
+                  vectorSuffix(type, count), vectorOf(0, count), count),
       constraints + "l,~{memory}", {address},
       count == 1
           ? word
@@ -160,7 +159,7 @@ static void storeHinted(KernelBuilder::State &state, mlir::Value address,
   state.inlineAsm(fmt::format("st{}{}{} [$0], {};", spaceOf(address),
                               modifierOf(hint),
                               vectorSuffix(type, values.size()),
-                              registerList(1, values.size())),
+                              vectorOf(1, values.size())),
                   constraints + ",~{memory}", operands, nullptr, where);
 }
 

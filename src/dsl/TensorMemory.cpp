@@ -2,7 +2,8 @@
 //
 // Everything is inline assembly: one form serves sm_100a and sm_103a, for which
 // NVVM's operations do not verify, and `predicated` applies as everywhere.
-#include "dsl/State.h"
+#include "dsl/AccumulatorState.h"
+#include "dsl/AsmText.h"
 #include "kiln/cluster.h"
 #include "kiln/control.h"
 #include "kiln/math.h"
@@ -192,14 +193,6 @@ static std::vector<Piece> piecesOf(int registers) {
   return pieces;
 }
 
-/// "{$0, $1, ...}" of `count` operands.
-static std::string listFrom(int first, int count) {
-  std::string text = "{";
-  for (int i = 0; i < count; ++i)
-    text += fmt::format("{}${}", i ? ", " : "", first + i);
-  return text + "}";
-}
-
 static void checkWarpgroup(const KernelBuilder::State &state, const char *what,
                            const Where &where) {
   if (state.isOneThread)
@@ -228,9 +221,10 @@ RegisterTile TensorTile::load(Where where) const {
   // a load and it.
   std::string text, outputs;
   for (const Piece &piece : piecesOf(count))
-    text += fmt::format("tcgen05.ld.sync.aligned.32x32b.x{}.b32 {}, [${}{}];\n",
-                        piece.count, listFrom(piece.first, piece.count), count,
-                        piece.first ? fmt::format("+{}", piece.first) : "");
+    text +=
+        fmt::format("tcgen05.ld.sync.aligned.32x32b.x{}.b32 {}, [${}{}];\n",
+                    piece.count, registerList(piece.first, piece.count), count,
+                    piece.first ? fmt::format("+{}", piece.first) : "");
   text += "tcgen05.wait::ld.sync.aligned;";
   for (int i = 0; i < count; ++i)
     outputs += "=r,";
@@ -272,24 +266,14 @@ void TensorTile::store(const RegisterTile &tile, Where where) const {
                 "(RegisterLayout::row_per_thread)",
                 tile.layout().to_string(), name(tile.type()), rows_, columns_,
                 name(type_));
-  llvm::SmallVector<mlir::Value> operands;
-  std::vector<Value> values = tile.values(where);
-  int perWord = 4 / size_bytes(type_);
-  for (std::size_t i = 0; i < values.size(); i += perWord) {
-    Value word =
-        perWord == 1
-            ? bitcast(At(values[i], where), u32)
-            : pack(Values(values.begin() + i, values.begin() + i + perWord),
-                   where);
-    operands.push_back(state.use(word, where));
-  }
+  llvm::SmallVector<mlir::Value> operands = wordsOf(state, tile, where);
   int count = static_cast<int>(operands.size());
   std::string text, constraints;
   for (const Piece &piece : piecesOf(count))
     text += fmt::format("tcgen05.st.sync.aligned.32x32b.x{}.b32 [${}{}], {};\n",
                         piece.count, count,
                         piece.first ? fmt::format("+{}", piece.first) : "",
-                        listFrom(piece.first, piece.count));
+                        registerList(piece.first, piece.count));
   text += "tcgen05.wait::st.sync.aligned;";
   for (int i = 0; i <= count; ++i)
     constraints += "r,";

@@ -1,5 +1,6 @@
 // WgmmaInstruction: the types, majors and shapes of wgmma, and its text.
 #include "dsl/WgmmaInstruction.h"
+#include "dsl/AsmText.h"
 #include "support/Error.h"
 
 namespace kiln {
@@ -40,14 +41,6 @@ static const OperandKind &kindOf(Type type, const Where &where) {
               "wgmma has no operands of type {}; it takes f16, bf16, "
               "tf32, e4m3, e5m2, i8 and u8",
               name(type));
-}
-
-/// "{$0, $1, ...}": `count` operands of the assembly from `first` on.
-static std::string registerList(int first, int count) {
-  std::string text = "{";
-  for (int i = 0; i < count; ++i)
-    text += fmt::format("{}${}", i ? ", " : "", first + i);
-  return text + "}";
 }
 
 std::string WgmmaShape::text() const {
