@@ -1,7 +1,7 @@
 // bench_report: a table for people, JSON for programs.
 #include "bench_report.h"
-#include "json_node.h"
 #include "say.h"
+#include "support/JsonNode.h"
 
 #include <kiln/compile.h>
 #include <kiln/file.h>
@@ -128,8 +128,9 @@ std::vector<SuiteMean> BenchReport::means() const {
 
 StoredRun StoredRun::read(const std::string &path) {
   StoredRun run{path, {}};
-  nlohmann::json json = read_json(path);
-  for (const Node &problem : Node(json, path).at("problems").list("problems")) {
+  nlohmann::json json = readJson(path);
+  for (const JsonNode &problem :
+       JsonNode(json, path).at("problems").list("problems")) {
     std::string name = problem.at("problem").text("a problem in words");
     auto contenders = problem.at("contenders").list("contenders");
     if (contenders.empty()) // it was wrong

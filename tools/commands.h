@@ -16,6 +16,7 @@ using Action = std::function<ExitStatus()>;
 
 void add_gemm_command(CLI::App &app, Action &action);
 void add_attention_command(CLI::App &app, Action &action);
+void add_grouped_gemm_command(CLI::App &app, Action &action);
 void add_emit_command(CLI::App &app, Action &action);
 void add_bench_command(CLI::App &app, Action &action);
 void add_tune_command(CLI::App &app, Action &action);

@@ -1,11 +1,14 @@
 // emit_command: a kernel at any stage on its way to machine code.
 #include "commands.h"
+#include "gemm_matrices.h"
 #include "gemm_options.h"
+#include "launch_save.h"
 #include "output_file.h"
 
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
 #include <kiln/file.h>
+#include <kiln/sim.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,6 +22,7 @@ struct EmitOptions {
   std::vector<std::string> source; ///< gemm M N K, or a file
   std::string form = "ptx";
   std::string output;
+  std::string launch_path; ///< where the launch file goes
   CompileOptions compile;
   AssembleOptions assemble;
   bool is_without_cache = false;
@@ -77,6 +81,22 @@ static std::string text_of(const EmitOptions &options) {
           assembly.cubin.size()};
 }
 
+/// The launch file of the kernel, beside its PTX.
+static void save_launch(const EmitOptions &options) {
+  if (options.source.front() != "gemm")
+    throw UserError(fmt::format("--save-launch is for gemm M N K; how {} is "
+                                "launched is for its program to say",
+                                options.source.front()));
+  GemmProblem sized = options.gemm.sized_problem();
+  const DeviceDescription &device = options.gemm.built_for(nullptr);
+  Kernel kernel = compile(module_of(options), options.compile);
+  ReferenceGemm gemm = options.gemm.reference(sized);
+  std::vector<LaunchArgument> arguments = launch_arguments(
+      kernel, gemm, placeholders(*open_sim(), gemm, sized.has_beta));
+  write_output(options.launch_path,
+               launch_file_text(kernel, arguments, device));
+}
+
 void add_emit_command(CLI::App &app, Action &action) {
   CLI::App *command =
       app.add_subcommand("emit", "show a kernel at any stage of compilation");
@@ -92,6 +112,8 @@ void add_emit_command(CLI::App &app, Action &action) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output,
                       "write there and not to stdout");
+  command->add_option("--save-launch", options->launch_path,
+                      "write the launch file that `kiln sim` runs it with");
   add_to(*command, options->assemble);
   command->add_flag("--no-cache", options->is_without_cache,
                     "compile again, keep nothing");
@@ -102,6 +124,9 @@ void add_emit_command(CLI::App &app, Action &action) {
                                options->source.end());
     action = [options] {
       check_output("-o", options->output);
+      check_output("--save-launch", options->launch_path);
+      if (!options->launch_path.empty())
+        save_launch(*options);
       write_output(options->output, text_of(*options));
       return ExitStatus::ok;
     };

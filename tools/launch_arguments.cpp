@@ -21,7 +21,7 @@ static constexpr Type kTypes[] = {f16, bf16, f32, f64, i8,  u8,   i16,
 static constexpr std::size_t kAddressBytes = 8, kTensorMapBytes = 128;
 /// The alignment every buffer has.
 static constexpr std::uint64_t kBufferAlign = 256;
-Type read_type(const Node &node, bool can_be_tf32) {
+Type read_type(const JsonNode &node, bool can_be_tf32) {
   std::vector<std::string_view> names;
   for (Type type : kTypes)
     names.push_back(name(type));
@@ -34,12 +34,12 @@ Type read_type(const Node &node, bool can_be_tf32) {
   return parse_type(text);
 }
 
-void check_align(const Node &node) {
+void check_align(const JsonNode &node) {
   if (!std::has_single_bit(node.whole(1, kBufferAlign)))
     node.refuse(fmt::format("a power of two up to {}", kBufferAlign));
 }
 
-std::size_t ArgumentReader::find_buffer(const Node &name) const {
+std::size_t ArgumentReader::find_buffer(const JsonNode &name) const {
   std::string text = name.text("the name of a buffer");
   auto found = index_.find(text);
   if (found != index_.end())
@@ -53,7 +53,7 @@ std::size_t ArgumentReader::find_buffer(const Node &name) const {
 }
 
 /// An integer that fits into its type.
-static std::uint64_t read_integer(const Node &value, Type type) {
+static std::uint64_t read_integer(const JsonNode &value, Type type) {
   int bits = size_bits(type);
   if (is_signed_integer(type)) {
     std::int64_t most = std::numeric_limits<std::int64_t>::max() >> (64 - bits);
@@ -70,18 +70,18 @@ static std::uint64_t read_integer(const Node &value, Type type) {
   return value.whole(0, ~std::uint64_t{0} >> (64 - bits));
 }
 
-static Scalar read_scalar(const Node &node) {
-  node.check_keys({"scalar", "value"});
+static Scalar read_scalar(const JsonNode &node) {
+  node.checkKeys({"scalar", "value"});
   Type type = read_type(node.at("scalar"));
-  Node value = node.at("value");
+  JsonNode value = node.at("value");
   if (is_float(type))
     return Scalar(type, to_bits(type, value.number()));
   return Scalar(type, read_integer(value, type));
 }
 
-TensorMapArgument ArgumentReader::read_tensor_map(const Node &node) const {
-  node.check_keys({"of", "type", "dims", "strides_bytes", "box",
-                   "element_strides", "swizzle", "interleave", "l2", "oob"});
+TensorMapArgument ArgumentReader::read_tensor_map(const JsonNode &node) const {
+  node.checkKeys({"of", "type", "dims", "strides_bytes", "box",
+                  "element_strides", "swizzle", "interleave", "l2", "oob"});
   TensorMapArgument argument;
   TensorMap &map = argument.map;
   argument.index = find_buffer(node.at("of"));
@@ -138,7 +138,7 @@ StructArgument to_bytes(ArgumentValue value) {
 
 /// Put a field into its place, which no other may have taken.
 static void place_field(StructArgument &result, std::vector<bool> &is_taken,
-                        const Node &node, const StructArgument &field) {
+                        const JsonNode &node, const StructArgument &field) {
   std::size_t size = result.bytes.size(), bytes = field.bytes.size();
   std::uint64_t offset = node.whole(0, size - 1);
   if (bytes > size - offset)
@@ -163,8 +163,8 @@ static void place_field(StructArgument &result, std::vector<bool> &is_taken,
     result.maps.push_back({offset + map.offset, map.map});
 }
 
-StructArgument ArgumentReader::read_struct(const Node &node) const {
-  node.check_keys({"size", "align", "fields"});
+StructArgument ArgumentReader::read_struct(const JsonNode &node) const {
+  node.checkKeys({"size", "align", "fields"});
   StructArgument result;
   auto most =
       static_cast<std::uint64_t>(DeviceDescription::h200().max_parameter_bytes);
@@ -172,22 +172,22 @@ StructArgument ArgumentReader::read_struct(const Node &node) const {
   if (auto align = node.find("align"))
     check_align(*align);
   std::vector<bool> is_taken(result.bytes.size());
-  for (const Node &field : node.at("fields").list("fields")) {
-    field.check_keys({"offset", "arg"});
-    Node argument = field.at("arg");
+  for (const JsonNode &field : node.at("fields").list("fields")) {
+    field.checkKeys({"offset", "arg"});
+    JsonNode argument = field.at("arg");
     place_field(result, is_taken, field.at("offset"), to_bytes(read(argument)));
   }
   return result;
 }
 
-BufferArgument ArgumentReader::read_pointer(const Node &node) const {
+BufferArgument ArgumentReader::read_pointer(const JsonNode &node) const {
   BufferArgument pointer{find_buffer(node.at("buffer"))};
   if (auto offset = node.find("offset"))
     pointer.offset = offset->whole(0, buffers_[pointer.index].bytes());
   return pointer;
 }
 
-ArgumentValue ArgumentReader::read(const Node &node) const {
+ArgumentValue ArgumentReader::read(const JsonNode &node) const {
   if (!node.value().is_object())
     node.refuse("an object");
   if (node.has("buffer"))
@@ -195,11 +195,11 @@ ArgumentValue ArgumentReader::read(const Node &node) const {
   if (node.has("scalar"))
     return read_scalar(node);
   if (node.has("tensor_map")) {
-    node.check_keys({"tensor_map"});
+    node.checkKeys({"tensor_map"});
     return read_tensor_map(node.at("tensor_map"));
   }
   if (node.has("struct")) {
-    node.check_keys({"struct"});
+    node.checkKeys({"struct"});
     return read_struct(node.at("struct"));
   }
   node.refuse("an object with one of buffer, scalar, tensor_map, struct");

@@ -2,17 +2,17 @@
 // buffer: pointers, numbers, tensor maps, and structs of them.
 #pragma once
 
-#include "json_node.h"
 #include "launch_file.h"
+#include "support/JsonNode.h"
 
 #include <map>
 
 namespace kiln::cli {
 
 /// A type of buffers and scalars, or of maps.
-Type read_type(const Node &node, bool can_be_tf32 = false);
+Type read_type(const JsonNode &node, bool can_be_tf32 = false);
 /// Refuse what is not an alignment that buffers have.
-void check_align(const Node &node);
+void check_align(const JsonNode &node);
 /// An argument as bytes.
 StructArgument to_bytes(ArgumentValue value);
 
@@ -24,13 +24,13 @@ public:
                  const std::map<std::string, std::size_t> &index)
       : buffers_(buffers), index_(index) {}
 
-  ArgumentValue read(const Node &node) const;
+  ArgumentValue read(const JsonNode &node) const;
 
 private:
-  std::size_t find_buffer(const Node &name) const;
-  BufferArgument read_pointer(const Node &node) const;
-  TensorMapArgument read_tensor_map(const Node &node) const;
-  StructArgument read_struct(const Node &node) const;
+  std::size_t find_buffer(const JsonNode &name) const;
+  BufferArgument read_pointer(const JsonNode &node) const;
+  TensorMapArgument read_tensor_map(const JsonNode &node) const;
+  StructArgument read_struct(const JsonNode &node) const;
 
   const std::vector<BufferSpec> &buffers_;
   const std::map<std::string, std::size_t> &index_;

@@ -1,8 +1,8 @@
 // launch_file: read the JSON, with the place of everything that is refused.
 #include "launch_file.h"
 
-#include "json_node.h"
 #include "launch_arguments.h"
+#include "support/JsonNode.h"
 
 #include <kiln/device_description.h>
 #include <kiln/error.h>
@@ -35,33 +35,34 @@ namespace {
 /// argument may name one that is declared behind it.
 class Reader {
 public:
-  Reader(const Node &root, std::filesystem::path folder)
+  Reader(const JsonNode &root, std::filesystem::path folder)
       : root_(root), folder_(std::move(folder)) {}
   LaunchFile read();
 
 private:
-  void declare_all(const Node &launch);
-  void declare_in(const Node &argument);
-  void declare(const Node &entry, const std::string &name);
-  BufferInit read_init(const Node &node) const;
-  std::string read_file_name(const Node &node, const std::string &text) const;
-  void read_fields(const Node &list, std::size_t index);
-  void read_shared(const Node &list);
-  LaunchSpec read_launch(const Node &node) const;
+  void declare_all(const JsonNode &launch);
+  void declare_in(const JsonNode &argument);
+  void declare(const JsonNode &entry, const std::string &name);
+  BufferInit read_init(const JsonNode &node) const;
+  std::string read_file_name(const JsonNode &node,
+                             const std::string &text) const;
+  void read_fields(const JsonNode &list, std::size_t index);
+  void read_shared(const JsonNode &list);
+  LaunchSpec read_launch(const JsonNode &node) const;
 
-  Node root_;
+  JsonNode root_;
   std::filesystem::path folder_;
   LaunchFile result_;
   std::map<std::string, std::size_t> index_;
   ArgumentReader arguments_{result_.buffers, index_};
   /// Lists of fields, and whose they are: they may name any buffer.
-  std::vector<std::pair<Node, std::size_t>> fields_;
+  std::vector<std::pair<JsonNode, std::size_t>> fields_;
 };
 
 } // namespace
 
 /// A buffer's name is a file's name too, where it is saved.
-static std::string read_name(const Node &node) {
+static std::string read_name(const JsonNode &node) {
   static const std::string accepted =
       "a name of letters, digits, '_', '-' and '.' that begins with no '.'";
   std::string text = node.text(accepted);
@@ -74,9 +75,9 @@ static std::string read_name(const Node &node) {
   return text;
 }
 
-static std::array<std::uint32_t, 3> read_dim3(const Node &node) {
+static std::array<std::uint32_t, 3> read_dim3(const JsonNode &node) {
   std::array<std::uint32_t, 3> result;
-  std::vector<Node> axes = node.list("three whole numbers, [x, y, z]");
+  std::vector<JsonNode> axes = node.list("three whole numbers, [x, y, z]");
   if (axes.size() != 3)
     node.refuse("a list of three whole numbers, [x, y, z]");
   for (std::size_t i = 0; i < 3; ++i)
@@ -102,7 +103,7 @@ static std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
-std::string Reader::read_file_name(const Node &node,
+std::string Reader::read_file_name(const JsonNode &node,
                                    const std::string &text) const {
   std::string file = text.substr(std::strlen("file:"));
   if (!file.ends_with(".npy"))
@@ -110,7 +111,7 @@ std::string Reader::read_file_name(const Node &node,
   return (folder_ / file).string();
 }
 
-BufferInit Reader::read_init(const Node &node) const {
+BufferInit Reader::read_init(const JsonNode &node) const {
   using Kind = BufferInit::Kind;
   std::string accepted(kInits);
   std::string text = node.text(accepted);
@@ -136,7 +137,8 @@ BufferInit Reader::read_init(const Node &node) const {
 }
 
 /// Elements of a shape whose bytes a GPU could hold.
-static std::uint64_t count_elements(const Node &node, const BufferSpec &spec) {
+static std::uint64_t count_elements(const JsonNode &node,
+                                    const BufferSpec &spec) {
   auto most =
       static_cast<std::uint64_t>(DeviceDescription::h200().memory_bytes);
   if (spec.shape.size() > kMaxDimensions)
@@ -153,14 +155,14 @@ static std::uint64_t count_elements(const Node &node, const BufferSpec &spec) {
   return count;
 }
 
-void Reader::declare(const Node &entry, const std::string &name) {
-  entry.check_keys({"buffer", "type", "shape", "init", "output", "expected",
-                    "rtol", "atol", "exact", "align", "offset", "fields"});
+void Reader::declare(const JsonNode &entry, const std::string &name) {
+  entry.checkKeys({"buffer", "type", "shape", "init", "output", "expected",
+                   "rtol", "atol", "exact", "align", "offset", "fields"});
   BufferSpec spec;
   spec.name = name;
   spec.where = entry.place();
   spec.type = read_type(entry.at("type"));
-  Node shape = entry.at("shape");
+  JsonNode shape = entry.at("shape");
   spec.shape = shape.wholes(0, std::uint64_t{1} << 48);
   spec.count = count_elements(shape, spec);
   if (auto output = entry.find("output"))
@@ -181,9 +183,9 @@ void Reader::declare(const Node &entry, const std::string &name) {
   }
   Tolerance &tolerance = spec.tolerance;
   if (auto rtol = entry.find("rtol"))
-    tolerance.rtol = rtol->not_negative();
+    tolerance.rtol = rtol->notNegative();
   if (auto atol = entry.find("atol"))
-    tolerance.atol = atol->not_negative();
+    tolerance.atol = atol->notNegative();
   if (auto exact = entry.find("exact"))
     tolerance.is_exact = exact->boolean();
   bool has_bounds = entry.has("rtol") || entry.has("atol");
@@ -205,7 +207,7 @@ void Reader::declare(const Node &entry, const std::string &name) {
 }
 
 /// An entry with nothing but a name refers to a buffer declared elsewhere.
-static bool is_reference(const Node &argument) {
+static bool is_reference(const JsonNode &argument) {
   return std::all_of(argument.value().items().begin(),
                      argument.value().items().end(), [](const auto &item) {
                        return item.key() == "buffer" ||
@@ -214,32 +216,32 @@ static bool is_reference(const Node &argument) {
                      });
 }
 
-void Reader::declare_in(const Node &argument) {
+void Reader::declare_in(const JsonNode &argument) {
   if (!argument.value().is_object())
     return;
   if (argument.has("buffer") && !is_reference(argument))
     declare(argument, read_name(argument.at("buffer")));
   if (!argument.has("struct"))
     return;
-  Node record = argument.at("struct");
+  JsonNode record = argument.at("struct");
   if (!record.value().is_object() || !record.has("fields"))
     return;
-  for (const Node &field : record.at("fields").list("fields"))
+  for (const JsonNode &field : record.at("fields").list("fields"))
     if (field.value().is_object() && field.has("arg"))
       declare_in(field.at("arg"));
 }
 
-void Reader::declare_all(const Node &launch) {
+void Reader::declare_all(const JsonNode &launch) {
   if (launch.value().is_object() && launch.has("args"))
-    for (const Node &argument : launch.at("args").list("arguments"))
+    for (const JsonNode &argument : launch.at("args").list("arguments"))
       declare_in(argument);
 }
 
 /// Values inside a buffer, as those of a struct.
-void Reader::read_fields(const Node &list, std::size_t index) {
+void Reader::read_fields(const JsonNode &list, std::size_t index) {
   std::uint64_t size = result_.buffers[index].bytes();
-  for (const Node &node : list.list("fields")) {
-    node.check_keys({"offset", "arg"});
+  for (const JsonNode &node : list.list("fields")) {
+    node.checkKeys({"offset", "arg"});
     BufferField field{index, node.at("offset").whole(0, size),
                       to_bytes(arguments_.read(node.at("arg")))};
     if (field.value.bytes.size() > size - field.offset)
@@ -251,15 +253,15 @@ void Reader::read_fields(const Node &list, std::size_t index) {
 }
 
 /// Names of what lies in dynamic shared memory.
-void Reader::read_shared(const Node &list) {
+void Reader::read_shared(const JsonNode &list) {
   constexpr std::uint64_t kMost = 1 << 20;
-  auto number = [&](const Node &node, const char *key, std::uint64_t least,
+  auto number = [&](const JsonNode &node, const char *key, std::uint64_t least,
                     int fallback) {
     auto found = node.find(key);
     return found ? static_cast<int>(found->whole(least, kMost)) : fallback;
   };
-  for (const Node &node : list.list("objects")) {
-    node.check_keys(
+  for (const JsonNode &node : list.list("objects")) {
+    node.checkKeys(
         {"name", "offset", "element_bytes", "count", "file", "line"});
     SharedObject object{.name = node.at("name").text("a name")};
     object.offset = static_cast<int>(node.at("offset").whole(0, kMost));
@@ -273,7 +275,7 @@ void Reader::read_shared(const Node &list) {
   }
 }
 
-LaunchSpec Reader::read_launch(const Node &node) const {
+LaunchSpec Reader::read_launch(const JsonNode &node) const {
   LaunchSpec launch;
   launch.where = node.place();
   if (auto kernel = node.find("kernel"))
@@ -285,7 +287,7 @@ LaunchSpec Reader::read_launch(const Node &node) const {
   if (auto smem = node.find("dynamic_smem"))
     launch.dynamic_smem_bytes =
         static_cast<std::uint32_t>(smem->whole(0, kMaxSize));
-  for (const Node &argument : node.at("args").list("arguments"))
+  for (const JsonNode &argument : node.at("args").list("arguments"))
     launch.arguments.push_back(arguments_.read(argument));
   return launch;
 }
@@ -293,25 +295,25 @@ LaunchSpec Reader::read_launch(const Node &node) const {
 LaunchFile Reader::read() {
   bool is_list = root_.value().is_object() && root_.has("launches");
   if (is_list)
-    root_.check_keys({"buffers", "printf", "registers", "deterministic",
-                      "launches", "co_resident", "shared"});
+    root_.checkKeys({"buffers", "printf", "registers", "deterministic",
+                     "launches", "co_resident", "shared"});
   else
-    root_.check_keys({"kernel", "grid", "block", "cluster", "dynamic_smem",
-                      "args", "buffers", "printf", "registers", "deterministic",
-                      "launches", "co_resident", "shared"});
+    root_.checkKeys({"kernel", "grid", "block", "cluster", "dynamic_smem",
+                     "args", "buffers", "printf", "registers", "deterministic",
+                     "launches", "co_resident", "shared"});
   if (auto buffers = root_.find("buffers"))
-    for (const Node &entry : buffers->list("buffers"))
+    for (const JsonNode &entry : buffers->list("buffers"))
       declare(entry, read_name(entry.at("buffer")));
   if (is_list) {
-    std::vector<Node> launches = root_.at("launches").list("launches");
+    std::vector<JsonNode> launches = root_.at("launches").list("launches");
     if (launches.empty())
       root_.at("launches").refuse("a list of at least one launch");
-    for (const Node &launch : launches) {
-      launch.check_keys(
+    for (const JsonNode &launch : launches) {
+      launch.checkKeys(
           {"kernel", "grid", "block", "cluster", "dynamic_smem", "args"});
       declare_all(launch);
     }
-    for (const Node &launch : launches)
+    for (const JsonNode &launch : launches)
       result_.launches.push_back(read_launch(launch));
   } else {
     declare_all(root_);
@@ -321,7 +323,7 @@ LaunchFile Reader::read() {
     read_fields(list, index);
   if (auto printed = root_.find("printf")) {
     result_.printed.emplace();
-    for (const Node &line : printed->list("lines"))
+    for (const JsonNode &line : printed->list("lines"))
       result_.printed->push_back(line.text("a line of text"));
     std::sort(result_.printed->begin(), result_.printed->end());
   }
@@ -337,8 +339,9 @@ LaunchFile Reader::read() {
 }
 
 LaunchFile LaunchFile::load(const std::string &path) {
-  json value = read_json(path);
-  return Reader(Node(value, path), std::filesystem::path(path).parent_path())
+  json value = readJson(path);
+  return Reader(JsonNode(value, path),
+                std::filesystem::path(path).parent_path())
       .read();
 }
 

@@ -62,6 +62,7 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::Action action;
   cli::add_gemm_command(app, action);
   cli::add_attention_command(app, action);
+  cli::add_grouped_gemm_command(app, action);
   cli::add_emit_command(app, action);
   cli::add_bench_command(app, action);
   cli::add_tune_command(app, action);

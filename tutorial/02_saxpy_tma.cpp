@@ -44,9 +44,9 @@ Module saxpy_tma() {
   Value alpha = kb.scalar("alpha", f32);
   kb.grid(rows);
 
-  SharedTile x_tile = kb.shared(x.tile());
-  SharedTile y_tile = kb.shared(y_map.tile());
-  Mbarrier loaded = kb.mbarriers(1)[0];
+  SharedTile x_tile = kb.shared(x.tile(), {.name = "x"});
+  SharedTile y_tile = kb.shared(y_map.tile(), {.name = "y"});
+  Mbarrier loaded = kb.mbarriers(1, "loaded")[0];
   one_thread([&] {
     loaded.init(1);
     fence_mbarrier_init();

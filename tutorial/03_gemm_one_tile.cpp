@@ -67,9 +67,9 @@ Module gemm_one_tile() {
   Tensor d = kb.tensor("d", f32, {kM, kN});
   kb.grid(1);
 
-  SharedTile a_tile = kb.shared(a.tile());
-  SharedTile b_tile = kb.shared(b.tile());
-  Mbarrier loaded = kb.mbarriers(1)[0];
+  SharedTile a_tile = kb.shared(a.tile(), {.name = "a"});
+  SharedTile b_tile = kb.shared(b.tile(), {.name = "b"});
+  Mbarrier loaded = kb.mbarriers(1, "loaded")[0];
   one_thread([&] {
     loaded.init(1);
     fence_mbarrier_init();

@@ -100,9 +100,9 @@ Module gemm_multistage(const GemmShape &shape, int stages) {
 
   Ring ring{a,
             b,
-            kb.shared_array(a.tile(), stages),
-            kb.shared_array(b.tile(), stages),
-            kb.mbarriers(stages),
+            kb.shared_array(a.tile(), stages, {.name = "a"}),
+            kb.shared_array(b.tile(), stages, {.name = "b"}),
+            kb.mbarriers(stages, "full"),
             stages,
             block_id(Axis::x) * kTileM,
             block_id(Axis::y) * kTileN};

@@ -111,7 +111,7 @@ Module gemm_multicast(const GemmShape &shape, int stages, int ctas) {
   TileScheduler scheduler(
       kb, ceil_div(shape.m, kTileM), ceil_div(shape.n, kTileN), 1,
       {.is_persistent = true, .ctas = ctas, .cluster_m = kCluster});
-  MbarrierArray turn = kb.mbarriers(2);
+  MbarrierArray turn = kb.mbarriers(2, "turn");
   one_thread([&] {
     turn[0].init(1);
     turn[1].init(1);

@@ -91,9 +91,9 @@ Module gemm_wgmma(const GemmShape &shape, const WgmmaOptions &options) {
   kb.grid(ceil_div(shape.m, tile_m), ceil_div(shape.n, tile_n));
 
   int slots = options.keeps_one_in_flight ? 2 : 1;
-  SharedTileArray a_slots = kb.shared_array(a.tile(), slots);
-  SharedTileArray b_slots = kb.shared_array(b.tile(), slots);
-  MbarrierArray full = kb.mbarriers(slots);
+  SharedTileArray a_slots = kb.shared_array(a.tile(), slots, {.name = "a"});
+  SharedTileArray b_slots = kb.shared_array(b.tile(), slots, {.name = "b"});
+  MbarrierArray full = kb.mbarriers(slots, "full");
   one_thread([&] {
     for (int i = 0; i < slots; ++i)
       full[i].init(1);

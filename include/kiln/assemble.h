@@ -8,6 +8,7 @@
 #pragma once
 
 #include <kiln/error.h>
+#include <kiln/export.h>
 
 #include <cstddef>
 #include <optional>
@@ -15,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct AssembleOptions {
   std::string ptxas; ///< path; empty: KILN_PTXAS, CUDA_HOME, PATH

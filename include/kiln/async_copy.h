@@ -13,11 +13,12 @@
 // them, one is (fence_async_shared) before wgmma or TMA does.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/memory.h>
 
 #include <optional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct AsyncCopyOptions {
   /// Keep the line in L1 too (.ca); without it 16 bytes pass L1 by (.cg).

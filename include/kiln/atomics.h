@@ -18,10 +18,11 @@
 // in its last bits from one launch to the next.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/memory.h>
 #include <kiln/scope.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// What an atomic says about the accesses around it.
 enum class MemoryOrder : std::uint8_t {

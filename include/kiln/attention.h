@@ -16,13 +16,14 @@
 #pragma once
 
 #include <kiln/compile.h>
+#include <kiln/export.h>
 #include <kiln/types.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// How the dimensions of Q, K, V and O lie in memory, the slowest first.
 enum class AttentionLayout : std::uint8_t {

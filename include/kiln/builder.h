@@ -19,6 +19,7 @@
 #pragma once
 
 #include <kiln/compile.h>
+#include <kiln/export.h>
 #include <kiln/kernel.h>
 #include <kiln/mbarrier.h>
 #include <kiln/memory.h>
@@ -31,7 +32,7 @@
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// CTAs that run together, along each axis of the grid.
 struct ClusterShape {
@@ -60,6 +61,9 @@ struct SharedOptions {
   /// what does not live at the same time, as an epilogue's tile and the slots
   /// of a pipeline that has been drained. Nothing may lie over mbarriers.
   std::optional<SharedTile> over = {};
+  /// What findings, the ledger of a deadlock and the timeline call it; empty:
+  /// "tile".
+  std::string name = {};
 };
 
 class KernelBuilder {
@@ -102,7 +106,9 @@ public:
                                Where where = Where::current());
   /// Bytes of shared memory so far.
   int shared_bytes() const;
-  MbarrierArray mbarriers(int count, Where where = Where::current());
+  /// `count` mbarriers; findings call them `name`, or "mbarrier".
+  MbarrierArray mbarriers(int count, const std::string &name = {},
+                          Where where = Where::current());
   /// `count` of the CTA's 15 named barriers, at which `threads` threads meet:
   /// a multiple of 32. No others are handed out twice, those of sync_warpgroup
   /// included.

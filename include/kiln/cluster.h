@@ -11,11 +11,12 @@
 //     cluster_sync();               // nobody leaves while it is read
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/memory.h>
 #include <kiln/threads.h>
 #include <kiln/value.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Which cluster of the grid this is (%clusterid); all of these are i32.
 Value cluster_id(Axis axis = Axis::x, Where where = Where::current());

@@ -6,13 +6,14 @@
 // process that builds the same kernel gets it in milliseconds.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/kernel.h>
 
 #include <memory>
 #include <string>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct CompileOptions {
   bool use_cache = true;

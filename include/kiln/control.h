@@ -4,12 +4,13 @@
 // kernel code unrolls; for_range is a loop of the kernel.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/value.h>
 #include <kiln/vector.h>
 
 #include <functional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct ForOptions {
   /// Copies of the body in one turn of the loop, made by the compiler: what the

@@ -11,9 +11,10 @@
 // TMA (tma.h) copies without registers.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/register_tile.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Which threads take part, all of them calling.
 enum class CopyScope : std::uint8_t {

@@ -9,13 +9,14 @@
 #pragma once
 
 #include <kiln/device.h>
+#include <kiln/export.h>
 #include <kiln/reference.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// The memory of one product, as ReferenceGemm describes it.
 struct CublasOperands {

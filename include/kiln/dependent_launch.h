@@ -12,9 +12,10 @@
 // another.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/where.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Wait until the kernels this one depends on have ended and their writes are
 /// visible (griddepcontrol.wait).

@@ -18,6 +18,7 @@
 
 #include <kiln/device_description.h>
 #include <kiln/error.h>
+#include <kiln/export.h>
 #include <kiln/kernel.h>
 #include <kiln/timeline.h>
 
@@ -33,7 +34,7 @@
 #include <variant>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class Device;
 class LoadedModule;

@@ -4,12 +4,14 @@
 // read the machine's numbers from here; none of them knows one by itself.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// What multiplies matrices fastest.
 enum class TensorCore {

@@ -13,12 +13,14 @@
 // evaluates them with the arguments at hand (`evaluate`).
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class Dim {
 public:

@@ -4,11 +4,13 @@
 // the same in its own report.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// One environment variable that Kiln reads.
 struct Setting {

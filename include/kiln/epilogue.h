@@ -9,6 +9,7 @@
 #pragma once
 
 #include <kiln/builder.h>
+#include <kiln/export.h>
 #include <kiln/tensor_memory.h>
 #include <kiln/tma.h>
 #include <kiln/wgmma.h>
@@ -16,7 +17,7 @@
 #include <functional>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct EpilogueOptions {
   int warpgroups = 1; ///< that store, each through buffers of its own

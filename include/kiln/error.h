@@ -5,12 +5,13 @@
 // what would be accepted, so `what()` is ready to be shown.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/where.h>
 
 #include <stdexcept>
 #include <string>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// A line of the user's source: where a kernel said what is complained about.
 struct SourceLine {

@@ -5,12 +5,14 @@
 // under its name when all of it is there.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// No text that Kiln reads is larger: PTX, MLIR, launch files, saved kernels.
 inline constexpr std::uint64_t kTextLimitBytes = std::uint64_t{256} << 20;

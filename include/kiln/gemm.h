@@ -15,6 +15,7 @@
 #include <kiln/compile.h>
 #include <kiln/device_description.h>
 #include <kiln/dim.h>
+#include <kiln/export.h>
 #include <kiln/tensor_map.h>
 #include <kiln/tile_scheduler.h>
 #include <kiln/types.h>
@@ -23,7 +24,7 @@
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// How A[M,K] and B[K,N] are stored, A then B: t row-major, n column-major.
 /// `tn` has both with K contiguous, `tt` has both row-major.

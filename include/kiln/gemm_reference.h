@@ -5,10 +5,11 @@
 //     Comparison result = compare_gemm(reference, d.data());
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/gemm.h>
 #include <kiln/reference.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// The problem with every number known; its memory, and alpha and beta, are the
 /// caller's to fill in. Throws UserError where a dimension is known only at

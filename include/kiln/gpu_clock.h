@@ -5,10 +5,12 @@
 //     if (auto mhz = clock.mhz()) ...
 #pragma once
 
+#include <kiln/export.h>
+
 #include <memory>
 #include <optional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class GpuClock {
 public:

@@ -6,13 +6,15 @@
 // too much.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// A share of the memory, given back when it dies.
 class HostMemory {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <kiln/dim.h>
+#include <kiln/export.h>
 #include <kiln/tensor_map.h>
 #include <kiln/types.h>
 
@@ -14,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// What the caller passes, in the order the kernel declared it.
 struct ArgumentSpec {

@@ -18,10 +18,13 @@
 #include <kiln/environment.h>
 #include <kiln/epilogue.h>
 #include <kiln/error.h>
+#include <kiln/export.h>
 #include <kiln/file.h>
 #include <kiln/gemm.h>
 #include <kiln/gemm_reference.h>
 #include <kiln/gpu_clock.h>
+#include <kiln/grouped_gemm.h>
+#include <kiln/grouped_tile_scheduler.h>
 #include <kiln/host_memory.h>
 #include <kiln/kernel.h>
 #include <kiln/kiln_c.h>

@@ -41,13 +41,14 @@
 #pragma once
 
 #include <kiln/error.h>
+#include <kiln/export.h>
 #include <kiln/types.h>
 #include <kiln/where.h>
 
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// A digit of a thread or register number, and where it moves the element.
 struct LayoutMode {

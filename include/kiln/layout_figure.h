@@ -7,12 +7,13 @@
 //     kiln layout shared 8x64 f16 --swizzle 128 --svg tile.svg
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/layout.h>
 #include <kiln/memory.h>
 
 #include <string>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Two tables: "thread.register" by row and column, and "row,column" by thread
 /// and register.

@@ -13,11 +13,12 @@
 // everywhere, MathOptions in one call.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/value.h>
 
 #include <optional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct MathOptions {
   /// Flush subnormal numbers to 0; left out: as KernelOptions::ftz says.
@@ -71,14 +72,6 @@ Value reverse_bits(At x);
 /// The same bits read as another type of the same size (mov):
 /// bitcast(x, u32) >> 31 is the sign of an f32.
 Value bitcast(At x, Type type);
-
-/// Where a conversion goes whose value lies between two others.
-enum class Rounding : std::uint8_t {
-  nearest_even, ///< .rn .rni
-  toward_zero,  ///< .rz .rzi
-  down,         ///< .rm .rmi: towards minus infinity
-  up,           ///< .rp .rpi: towards plus infinity
-};
 
 /// `cast` with its rounding said, one cvt:
 ///

@@ -12,10 +12,11 @@
 // All 32 lanes come to these instructions together.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/memory.h>
 #include <kiln/vector.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct MatrixOptions {
   /// Each matrix is transposed on its way: row l / 4 of lane l is a column in

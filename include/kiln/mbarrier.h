@@ -17,12 +17,13 @@
 // bytes of TMA need no scope.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/scope.h>
 #include <kiln/value.h>
 
 #include <optional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// The same barrier in another CTA of the cluster. One can arrive there; only
 /// its own CTA initialises it and waits. Arrivals order memory in the cluster.

@@ -1,6 +1,7 @@
 // memory.h: global tensors and shared tiles.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/tensor_map.h>
 #include <kiln/value.h>
 
@@ -9,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// What the caches may do with the bytes of one access to global memory. A hint
 /// changes speed, never values, and holds for that access alone. In PTX it is a
@@ -98,6 +99,10 @@ public:
   /// may reach beyond the tensor: `bound` says how much is there. `multiple`
   /// divides `start`, which is known by itself of literals and Dims.
   Tensor slice(int dimension, At start, Dim extent, int multiple = 1) const;
+  /// The same with an extent, an i32, that is known only to the kernel: what
+  /// is loaded or stored beyond it is left out.
+  Tensor slice(int dimension, At start, const Value &extent,
+               int multiple = 1) const;
   /// One index of a dimension, which is gone.
   Tensor index(int dimension, At at, int multiple = 1) const;
   /// The dimensions in another order: dimension i is `order[i]` of this one.

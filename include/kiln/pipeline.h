@@ -22,6 +22,7 @@
 #pragma once
 
 #include <kiln/builder.h>
+#include <kiln/export.h>
 #include <kiln/tma.h>
 #include <kiln/wgmma.h>
 
@@ -29,7 +30,7 @@
 #include <memory>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class Pipeline;
 
@@ -83,6 +84,9 @@ struct PipelineOptions {
   /// part, and the even one acquires and releases for both. 0: wgmma or threads
   /// read them.
   int tensor_group = 0;
+  /// What findings call it: its barriers are `name`.full and `name`.empty, its
+  /// slots `name`.TENSOR; empty: full, empty and TENSOR.
+  std::string name = {};
 };
 
 /// A slot that is being filled or read.
@@ -182,6 +186,12 @@ public:
 
 private:
   friend class Slot;
+  struct SlotTile;
+  Pipeline(KernelBuilder &kb, int stages, const std::vector<SlotTile> &tiles,
+           const PipelineOptions &options, Where where);
+  static std::vector<SlotTile> slot_tiles(const std::vector<TmaTensor> &tensors,
+                                          const std::vector<TileLayout> &tiles,
+                                          const PipelineOptions &options);
   void check_own(const Slot &slot, Where where) const;
   struct State;
   std::unique_ptr<State> state_;

@@ -1,13 +1,14 @@
 // print.h: printf from a kernel, with types taken from the values.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/value.h>
 
 #include <initializer_list>
 #include <optional>
 #include <string>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Who prints, and whether the print is there at all.
 struct PrintOptions {

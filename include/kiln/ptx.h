@@ -18,13 +18,14 @@
 // or `out` it hides these words; say kiln::out.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/value.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// One operand of `inline_ptx`, made by in, out and inout.
 class PtxOperand {

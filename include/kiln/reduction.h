@@ -1,9 +1,11 @@
 // reduction.h: how two values become one, in memory, in a warp and in a tile.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstdint>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 enum class Reduction : std::uint8_t {
   add,

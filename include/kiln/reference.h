@@ -13,6 +13,7 @@
 // kiln/gemm_reference.h makes a ReferenceGemm of a GemmProblem.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/types.h>
 
 #include <cstddef>
@@ -21,7 +22,7 @@
 #include <span>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 enum class GemmBias : std::uint8_t;   // kiln/gemm.h
 enum class Activation : std::uint8_t; // kiln/gemm.h

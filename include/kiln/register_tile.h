@@ -15,13 +15,14 @@
 // from turn to turn.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/layout.h>
 #include <kiln/memory.h>
 #include <kiln/value.h>
 
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class RegisterTile {
 public:

@@ -6,11 +6,13 @@
 // leaves it as it was.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <atomic>
 #include <cstdint>
 #include <string>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct RunStatus {
   static constexpr std::uint64_t kMagic = 0x4b696c6e52756e31;

@@ -10,11 +10,12 @@
 #pragma once
 
 #include <kiln/device.h>
+#include <kiln/export.h>
 
 #include <atomic>
 #include <functional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// When copies and matrix products take effect between their issue and the wait
 /// that covers them. A correct kernel gives one answer under all of them.

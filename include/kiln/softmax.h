@@ -10,9 +10,10 @@
 
 #include <kiln/compile.h>
 #include <kiln/dim.h>
+#include <kiln/export.h>
 #include <kiln/types.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct SoftmaxProblem {
   Dim rows = 8192;        ///< a number or a runtime argument

@@ -7,12 +7,13 @@
 #pragma once
 
 #include <kiln/dim.h>
+#include <kiln/export.h>
 #include <kiln/types.h>
 
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// How 16-byte chunks of a shared-memory tile are permuted, named by the bytes
 /// of a row.

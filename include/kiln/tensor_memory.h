@@ -22,13 +22,14 @@
 #pragma once
 
 #include <kiln/builder.h>
+#include <kiln/export.h>
 #include <kiln/memory.h>
 #include <kiln/register_tile.h>
 #include <kiln/value.h>
 
 #include <optional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// What one multiplication does besides a * b.
 struct TensorMmaOptions {

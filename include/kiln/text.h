@@ -7,11 +7,13 @@
 // as text.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// A format whose strings and comments `check_nesting` knows.
 enum class TextFormat : std::uint8_t {

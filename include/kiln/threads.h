@@ -1,12 +1,13 @@
 // threads.h: who is running: ids, roles, elections and barriers.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/value.h>
 
 #include <functional>
 #include <optional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 enum class Axis : std::uint8_t { x, y, z };
 

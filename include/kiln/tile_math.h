@@ -13,6 +13,7 @@
 // Scalars on either side are Values, literals or Dims, as with Values.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/math.h>
 #include <kiln/memory.h>
 #include <kiln/reduction.h>
@@ -22,7 +23,7 @@
 #include <optional>
 #include <utility>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// A tile with the line it stands on. Never written by hand.
 class TileAt {

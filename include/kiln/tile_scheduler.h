@@ -20,11 +20,12 @@
 #pragma once
 
 #include <kiln/builder.h>
+#include <kiln/export.h>
 #include <kiln/value.h>
 
 #include <functional>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Which way the order goes through a group.
 enum class Raster : std::uint8_t {

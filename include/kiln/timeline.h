@@ -14,12 +14,14 @@
 // for whom, and no forecast of microseconds.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct Timeline {
   enum class Kind : std::uint8_t { wait, load, product, store };

@@ -11,13 +11,14 @@
 // pass fence_async_shared in each of them, then a barrier, before a store.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/mbarrier.h>
 #include <kiln/memory.h>
 #include <kiln/reduction.h>
 
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Copy the tile of `source` that starts at `origin` (outermost first) into
 /// `tile`, and signal its bytes to `barrier`. Called by one thread. Elements

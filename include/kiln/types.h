@@ -2,10 +2,12 @@
 // line.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstdint>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// The type of a value in a kernel or of an element in memory.
 ///
@@ -51,6 +53,15 @@ bool is_unsigned_integer(Type type); ///< u8..u64 and index
 std::string_view name(Type type);
 /// The inverse of `name`. Throws UserError that lists the names.
 Type parse_type(std::string_view text);
+
+/// Where a conversion goes whose value lies between two others.
+enum class Rounding : std::uint8_t {
+  nearest_even, ///< .rn .rni
+  toward_zero,  ///< .rz .rzi
+  down,         ///< .rm .rmi: towards minus infinity
+  up,           ///< .rp .rpi: towards plus infinity
+  nearest_away, ///< .rna: from the middle away from zero; f32 to tf32 alone
+};
 
 /// Round `value` to `type` (nearest even; integers saturate; e4m3 and e5m2
 /// saturate to their largest finite value) and return its bits in the low bits.

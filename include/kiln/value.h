@@ -17,13 +17,14 @@
 
 #include <kiln/dim.h>
 #include <kiln/error.h>
+#include <kiln/export.h>
 #include <kiln/types.h>
 #include <kiln/where.h>
 
 #include <concepts>
 #include <variant>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class Value {
 public:

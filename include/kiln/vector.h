@@ -12,13 +12,14 @@
 // stands for as many of itself.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/value.h>
 #include <kiln/where.h>
 
 #include <optional>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 using Values = std::vector<Value>;
 

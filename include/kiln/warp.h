@@ -8,10 +8,11 @@
 //     Value busy = vote_any(row < m);
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/reduction.h>
 #include <kiln/value.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 inline constexpr std::uint32_t all_lanes = 0xFFFFFFFF;
 

@@ -32,6 +32,7 @@
 // previous turn, is refused.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/memory.h>
 #include <kiln/register_tile.h>
 #include <kiln/value.h>
@@ -42,7 +43,7 @@
 #include <optional>
 #include <vector>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// What becomes of elements on their way out: `values` are neighbours in a row
 /// of the tensor, the first one at (row, column); the result is as many.

@@ -5,10 +5,12 @@
 // passes its own places with Where::at.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <source_location>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct Where {
   const char *file = ""; ///< lives as long as the process

@@ -59,9 +59,11 @@ public:
         lse_(kb_.tensor("lse", f32,
                         {problem.batch, problem.heads, problem.queries, 1})),
         q_pipe_(kb_, problem.head_dim == 256 ? 1 : 2, {q_},
-                {.consumers = schedule.consumers}),
-        k_pipe_(kb_, schedule.stages, {k_}, {.consumers = schedule.consumers}),
-        v_pipe_(kb_, schedule.stages, {v_}, {.consumers = schedule.consumers}),
+                {.consumers = schedule.consumers, .name = "q"}),
+        k_pipe_(kb_, schedule.stages, {k_},
+                {.consumers = schedule.consumers, .name = "k"}),
+        v_pipe_(kb_, schedule.stages, {v_},
+                {.consumers = schedule.consumers, .name = "v"}),
         out_(kb_, o_, {.warpgroups = schedule.consumers, .buffers = 1}),
         scale_(problem.scale * kLog2E) {}
 

@@ -267,7 +267,7 @@ void GemmKernel::produce() {
 
 /// One barrier for each of two consumers, completed when it may multiply.
 void GemmKernel::make_turns() {
-  turns_ = kb_.mbarriers(2);
+  turns_ = kb_.mbarriers(2, "turn");
   one_thread([&] {
     for (int i : {0, 1})
       (*turns_)[i].init(1);

@@ -31,7 +31,8 @@ void Sums::make_buffers(KernelBuilder &kb,
   if (over)
     drained_ =
         kb.named_barriers(1, kThreadsPerWarpgroup * schedule_.consumers)[0];
-  buffers_ = kb.shared_array(layout_, schedule_.consumers, {.over = over});
+  buffers_ = kb.shared_array(layout_, schedule_.consumers,
+                             {.over = over, .name = "sums"});
 }
 
 /// Wait for what the others put there, or have taken.

@@ -96,8 +96,9 @@ Module build_softmax(const SoftmaxProblem &problem) {
   kb.grid(min(tiles, Dim::argument("sms")));
 
   int stages = std::min(8, max_stages({x.tile()}));
-  SharedTileArray slots = kb.shared_array(x.tile(), stages);
-  MbarrierArray full = kb.mbarriers(stages), empty = kb.mbarriers(stages);
+  SharedTileArray slots = kb.shared_array(x.tile(), stages, {.name = "x"});
+  MbarrierArray full = kb.mbarriers(stages, "full");
+  MbarrierArray empty = kb.mbarriers(stages, "empty");
   one_thread([&] {
     for (int i = 0; i < stages; ++i) {
       full[i].init(1);

@@ -240,13 +240,17 @@ SharedTileArray KernelBuilder::shared_array(const TileLayout &layout, int count,
       count == 1 ? fmt::format("tile {}", layout.to_string())
                  : fmt::format("{} tiles {}", count, layout.to_string());
   mlir::Value address =
-      state.allocateSmem({.what = what, .bytes = layout.stride_bytes() * count},
+      state.allocateSmem({.what = what,
+                          .name = options.name.empty() ? "tile" : options.name,
+                          .elementBytes = layout.stride_bytes(),
+                          .count = count},
                          layout.alignment_bytes(), options, where);
   return Make::a<SharedTileArray>(state.wrap(address, Type::u32), layout,
                                   count);
 }
 
-MbarrierArray KernelBuilder::mbarriers(int count, Where where) {
+MbarrierArray KernelBuilder::mbarriers(int count, const std::string &name,
+                                       Where where) {
   State &state = *state_;
   state.checkOpen(where);
   if (count < 1)
@@ -254,7 +258,9 @@ MbarrierArray KernelBuilder::mbarriers(int count, Where where) {
                 count);
   mlir::Value address =
       state.allocateSmem({.what = fmt::format("{} mbarriers", count),
-                          .bytes = 8 * count,
+                          .name = name.empty() ? "mbarrier" : name,
+                          .elementBytes = 8,
+                          .count = count,
                           .isBarriers = true},
                          8, {}, where);
   state.barriers.push_back({.where = where});

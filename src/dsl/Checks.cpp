@@ -82,9 +82,9 @@ void checkSharedMemory(const KernelBuilder::State &state) {
     return;
   std::string list;
   for (const SmemAllocation &piece : state.smem)
-    list +=
-        fmt::format("\n  {} bytes at {}: {} ({}:{})", piece.bytes, piece.offset,
-                    piece.what, piece.where.file, piece.where.line);
+    list += fmt::format("\n  {} bytes at {}: {} ({}:{})", piece.bytes(),
+                        piece.offset, piece.what, piece.where.file,
+                        piece.where.line);
   userErrorAt(state.where,
               "kernel {} needs {} bytes of shared memory, {} more than the {} "
               "a CTA can have on {} at {} per SM:{}",

@@ -33,9 +33,11 @@ Epilogue::Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
                 "an epilogue of {} warpgroups with {} buffers each; at least 1 "
                 "of both is needed",
                 options.warpgroups, options.buffers);
-  buffers_ =
-      kb.shared_array(tensor.tile(), options.warpgroups * options.buffers,
-                      options.place, where);
+  SharedOptions place = options.place;
+  if (place.name.empty())
+    place.name = tensor.name() + ".staged";
+  buffers_ = kb.shared_array(
+      tensor.tile(), options.warpgroups * options.buffers, place, where);
 }
 
 namespace {

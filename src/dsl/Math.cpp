@@ -222,6 +222,8 @@ static std::optional<CvtType> cvtType(Type type) {
 static bool canRound(Type from, Type to, Rounding rounding) {
   if (!cvtType(from) || !cvtType(to))
     return false;
+  if (rounding == Rounding::nearest_away)
+    return from == Type::f32 && to == Type::tf32;
   auto isWide = [](Type type) {
     return type == Type::f32 || type == Type::f64;
   };
@@ -240,21 +242,23 @@ static bool canRound(Type from, Type to, Rounding rounding) {
 }
 
 Value cast(At operand, Type type, Rounding rounding) {
-  static constexpr const char *kModifiers[] = {"rn", "rz", "rm", "rp"};
+  static constexpr const char *kModifiers[] = {"rn", "rz", "rm", "rp", "rna"};
   static constexpr const char *kWords[] = {"to nearest even", "toward zero",
-                                           "down", "up"};
+                                           "down", "up",
+                                           "to nearest away from zero"};
   auto &state = KernelBuilder::State::current(operand.where());
   Value value = value_of(operand);
   mlir::Value from = state.use(value, operand.where());
   checkArithmetic(value, from, "cast", operand.where());
   auto mode = static_cast<int>(rounding);
   if (!canRound(value.type(), type, rounding))
-    userErrorAt(operand.where(),
-                "there is no cast from {} to {} that rounds {}; roundings are "
-                "for f32 and f64 to and from integers of 32 and 64 bits, f64 "
-                "to f32, f32 to f16 and bf16, and f32 to tf32 (to nearest even "
-                "or toward zero)",
-                name(value.type()), name(type), kWords[mode]);
+    userErrorAt(
+        operand.where(),
+        "there is no cast from {} to {} that rounds {}; roundings are "
+        "for f32 and f64 to and from integers of 32 and 64 bits, f64 "
+        "to f32, f32 to f16 and bf16, and f32 to tf32 (to nearest even, "
+        "toward zero, or to nearest away from zero)",
+        name(value.type()), name(type), kWords[mode]);
   CvtType source = *cvtType(value.type()), target = *cvtType(type);
   mlir::Type to = state.lower(type);
   // Halves lie in registers of 16 bits, tf32 in one of 32, whatever they mean.

@@ -117,29 +117,33 @@ static void checkRing(int stages, std::size_t tiles,
       userErrorAt(where, "a tile in {} parts; at least 1 is needed", parts);
 }
 
-/// The tiles of a slot: those of the tensor maps, one below the other where
-/// several CTAs load them.
-static std::vector<TileLayout> slotTiles(const std::vector<TmaTensor> &tensors,
-                                         const PipelineOptions &options) {
-  std::vector<TileLayout> tiles;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    tiles.push_back(tensors[i].tile());
-    if (i < options.parts.size())
-      tiles.back().rows *= options.parts[i];
-  }
-  return tiles;
-}
+/// One tile of a slot, and what it is called.
+struct Pipeline::SlotTile {
+  TileLayout layout;
+  std::string name;
+};
 
-static std::vector<TileLayout> joined(std::vector<TileLayout> first,
-                                      const std::vector<TileLayout> &second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
+/// The tiles of a slot: those of the tensor maps, one below the other where
+/// several CTAs load them, and those that threads fill.
+std::vector<Pipeline::SlotTile>
+Pipeline::slot_tiles(const std::vector<TmaTensor> &tensors,
+                     const std::vector<TileLayout> &tiles,
+                     const PipelineOptions &options) {
+  std::vector<SlotTile> all;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    all.push_back({tensors[i].tile(), tensors[i].name()});
+    if (i < options.parts.size())
+      all.back().layout.rows *= options.parts[i];
+  }
+  for (const TileLayout &tile : tiles)
+    all.push_back({tile, "slot"});
+  return all;
 }
 
 Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    std::vector<TmaTensor> tensors,
                    const PipelineOptions &options, Where where)
-    : Pipeline(kb, stages, slotTiles(tensors, options), options, where) {
+    : Pipeline(kb, stages, slot_tiles(tensors, {}, options), options, where) {
   LocationScope scope(where);
   state_->tensors = std::move(tensors);
   one_thread([&] {
@@ -150,14 +154,21 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
 
 Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    const std::vector<TileLayout> &tiles,
+                   const PipelineOptions &options, Where where)
+    : Pipeline(kb, stages, slot_tiles({}, tiles, options), options, where) {}
+
+Pipeline::Pipeline(KernelBuilder &kb, int stages,
+                   const std::vector<SlotTile> &tiles,
                    const PipelineOptions &options, Where where) {
   checkRing(stages, tiles.size(), options, where);
   LocationScope scope(where);
+  std::string prefix = options.name.empty() ? "" : options.name + ".";
   std::vector<SharedTileArray> arrays;
-  for (const TileLayout &tile : tiles)
-    arrays.push_back(kb.shared_array(tile, stages, {}, where));
-  MbarrierArray full = kb.mbarriers(stages, where);
-  MbarrierArray empty = kb.mbarriers(stages, where);
+  for (const SlotTile &tile : tiles)
+    arrays.push_back(kb.shared_array(tile.layout, stages,
+                                     {.name = prefix + tile.name}, where));
+  MbarrierArray full = kb.mbarriers(stages, prefix + "full", where);
+  MbarrierArray empty = kb.mbarriers(stages, prefix + "empty", where);
   int peers = static_cast<int>(options.peers.size());
   state_.reset(new State{stages, options, {}, std::move(arrays), full, empty});
   one_thread([&] {
@@ -178,7 +189,7 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
                    std::vector<TmaTensor> tensors,
                    const std::vector<TileLayout> &tiles,
                    const PipelineOptions &options, Where where)
-    : Pipeline(kb, stages, joined(slotTiles(tensors, options), tiles), options,
+    : Pipeline(kb, stages, slot_tiles(tensors, tiles, options), options,
                where) {
   if (!options.is_by_threads)
     userErrorAt(where,
@@ -418,8 +429,8 @@ SharedTile LoadedTile::wait(Where where) const {
 LoadedTile tma_load_once(KernelBuilder &kb, const TmaTensor &tensor,
                          const std::vector<At> &origin, Where where) {
   LocationScope scope(where);
-  SharedTile tile = kb.shared(tensor.tile(), {}, where);
-  Mbarrier full = kb.mbarriers(1, where)[0];
+  SharedTile tile = kb.shared(tensor.tile(), {.name = tensor.name()}, where);
+  Mbarrier full = kb.mbarriers(1, tensor.name() + ".full", where)[0];
   one_thread([&] {
     full.init(1);
     fence_mbarrier_init();

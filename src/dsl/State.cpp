@@ -352,12 +352,12 @@ int KernelBuilder::State::placeSmem(const SmemAllocation &piece, int alignment,
                 "of {}",
                 piece.what, start, alignment);
   for (const SmemAllocation &other : smem)
-    if (other.overlaps(start, piece.bytes) &&
+    if (other.overlaps(start, piece.bytes()) &&
         (other.isBarriers || options.offset))
       userErrorAt(where_,
                   "{}, bytes {} to {} of shared memory, lies over {} at {} "
                   "({}:{}); {}",
-                  piece.what, start, start + piece.bytes - 1, other.what,
+                  piece.what, start, start + piece.bytes() - 1, other.what,
                   other.offset, other.where.file, other.where.line,
                   other.isBarriers ? "barriers keep their place"
                                    : "say so with SharedOptions::over");
@@ -370,13 +370,20 @@ mlir::Value KernelBuilder::State::allocateSmem(SmemAllocation piece,
                                                const Where &where_) {
   piece.where = where_;
   piece.offset = placeSmem(piece, alignment, options_, where_);
-  smemBytes = std::max(smemBytes, piece.offset + piece.bytes);
+  smemBytes = std::max(smemBytes, piece.offset + piece.bytes());
   mlir::Value base = mlir::LLVM::AddressOfOp::create(builder, at(where_),
                                                      pointer(3), kSmemSymbol);
   // Also where it is 0: each piece has an address value of its own.
   mlir::Value address =
       offset(base, constant(Type::i32, piece.offset, where_), where_);
   piece.address = address.getAsOpaquePointer();
+  contract.shared_objects.push_back(
+      {.name = piece.name,
+       .offset = piece.offset,
+       .element_bytes = piece.elementBytes,
+       .count = piece.count,
+       .file = piece.where.file,
+       .line = static_cast<int>(piece.where.line)});
   smem.push_back(std::move(piece));
   return address;
 }

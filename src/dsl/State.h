@@ -32,14 +32,17 @@ struct Role {
 /// One piece of shared memory.
 struct SmemAllocation {
   std::string what;
-  int offset;
-  int bytes;
-  SourceLine where;
+  std::string name; ///< that findings say
+  int elementBytes; ///< of one of them
+  int count;
+  int offset = 0;
+  SourceLine where = {};
   void *address = nullptr; ///< the value its tile has
   bool isBarriers = false;
 
+  int bytes() const { return elementBytes * count; }
   bool overlaps(int from, int size) const {
-    return from < offset + bytes && offset < from + size;
+    return from < offset + bytes() && offset < from + size;
   }
 };
 

@@ -80,7 +80,8 @@ TensorMemory::TensorMemory(KernelBuilder &kb, int columns,
   state.checkOpen(where);
   checkAllocation(state, columns, options, where);
   LocationScope scope(where);
-  SharedTile place = kb.shared({Type::u32, 1, 4}, {}, where);
+  SharedTile place =
+      kb.shared({Type::u32, 1, 4}, {.name = "tensor_memory_address"}, where);
   mlir::Value to = state.use(place.address(where), where);
   if_(warp_id() == options.warp, [&] {
     state.inlineAsm(

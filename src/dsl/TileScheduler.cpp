@@ -1,6 +1,7 @@
 // TileScheduler: from a running number to a tile, and the loop over them.
 #include "dsl/LocationScope.h"
 #include "dsl/State.h"
+#include "dsl/TileRaster.h"
 #include "kiln/cluster.h"
 #include "kiln/control.h"
 #include "kiln/threads.h"
@@ -70,6 +71,20 @@ Value TileScheduler::cluster_column(Where where) const {
   return options_.cluster_m == 1 ? rank : rank / At(options_.cluster_m, where);
 }
 
+RasterPlace rasterPlace(const Value &index, const Value &rows,
+                        const Value &columns, int group, bool isSerpentine) {
+  Value perGroup = columns * group;
+  Value which = index / perGroup;
+  Value first = which * group;
+  Value height = min(rows - first, group);
+  Value inGroup = index - which * perGroup;
+  Value column = inGroup / height;
+  Value row = first + (inGroup - column * height);
+  if (isSerpentine)
+    column = select((which & 1) == 1, columns - 1 - column, column);
+  return {row, column};
+}
+
 OutputTile TileScheduler::tile(const Value &index) const {
   Value rest = index;
   Value batch = constant(i32, 0);
@@ -82,15 +97,8 @@ OutputTile TileScheduler::tile(const Value &index) const {
   // Rows are what is grouped: of the matrix, or of its transpose.
   const Dim &rows = isAlongN ? blocks_m_ : blocks_n_;
   const Dim &columns = isAlongN ? blocks_n_ : blocks_m_;
-  Value perGroup = value_of(columns * options_.group);
-  Value group = rest / perGroup;
-  Value first = group * options_.group;
-  Value height = min(value_of(rows) - first, options_.group);
-  Value inGroup = rest - group * perGroup;
-  Value column = inGroup / height;
-  Value row = first + (inGroup - column * height);
-  if (options_.is_serpentine)
-    column = select((group & 1) == 1, value_of(columns) - 1 - column, column);
+  auto [row, column] = rasterPlace(rest, value_of(rows), value_of(columns),
+                                   options_.group, options_.is_serpentine);
   Value m = (isAlongN ? row : column) * options_.cluster_m + cluster_row();
   Value n = (isAlongN ? column : row) * options_.cluster_n + cluster_column();
   return {m, n, batch};

@@ -74,6 +74,19 @@ Tensor Tensor::slice(int dimension, At start, Dim extent, int multiple) const {
   return result;
 }
 
+Tensor Tensor::slice(int dimension, At start, const Value &extent,
+                     int multiple) const {
+  const Where &where = start.where();
+  if (extent.type() != Type::i32)
+    userErrorAt(where, "a slice of {} indices; it takes an i32",
+                name(extent.type()));
+  checkDimension("slice", *this, dimension, where);
+  Tensor result = slice(dimension, start, shape_[dimension], multiple);
+  Value left = result.bound(dimension, where);
+  result.bounds_[dimension] = {min(extent, At(left, where)), 1};
+  return result;
+}
+
 Tensor Tensor::index(int dimension, At at, int multiple) const {
   checkDimension("index", *this, dimension, at.where());
   if (shape_.size() == 1)

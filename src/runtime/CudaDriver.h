@@ -8,13 +8,15 @@
 // the driver is loaded.
 #pragma once
 
+#include "kiln/export.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class Device;
 struct DeviceListing;

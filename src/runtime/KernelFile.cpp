@@ -11,9 +11,9 @@
 #include "support/AtomicFile.h"
 #include "support/Error.h"
 #include "support/Hash.h"
+#include "support/JsonNode.h"
 
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace kiln {
@@ -112,212 +112,114 @@ static Json toJson(const LaunchContract &contract) {
   };
 }
 
-namespace {
+static Type typeOf(const JsonNode &node) {
+  return node.parsed([](const std::string &text) { return parse_type(text); });
+}
 
-/// A value of the document that knows the key it stands under, so that every
-/// complaint names it.
-class Field {
-public:
-  Field(const Json &json, const std::string &origin, std::string key)
-      : json_(json), origin_(origin), key_(std::move(key)) {}
+static Dim dimOf(const JsonNode &node) { return node.parsed(Dim::parse); }
 
-  bool has(const char *key) const {
-    return json_.is_object() && json_.contains(key);
-  }
+static std::vector<Dim> dimsOf(const JsonNode &node) {
+  std::vector<Dim> dims;
+  for (const JsonNode &one : node.list("dimensions"))
+    dims.push_back(dimOf(one));
+  return dims;
+}
 
-  Field at(const char *key) const {
-    std::string path = key_.empty() ? key : fmt::format("{}.{}", key_, key);
-    if (!json_.is_object())
-      fail("an object");
-    if (!json_.contains(key))
-      userError("{}: the saved kernel has no \"{}\"; save it again", origin_,
-                path);
-    return Field(json_.at(key), origin_, std::move(path));
-  }
+/// What has x, y and z.
+static std::vector<JsonNode> threeOf(const JsonNode &node) {
+  std::vector<JsonNode> three = node.list("3");
+  if (three.size() != 3)
+    node.refuse("a list of 3");
+  return three;
+}
 
-  std::vector<Field> elements() const {
-    if (!json_.is_array())
-      fail("a list");
-    std::vector<Field> fields;
-    for (std::size_t i = 0; i < json_.size(); ++i)
-      fields.emplace_back(json_[i], origin_, fmt::format("{}[{}]", key_, i));
-    return fields;
-  }
-
-  /// Three elements, for what has x, y and z.
-  std::vector<Field> three() const {
-    std::vector<Field> fields = elements();
-    if (fields.size() != 3)
-      fail("a list of 3");
-    return fields;
-  }
-
-  std::string text() const {
-    if (!json_.is_string())
-      fail("a string");
-    return json_.get<std::string>();
-  }
-
-  bool boolean() const {
-    if (!json_.is_boolean())
-      fail("true or false");
-    return json_.get<bool>();
-  }
-
-  int integer() const {
-    constexpr auto largest = std::numeric_limits<int>::max();
-    if (!json_.is_number_unsigned() ||
-        json_.get<std::uint64_t>() > static_cast<std::uint64_t>(largest))
-      fail("a whole number from 0 to 2^31 - 1");
-    return static_cast<int>(json_.get<std::uint64_t>());
-  }
-
-  std::vector<int> integers() const {
-    std::vector<int> values;
-    for (const Field &field : elements())
-      values.push_back(field.integer());
-    return values;
-  }
-
-  Type type() const {
-    return parsed<Type>([](const std::string &t) { return parse_type(t); });
-  }
-
-  Dim dim() const { return parsed<Dim>(Dim::parse); }
-
-  std::vector<Dim> dims() const {
-    std::vector<Dim> values;
-    for (const Field &field : elements())
-      values.push_back(field.dim());
-    return values;
-  }
-
-  /// One of a few named or numbered choices.
-  template <typename T>
-  T choice(std::initializer_list<std::pair<Json, T>> choices) const {
-    std::string accepted;
-    for (const auto &[json, value] : choices) {
-      if (json_ == json)
-        return value;
-      accepted += (accepted.empty() ? "" : ", ") + json.dump();
-    }
-    fail("one of " + accepted);
-  }
-
-  [[noreturn]] void fail(const std::string &wanted) const {
-    std::string found =
-        json_.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (found.size() > 40)
-      found = found.substr(0, 40) + "...";
-    userError("{}: \"{}\" of the saved kernel is {}; it must be {}", origin_,
-              key_, found, wanted);
-  }
-
-private:
-  /// Errors of parsers that do not know where their text comes from.
-  template <typename T> T parsed(T (*parse)(const std::string &)) const {
-    std::string source = text();
-    try {
-      return parse(source);
-    } catch (const UserError &error) {
-      userError("{}: \"{}\" of the saved kernel: {}", origin_, key_,
-                error.message());
-    }
-  }
-
-  const Json &json_;
-  const std::string &origin_;
-  std::string key_;
-};
-
-} // namespace
-
-static TensorMapSpec readTensorMap(const Field &field) {
+static TensorMapSpec readTensorMap(const JsonNode &node) {
   TensorMapSpec map;
-  map.type = field.at("type").type();
-  map.dims = field.at("dims").dims();
-  map.strides_bytes = field.at("strides_bytes").dims();
-  map.box = field.at("box").integers();
-  map.element_strides = field.at("element_strides").integers();
-  map.swizzle = field.at("swizzle").choice<Swizzle>({{0, Swizzle::none},
-                                                     {32, Swizzle::b32},
-                                                     {64, Swizzle::b64},
-                                                     {128, Swizzle::b128}});
-  map.interleave = field.at("interleave")
+  map.type = typeOf(node.at("type"));
+  map.dims = dimsOf(node.at("dims"));
+  map.strides_bytes = dimsOf(node.at("strides_bytes"));
+  map.box = node.at("box").integers();
+  map.element_strides = node.at("element_strides").integers();
+  map.swizzle = node.at("swizzle").choice<Swizzle>({{0, Swizzle::none},
+                                                    {32, Swizzle::b32},
+                                                    {64, Swizzle::b64},
+                                                    {128, Swizzle::b128}});
+  map.interleave = node.at("interleave")
                        .choice<Interleave>({{0, Interleave::none},
                                             {16, Interleave::b16},
                                             {32, Interleave::b32}});
-  map.l2 = field.at("l2").choice<L2Promotion>({{0, L2Promotion::none},
-                                               {64, L2Promotion::b64},
-                                               {128, L2Promotion::b128},
-                                               {256, L2Promotion::b256}});
-  map.oob = field.at("oob").choice<OobFill>(
+  map.l2 = node.at("l2").choice<L2Promotion>({{0, L2Promotion::none},
+                                              {64, L2Promotion::b64},
+                                              {128, L2Promotion::b128},
+                                              {256, L2Promotion::b256}});
+  map.oob = node.at("oob").choice<OobFill>(
       {{"zeros", OobFill::zeros}, {"nan", OobFill::nan}});
   return map;
 }
 
-static ArgumentSpec readArgument(const Field &field) {
+static ArgumentSpec readArgument(const JsonNode &node) {
   using Kind = ArgumentSpec::Kind;
   ArgumentSpec argument;
-  argument.name = field.at("name").text();
+  argument.name = node.at("name").text("a string");
   argument.kind =
-      field.at("kind").choice<Kind>({{nameOf(Kind::buffer), Kind::buffer},
-                                     {nameOf(Kind::scalar), Kind::scalar}});
-  argument.type = field.at("type").type();
-  argument.shape = field.at("shape").dims();
-  argument.is_output = field.at("is_output").boolean();
-  argument.alignment_bytes = field.at("alignment_bytes").integer();
+      node.at("kind").choice<Kind>({{nameOf(Kind::buffer), Kind::buffer},
+                                    {nameOf(Kind::scalar), Kind::scalar}});
+  argument.type = typeOf(node.at("type"));
+  argument.shape = dimsOf(node.at("shape"));
+  argument.is_output = node.at("is_output").boolean();
+  argument.alignment_bytes = node.at("alignment_bytes").integer();
   return argument;
 }
 
-static ParameterSpec readParameter(const Field &field,
+static ParameterSpec readParameter(const JsonNode &node,
                                    std::size_t argumentCount) {
   using Kind = ParameterSpec::Kind;
   ParameterSpec parameter;
-  parameter.kind = field.at("kind").choice<Kind>(
+  parameter.kind = node.at("kind").choice<Kind>(
       {{nameOf(Kind::buffer), Kind::buffer},
        {nameOf(Kind::scalar), Kind::scalar},
        {nameOf(Kind::tensor_map), Kind::tensor_map}});
-  Field argument = field.at("argument");
+  JsonNode argument = node.at("argument");
   parameter.argument = argument.integer();
   if (static_cast<std::size_t>(parameter.argument) >= argumentCount)
-    argument.fail(fmt::format("the number of one of its {} arguments, from 0",
-                              argumentCount));
-  if (parameter.kind == Kind::tensor_map || field.has("tensor_map"))
-    parameter.tensor_map = readTensorMap(field.at("tensor_map"));
+    argument.refuse(fmt::format("the number of one of its {} arguments, from 0",
+                                argumentCount));
+  if (parameter.kind == Kind::tensor_map || node.has("tensor_map"))
+    parameter.tensor_map = readTensorMap(node.at("tensor_map"));
   return parameter;
 }
 
-static SharedObject readSharedObject(const Field &field) {
-  return {.name = field.at("name").text(),
-          .offset = field.at("offset").integer(),
-          .element_bytes = field.at("element_bytes").integer(),
-          .count = field.at("count").integer(),
-          .file = field.at("file").text(),
-          .line = field.at("line").integer()};
+static SharedObject readSharedObject(const JsonNode &node) {
+  return {.name = node.at("name").text("a string"),
+          .offset = node.at("offset").integer(),
+          .element_bytes = node.at("element_bytes").integer(),
+          .count = node.at("count").integer(),
+          .file = node.at("file").text("a string"),
+          .line = node.at("line").integer()};
 }
 
-static LaunchContract readContract(const Field &field) {
+static LaunchContract readContract(const JsonNode &node) {
   LaunchContract contract;
-  for (const Field &argument : field.at("arguments").elements())
+  for (const JsonNode &argument : node.at("arguments").list("arguments"))
     contract.arguments.push_back(readArgument(argument));
-  for (const Field &parameter : field.at("parameters").elements())
+  for (const JsonNode &parameter : node.at("parameters").list("parameters"))
     contract.parameters.push_back(
         readParameter(parameter, contract.arguments.size()));
-  std::vector<Field> grid = field.at("grid").three();
-  std::vector<Field> block = field.at("block").three();
-  std::vector<Field> cluster = field.at("cluster").three();
+  std::vector<JsonNode> grid = threeOf(node.at("grid"));
+  std::vector<JsonNode> block = threeOf(node.at("block"));
+  std::vector<JsonNode> cluster = threeOf(node.at("cluster"));
   for (int axis = 0; axis < 3; ++axis) {
-    contract.grid[axis] = grid[axis].dim();
+    contract.grid[axis] = dimOf(grid[axis]);
     contract.block[axis] = block[axis].integer();
     contract.cluster[axis] = cluster[axis].integer();
   }
-  contract.dynamic_smem_bytes = field.at("dynamic_smem_bytes").integer();
-  contract.registers_at_entry = field.at("registers_at_entry").integer();
-  contract.ctas_per_sm = field.at("ctas_per_sm").integer();
+  contract.dynamic_smem_bytes = node.at("dynamic_smem_bytes").integer();
+  contract.registers_at_entry = node.at("registers_at_entry").integer();
+  contract.ctas_per_sm = node.at("ctas_per_sm").integer();
   // Kernels that were saved before have no names.
-  if (field.has("shared_objects"))
-    for (const Field &object : field.at("shared_objects").elements())
+  if (node.has("shared_objects"))
+    for (const JsonNode &object :
+         node.at("shared_objects").list("shared_objects"))
       contract.shared_objects.push_back(readSharedObject(object));
   return contract;
 }
@@ -379,13 +281,14 @@ Kernel Kernel::deserialize(const std::string &bytes,
                            const std::string &origin) {
   Json document = parseDocument(bytes, origin);
   checkVersion(document, origin);
-  std::string checksum = Field(document, origin, "").at(kChecksumKey).text();
+  nlohmann::json values = document;
+  JsonNode root(values, origin);
+  std::string checksum = root.at(kChecksumKey).text("a string");
   document.erase(kChecksumKey);
-  Field root(document, origin, "");
   Kernel kernel;
-  kernel.name = root.at("name").text();
-  kernel.target = root.at("target").text();
-  kernel.ptx = root.at("ptx").text();
+  kernel.name = root.at("name").text("a string");
+  kernel.target = root.at("target").text("a string");
+  kernel.ptx = root.at("ptx").text("a string");
   kernel.contract = readContract(root.at("contract"));
   std::string found = checksumOf(document);
   if (checksum != found)

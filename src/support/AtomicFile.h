@@ -5,13 +5,15 @@
 // leaves the temporary file behind; its name ends in ".tmp".
 #pragma once
 
+#include "kiln/export.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Write `parts` one after the other. Returns 0 or the errno of what failed;
 /// then `path` is as it was before. What is no regular file, such as /dev/null,

@@ -9,6 +9,8 @@
 // there is simply no cache: nothing fails because of it.
 #pragma once
 
+#include "kiln/export.h"
+
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 class Cache {
 public:

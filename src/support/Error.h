@@ -2,10 +2,11 @@
 #pragma once
 
 #include "kiln/error.h"
+#include "kiln/export.h"
 
 #include <fmt/format.h>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Throw a UserError at a place in the user's source.
 template <typename... Args>

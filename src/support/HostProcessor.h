@@ -6,6 +6,8 @@
 // has. Sanitizers are not ready when that choice is made.
 #pragma once
 
+#include "kiln/export.h"
+
 #include <cstdint>
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) &&                   \
@@ -27,7 +29,7 @@
 #define KILN_FUSED_MULTIPLY
 #endif
 
-namespace kiln {
+namespace KILN_API kiln {
 
 inline bool hasFusedMultiply() {
 #if defined(__x86_64__)

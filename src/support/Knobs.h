@@ -4,12 +4,14 @@
 // from; nothing else in Kiln calls getenv.
 #pragma once
 
+#include "kiln/export.h"
+
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 enum class Knob {
   cache,        ///< KILN_CACHE: on | off

@@ -5,8 +5,9 @@
 #pragma once
 
 #include "kiln/device.h"
+#include "kiln/export.h"
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// "8x8x1"
 std::string formatShape(const std::array<std::uint32_t, 3> &shape);

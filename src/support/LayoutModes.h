@@ -1,9 +1,10 @@
 // LayoutModes: counting in the modes of a register layout.
 #pragma once
 
+#include "kiln/export.h"
 #include "kiln/layout.h"
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// How many threads or registers the modes count.
 inline int countOf(const std::vector<LayoutMode> &modes) {

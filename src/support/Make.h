@@ -1,9 +1,11 @@
 // Make: the compiler's way to make objects that users only receive.
 #pragma once
 
+#include "kiln/export.h"
+
 #include <utility>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 struct Make {
   template <typename T, typename... Arguments>

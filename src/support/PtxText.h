@@ -5,11 +5,13 @@
 // position in the result is a position in the text.
 #pragma once
 
+#include "kiln/export.h"
+
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// `ptx` with each character of a comment or a string (quotes included) made a
 /// space; ends of lines stay.

@@ -5,12 +5,12 @@
 #include "kiln/types.h"
 
 #include "support/Error.h"
+#include "support/FloatFormat.h"
 
 #include <array>
 #include <bit>
 #include <cmath>
 #include <fmt/ranges.h>
-#include <limits>
 #include <vector>
 
 namespace kiln {
@@ -28,19 +28,6 @@ struct TypeInfo {
   std::string_view name;
   int bits;
   Family family;
-};
-
-/// The small floats: value = mantissa * 2^(exponent - bias - mantissaBits).
-struct FloatFormat {
-  int mantissaBits;
-  int exponentBits;
-  std::uint64_t maxFinite; ///< bits of the largest finite value
-  std::uint64_t nan;       ///< bits of a quiet NaN
-  bool saturates;          ///< what is too large becomes maxFinite
-  bool hasInfinity;        ///< the patterns above maxFinite begin with it
-
-  int bias() const { return (1 << (exponentBits - 1)) - 1; }
-  int signBit() const { return mantissaBits + exponentBits; }
 };
 
 } // namespace
@@ -67,13 +54,27 @@ static constexpr std::array<TypeInfo, 17> kTypes = {{
 }};
 static_assert(static_cast<std::size_t>(Type::e5m2) + 1 == kTypes.size());
 
-static constexpr FloatFormat kF16 = {10, 5, 0x7bff, 0x7fff, false, true};
-static constexpr FloatFormat kBf16 = {7, 8, 0x7f7f, 0x7fff, false, true};
-/// The 19 bits the tensor core reads; they are the high ones of the 32 stored.
-static constexpr FloatFormat kTf32 = {10, 8, 0x3fbff, 0x3ffff, false, true};
-static constexpr FloatFormat kE4m3 = {3, 4, 0x7e, 0x7f, true, false};
-static constexpr FloatFormat kE5m2 = {2, 5, 0x7b, 0x7f, true, true};
-static constexpr int kTf32Shift = 13;
+/// The small floats; e4m3 and e5m2 saturate.
+struct SmallFloat {
+  Type type;
+  const FloatFormat &format;
+  bool isFinite;
+  int shift; ///< where its bits begin
+};
+static constexpr std::array<SmallFloat, 5> kSmallFloats = {{
+    {Type::f16, kFormatF16, false, 0},
+    {Type::bf16, kFormatBf16, false, 0},
+    {Type::tf32, kFormatTf32, false, kTf32Shift},
+    {Type::e4m3, kFormatE4m3, true, 0},
+    {Type::e5m2, kFormatE5m2, true, 0},
+}};
+
+static const SmallFloat *smallFloat(Type type) {
+  for (const SmallFloat &small : kSmallFloats)
+    if (small.type == type)
+      return &small;
+  return nullptr;
+}
 
 static const TypeInfo &infoOf(Type type) {
   auto position = static_cast<std::size_t>(type);
@@ -114,49 +115,6 @@ Type parse_type(std::string_view text) {
             fmt::join(names, ", "));
 }
 
-/// Round to nearest even. Written with the value scaled so that one unit is one
-/// step of the format: a carry out of the mantissa then runs into the exponent
-/// by itself, and subnormals are not a case of their own.
-static std::uint64_t encode(const FloatFormat &format, double value) {
-  std::uint64_t sign = std::uint64_t{std::signbit(value)} << format.signBit();
-  if (std::isnan(value))
-    return sign | format.nan;
-  std::uint64_t tooLarge =
-      format.saturates ? format.maxFinite : format.maxFinite + 1;
-  if (std::isinf(value))
-    return sign | tooLarge;
-  if (value == 0)
-    return sign;
-  int lowest = 1 - format.bias();
-  int exponent = std::max(std::ilogb(value), lowest);
-  double steps = std::nearbyint(
-      std::ldexp(std::fabs(value), format.mantissaBits - exponent));
-  std::uint64_t magnitude =
-      (static_cast<std::uint64_t>(exponent - lowest) << format.mantissaBits) +
-      static_cast<std::uint64_t>(steps);
-  return sign | (magnitude > format.maxFinite ? tooLarge : magnitude);
-}
-
-static double decode(const FloatFormat &format, std::uint64_t bits) {
-  std::uint64_t magnitude = bits & ((std::uint64_t{1} << format.signBit()) - 1);
-  double sign = (bits >> format.signBit()) & 1 ? -1.0 : 1.0;
-  if (magnitude > format.maxFinite) {
-    bool isInfinity = format.hasInfinity && magnitude == format.maxFinite + 1;
-    double special = isInfinity ? std::numeric_limits<double>::infinity()
-                                : std::numeric_limits<double>::quiet_NaN();
-    return std::copysign(special, sign);
-  }
-  std::uint64_t hidden = std::uint64_t{1} << format.mantissaBits;
-  std::uint64_t steps = magnitude & (hidden - 1);
-  int exponent = static_cast<int>(magnitude >> format.mantissaBits);
-  if (exponent == 0)
-    exponent = 1;
-  else
-    steps |= hidden;
-  return sign * std::ldexp(static_cast<double>(steps),
-                           exponent - format.bias() - format.mantissaBits);
-}
-
 /// The bits below `bits`, all set.
 static std::uint64_t lowMask(int bits) {
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
@@ -186,48 +144,27 @@ static std::uint64_t encodeUnsigned(int bits, double value) {
 }
 
 std::uint64_t to_bits(Type type, double value) {
-  switch (type) {
-  case Type::f16:
-    return encode(kF16, value);
-  case Type::bf16:
-    return encode(kBf16, value);
-  case Type::tf32:
-    return encode(kTf32, value) << kTf32Shift;
-  case Type::e4m3:
-    return encode(kE4m3, value);
-  case Type::e5m2:
-    return encode(kE5m2, value);
-  case Type::f32:
+  if (const SmallFloat *small = smallFloat(type))
+    return std::uint64_t{encode(small->format, value, Rounding::nearest_even,
+                                small->isFinite)}
+           << small->shift;
+  if (type == Type::f32)
     return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  case Type::f64:
+  if (type == Type::f64)
     return std::bit_cast<std::uint64_t>(value);
-  default:
-    break;
-  }
   int bits = size_bits(type);
   return is_signed_integer(type) ? encodeSigned(bits, value)
                                  : encodeUnsigned(bits, value);
 }
 
 double from_bits(Type type, std::uint64_t bits) {
-  switch (type) {
-  case Type::f16:
-    return decode(kF16, bits);
-  case Type::bf16:
-    return decode(kBf16, bits);
-  case Type::tf32:
-    return decode(kTf32, bits >> kTf32Shift);
-  case Type::e4m3:
-    return decode(kE4m3, bits);
-  case Type::e5m2:
-    return decode(kE5m2, bits);
-  case Type::f32:
+  if (const SmallFloat *small = smallFloat(type))
+    return decode(small->format,
+                  static_cast<std::uint32_t>(bits >> small->shift));
+  if (type == Type::f32)
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  case Type::f64:
+  if (type == Type::f64)
     return std::bit_cast<double>(bits);
-  default:
-    break;
-  }
   int unused = 64 - size_bits(type);
   if (is_signed_integer(type))
     return static_cast<double>(static_cast<std::int64_t>(bits << unused) >>

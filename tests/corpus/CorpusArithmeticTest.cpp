@@ -2,14 +2,11 @@
 // 64-bit integers, as nvcc and its library compute them.
 #include "corpus/RunCorpus.h"
 #include "sim/units/scalar/Conversion.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 
 #include <cmath>
 
 namespace kiln {
-
-using sim::floatToHalf;
-using sim::halfToFloat;
 
 static float rounded(float value) { return halfToFloat(floatToHalf(value)); }
 
@@ -32,7 +29,7 @@ TEST(CorpusArithmetic, PairsOfHalves) {
     };
     // The sum of a product and a half is exact in double.
     double both = double(rounded(x + y)) * rounded(x * y) + x;
-    EXPECT_EQ(result(0), std::fabs(rounded(sim::toOddFloat(both))));
+    EXPECT_EQ(result(0), std::fabs(rounded(toOddFloat(both))));
     EXPECT_EQ(result(1), rounded(std::fabs(x) - std::fmin(x, y)));
     EXPECT_EQ(result(2), x > y ? 1.0f : 0.0f);
     EXPECT_EQ(result(3), rounded(i % 2 ? y : x * 2));
@@ -45,19 +42,19 @@ TEST(CorpusArithmetic, Conversions) {
   Buffer to = run.empty<float>(64 * 8);
   run.run("conversions", {2, 1, 1}, {32, 1, 1}, 0, run.buffer(in), to);
   auto out = run.read<float>(to, 64 * 8);
-  auto through = [](const sim::FloatFormat &format, float value) {
-    return static_cast<float>(sim::decode(
-        format, sim::encode(format, value, sim::Rounding::nearestEven, true)));
+  auto through = [](const FloatFormat &format, float value) {
+    return static_cast<float>(
+        decode(format, encode(format, value, Rounding::nearest_even, true)));
   };
   auto bfloat = [](double value) {
-    return sim::bfloatToFloat(sim::floatToBfloat(sim::toOddFloat(value)));
+    return bfloatToFloat(floatToBfloat(toOddFloat(value)));
   };
   for (int i = 0; i < 64; ++i) {
     const float *row = &out[i * 8];
     EXPECT_EQ(row[0], rounded(in[i]));
     EXPECT_EQ(row[1], bfloat(in[i]));
-    EXPECT_EQ(row[2], through(sim::kFormatE4m3, in[i]));
-    EXPECT_EQ(row[3], through(sim::kFormatE5m2, in[i]));
+    EXPECT_EQ(row[2], through(kFormatE4m3, in[i]));
+    EXPECT_EQ(row[3], through(kFormatE5m2, in[i]));
     EXPECT_EQ(row[4], std::nearbyint(in[i]));
     EXPECT_EQ(row[5], static_cast<float>(std::trunc(in[i] * 1024.0f)));
     EXPECT_EQ(row[6], bfloat(double(bfloat(in[i])) * 2 + 1));

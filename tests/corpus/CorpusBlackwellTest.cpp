@@ -4,7 +4,7 @@
 // Triton writes no tcgen05.fence, and waits for loads of tensor memory later
 // than the text asks: those are warnings, and nothing else may be found.
 #include "corpus/RunCorpus.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 
 #include <cmath>
 
@@ -20,9 +20,7 @@ struct Elements {
     int bits = 1 + exponentBits + fractionBits;
     auto sign = static_cast<std::uint32_t>(corpusRandom()() & 1) << (bits - 1);
     // Without the upper exponents, that sums stay small.
-    std::uint32_t most = isPacked           ? 8u
-                         : exponentBits == 5 ? 0x4000u
-                                             : 0x48u;
+    std::uint32_t most = isPacked ? 8u : exponentBits == 5 ? 0x4000u : 0x48u;
     return sign | static_cast<std::uint32_t>(corpusRandom()() % most);
   }
   double number(std::uint32_t bits) const {

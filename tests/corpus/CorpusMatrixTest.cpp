@@ -2,7 +2,7 @@
 // MLIR's nvgpu dialect and by Triton, and Triton's softmax.
 #include "corpus/RunCorpus.h"
 #include "sim/machine/TensorMapImage.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 
 #include <cmath>
 
@@ -20,13 +20,13 @@ struct Problem {
       : m(m), n(n), k(k), isBByRows(isBByRows), c(m * n) {
     for (auto [matrix, count] : {std::pair(&a, m * k), std::pair(&b, k * n)})
       for (float value : randomNumbers<float>(count, -1, 1))
-        matrix->push_back(sim::floatToHalf(value));
+        matrix->push_back(floatToHalf(value));
     for (int row = 0; row < m; ++row)
       for (int column = 0; column < n; ++column)
         for (int i = 0; i < k; ++i)
           c[row * n + column] +=
-              double(sim::halfToFloat(a[row * k + i])) *
-              sim::halfToFloat(b[isBByRows ? i * n + column : column * k + i]);
+              double(halfToFloat(a[row * k + i])) *
+              halfToFloat(b[isBByRows ? i * n + column : column * k + i]);
   }
 
   /// Products of halves are exact; the sum loses a little at every step.
@@ -107,7 +107,7 @@ TEST(CorpusMatrix, MultipliesByTriton) {
             none);
     auto out = run.read<std::uint16_t>(to, 96 * 80);
     for (int i = 0; i < 96 * 80; ++i)
-      ASSERT_NEAR(sim::halfToFloat(out[i]), problem.c[i],
+      ASSERT_NEAR(halfToFloat(out[i]), problem.c[i],
                   1e-3 * std::fabs(problem.c[i]) + 1e-3)
           << "row " << i / 80 << " column " << i % 80;
   }

@@ -8,6 +8,43 @@
 
 #include <array>
 #include <cmath>
+#include <fstream>
+#include <regex>
+
+/// The page, and the first block of it that begins with `fence`, with its line.
+static std::pair<std::string, int> block(const std::string &fence) {
+  std::ifstream file(KILN_SOURCE_DIR "/README.md");
+  std::string line, text;
+  int number = 0, first = 0;
+  while (std::getline(file, line)) {
+    ++number;
+    if (first && line == "```")
+      return {text, first};
+    if (first)
+      text += line + "\n";
+    else if (line == fence)
+      first = number;
+  }
+  return {text, first};
+}
+
+TEST(ReadmeKernel, TheReportIsWhatTheSimulatorSays) {
+  std::vector<float> x(4 * 8 * 128, 1), y(128);
+  auto [report, at] = block("```text");
+  int kernel_at = block("```cpp").second;
+  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
+    LaunchResult result = try_run(*open_sim({.order = order}), sums(4), x, y);
+    ASSERT_EQ(result.findings.size(), 1u);
+    // On the page the kernel is in a file of its own.
+    std::string found = result.findings[0].to_string() + "\n";
+    std::regex place("README\\.md:([0-9]+)");
+    for (std::smatch match; std::regex_search(found, match, place);)
+      found = match.prefix().str() +
+              "sums.cpp:" + std::to_string(std::stoi(match[1]) - kernel_at) +
+              match.suffix().str();
+    EXPECT_EQ(found, report);
+  }
+}
 
 TEST(ReadmeKernel, MultipliesOnTheTensorCore) {
   Kernel kernel = gemm(256, 256, 128);

@@ -69,8 +69,9 @@ TEST_F(MathErrors, Bitcast) {
 TEST_F(MathErrors, RoundingsThereAreNone) {
   std::string accepted =
       "; roundings are for f32 and f64 to and from integers of 32 and 64 "
-      "bits, f64 to f32, f32 to f16 and bf16, and f32 to tf32 (to nearest even "
-      "or toward zero)";
+      "bits, f64 to f32, f32 to f16 and bf16, and f32 to tf32 (to nearest "
+      "even, "
+      "toward zero, or to nearest away from zero)";
   refused(
       __LINE__, [&] { cast(half, f32, Rounding::up); },
       "there is no cast from f16 to f32 that rounds up" + accepted);
@@ -80,6 +81,10 @@ TEST_F(MathErrors, RoundingsThereAreNone) {
   refused(
       __LINE__, [&] { cast(real, tf32, Rounding::down); },
       "there is no cast from f32 to tf32 that rounds down" + accepted);
+  refused(
+      __LINE__, [&] { cast(real, f16, Rounding::nearest_away); },
+      "there is no cast from f32 to f16 that rounds to nearest away from zero" +
+          accepted);
   refused(
       __LINE__, [&] { cast(whole, i64, Rounding::toward_zero); },
       "there is no cast from i32 to i64 that rounds toward zero" + accepted);

@@ -25,6 +25,9 @@ TEST_F(ViewErrors, Slices) {
       __LINE__, [&] { x.slice(1, 0.5, 8); },
       "slice from 0.5; indices are integers");
   refused(
+      __LINE__, [&] { x.slice(1, 0, cast(thread_id(), i64)); },
+      "a slice of i64 indices; it takes an i32");
+  refused(
       __LINE__, [&] { x.index(-1, 0); },
       "index of dimension -1; the tensor has 3");
   refused(

@@ -24,7 +24,7 @@ Module k_loop(int k) {
   kb.grid(1);
   SharedTile a_tile = kb.shared(TileLayout::of(f16, kTileM, kTileK));
   SharedTile b_tile = kb.shared(TileLayout::of(f16, kTileN, kTileK));
-  Mbarrier done = kb.mbarriers(1)[0];
+  Mbarrier done = kb.mbarriers(1, "done")[0];
   one_thread([&] {
     done.init(1);
     fence_mbarrier_init();

@@ -16,7 +16,7 @@ Module many_ctas(const Shape &shape) {
   kb.grid(shape.m / kTileM, shape.n / kTileN);
   SharedTile a_tile = kb.shared(TileLayout::of(f16, kTileM, kTileK));
   SharedTile b_tile = kb.shared(TileLayout::of(f16, kTileN, kTileK));
-  Mbarrier done = kb.mbarriers(1)[0];
+  Mbarrier done = kb.mbarriers(1, "done")[0];
   one_thread([&] {
     done.init(1);
     fence_mbarrier_init();

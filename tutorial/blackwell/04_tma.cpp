@@ -32,8 +32,10 @@ Module tma(const Shape &shape) {
       kb.tensor_map("d", f16, {shape.m, shape.n},
                     {.tile = {kTileM, kEpilogueN}, .swizzle = Swizzle::b128});
   kb.grid(shape.m / kTileM, shape.n / kTileN);
-  SharedTile a_tile = kb.shared(a.tile()), b_tile = kb.shared(b.tile());
-  Mbarrier loaded = kb.mbarriers(1)[0], done = kb.mbarriers(1)[0];
+  SharedTile a_tile = kb.shared(a.tile(), {.name = "a"}),
+             b_tile = kb.shared(b.tile(), {.name = "b"});
+  Mbarrier loaded = kb.mbarriers(1, "loaded")[0],
+           done = kb.mbarriers(1, "done")[0];
   one_thread([&] {
     loaded.init(1);
     done.init(1);

@@ -49,12 +49,12 @@ Module software_pipeline(const Shape &shape) {
   kb.grid(shape.m / kTileM, shape.n / kTileN);
   Ring ring{a,
             b,
-            kb.shared_array(a.tile(), kSlots),
-            kb.shared_array(b.tile(), kSlots),
-            kb.mbarriers(kSlots),
+            kb.shared_array(a.tile(), kSlots, {.name = "a"}),
+            kb.shared_array(b.tile(), kSlots, {.name = "b"}),
+            kb.mbarriers(kSlots, "loaded"),
             block_id(Axis::x) * kTileM,
             block_id(Axis::y) * kTileN};
-  Mbarrier done = kb.mbarriers(1)[0];
+  Mbarrier done = kb.mbarriers(1, "done")[0];
   one_thread([&] {
     for (int i = 0; i < kSlots; ++i)
       ring.loaded[i].init(1);

@@ -76,10 +76,10 @@ Module persistent(const Shape &shape, int ctas) {
                     {.tile = {kTileM, kEpilogueN}, .swizzle = Swizzle::b128});
   TileScheduler scheduler(kb, shape.m / kTileM, shape.n / kTileN, 1,
                           {.is_persistent = true, .ctas = ctas});
-  SharedTileArray a_slots = kb.shared_array(a.tile(), kSlots);
-  SharedTileArray b_slots = kb.shared_array(b.tile(), kSlots);
-  MbarrierArray loaded = kb.mbarriers(kSlots);
-  Mbarrier done = kb.mbarriers(1)[0];
+  SharedTileArray a_slots = kb.shared_array(a.tile(), kSlots, {.name = "a"});
+  SharedTileArray b_slots = kb.shared_array(b.tile(), kSlots, {.name = "b"});
+  MbarrierArray loaded = kb.mbarriers(kSlots, "loaded");
+  Mbarrier done = kb.mbarriers(1, "done")[0];
   one_thread([&] {
     for (int i = 0; i < kSlots; ++i)
       loaded[i].init(1);

@@ -103,10 +103,12 @@ Module warp_specialized(const Shape &shape, int ctas) {
                     {.tile = {kTileM, kEpilogueN}, .swizzle = Swizzle::b128});
   TileScheduler scheduler(kb, shape.m / kTileM, shape.n / kTileN, 1,
                           {.is_persistent = true, .ctas = ctas});
-  SharedTileArray a_slots = kb.shared_array(a.tile(), kSlots);
-  SharedTileArray b_slots = kb.shared_array(b.tile(), kSlots);
-  MbarrierArray tma2mma = kb.mbarriers(kSlots), mma2tma = kb.mbarriers(kSlots);
-  Mbarrier mma2ld = kb.mbarriers(1)[0], ld2mma = kb.mbarriers(1)[0];
+  SharedTileArray a_slots = kb.shared_array(a.tile(), kSlots, {.name = "a"});
+  SharedTileArray b_slots = kb.shared_array(b.tile(), kSlots, {.name = "b"});
+  MbarrierArray tma2mma = kb.mbarriers(kSlots, "tma2mma"),
+                mma2tma = kb.mbarriers(kSlots, "mma2tma");
+  Mbarrier mma2ld = kb.mbarriers(1, "mma2ld")[0],
+           ld2mma = kb.mbarriers(1, "ld2mma")[0];
   one_thread([&] {
     for (int i = 0; i < kSlots; ++i) {
       tma2mma[i].init(1);

@@ -87,7 +87,8 @@ Module deep_pipeline(const Shape &shape, int ctas) {
                     {.tile = {kTileM, kEpilogueN}, .swizzle = Swizzle::b128});
   TileScheduler scheduler(kb, shape.m / kTileM, shape.n / kTileN, 1,
                           {.is_persistent = true, .ctas = ctas});
-  Mbarrier mma2ld = kb.mbarriers(1)[0], ld2mma = kb.mbarriers(1)[0];
+  Mbarrier mma2ld = kb.mbarriers(1, "mma2ld")[0],
+           ld2mma = kb.mbarriers(1, "ld2mma")[0];
   one_thread([&] {
     mma2ld.init(1);
     ld2mma.init(128);

@@ -99,7 +99,8 @@ Module cta_pair(const Shape &shape, int ctas) {
   TileScheduler scheduler(
       kb, shape.m / kMmaM, shape.n / kMmaN, 1,
       {.is_persistent = true, .ctas = ctas, .split = kPair});
-  Mbarrier mma2ld = kb.mbarriers(1)[0], ld2mma = kb.mbarriers(1)[0];
+  Mbarrier mma2ld = kb.mbarriers(1, "mma2ld")[0],
+           ld2mma = kb.mbarriers(1, "ld2mma")[0];
   one_thread([&] {
     mma2ld.init(1);
     ld2mma.init(128 * kPair);

@@ -95,8 +95,8 @@ Module two_consumers(const Shape &shape, int ctas) {
   TileScheduler scheduler(
       kb, shape.m / kPairM, shape.n / kMmaN, 1,
       {.is_persistent = true, .ctas = ctas, .split = kPair});
-  MbarrierArray mma2ld = kb.mbarriers(kConsumers);
-  MbarrierArray ld2mma = kb.mbarriers(kConsumers);
+  MbarrierArray mma2ld = kb.mbarriers(kConsumers, "mma2ld");
+  MbarrierArray ld2mma = kb.mbarriers(kConsumers, "ld2mma");
   one_thread([&] {
     for (int i = 0; i < kConsumers; ++i) {
       mma2ld[i].init(1);

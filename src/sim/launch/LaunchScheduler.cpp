@@ -17,7 +17,7 @@ namespace kiln::sim {
 LaunchScheduler::LaunchScheduler(Machine &machine)
     : machine_(machine), config_(machine.config()),
       isTalking_(talksThroughGlobal(machine.code())), races_(machine) {
-  if (isTalking_ && config_.hasChecks)
+  if (isTalking_ && config_.checks)
     commonChecks_ = std::make_unique<LaunchChecks>(machine);
   for (int axis = 0; axis < 3; ++axis) {
     clusters_[axis] = config_.grid[axis] / config_.cluster[axis];
@@ -50,14 +50,14 @@ bool LaunchScheduler::take(Mine &mine) {
     rest /= clusters_[axis];
   }
   std::unique_ptr<Checks> own;
-  if (config_.hasChecks && !isTalking_)
+  if (config_.checks && !isTalking_)
     own = std::make_unique<LaunchChecks>(machine_);
   mine.push_back(std::make_unique<Cluster>(
       machine_, first, number, own ? own.get() : commonChecks_.get()));
   mine.back()->ownChecks = std::move(own);
-  if (config_.hasStats || config_.hasTimeline)
+  if (config_.stats || config_.timeline)
     mine.back()->observer =
-        std::make_unique<LaunchObserver>(config_.hasStats, config_.hasTimeline);
+        std::make_unique<LaunchObserver>(config_.stats, config_.timeline);
   return true;
 }
 
@@ -348,7 +348,7 @@ LaunchResult LaunchScheduler::result() {
                           std::make_move_iterator(found.end()));
   joinAlike(result_.findings, !result_.is_finished);
   result_.time_us = timeUs_;
-  if (config_.hasStats) {
+  if (config_.stats) {
     double usPerTick = result_.time_us / static_cast<double>(ticks_);
     result_.stats = statsOf(cost_, usPerTick,
                             result_.time_us * static_cast<double>(threads_));

@@ -32,9 +32,9 @@ Residency residencyOf(const LaunchConfig &config,
   limitTo(device.max_threads_per_sm / (warps * kLanes), "threads");
   limitTo(device.smem_per_sm_bytes / std::max(result.smemBytes, 1),
           "shared memory");
-  if (config.registersAtEntry > 0) {
+  if (config.registers_at_entry > 0) {
     int unit = device.register_granularity_warp;
-    int perWarp = (config.registersAtEntry * kLanes + unit - 1) / unit * unit;
+    int perWarp = (config.registers_at_entry * kLanes + unit - 1) / unit * unit;
     limitTo(device.registers_per_sm / (perWarp * warps), "registers");
   }
   std::uint64_t slots = std::uint64_t(device.sms) * std::max(result.perSm, 0);

@@ -356,13 +356,13 @@ static void checkCoResident(const ptx::Function &entry,
             "shared memory and {} registers per thread; launch at most so many",
             count(config.grid), entry.name, device.name, residency.ctas,
             residency.perSm, device.sms, residency.limit, count(config.block),
-            residency.smemBytes, config.registersAtEntry);
+            residency.smemBytes, config.registers_at_entry);
 }
 
 sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
                                       const ptx::Function &entry,
                                       const sim::EntryRegisters &registers) {
-  sim::LaunchConfig config;
+  sim::LaunchConfig config{options_};
   LaunchDescription shape;
   shape.grid = description.grid;
   shape.block = description.block;
@@ -376,22 +376,9 @@ sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
   config.dynamicSmemBytes = description.dynamic_smem_bytes;
   config.params = packParameters(entry, description.parameters, description_);
   config.device = description_;
-  config.order = static_cast<sim::EffectOrder>(options_.order);
-  config.seed = options_.seed;
-  config.hasChecks = options_.checks;
   config.isCooperative = options_.co_resident || description.cooperative;
   config.sharedObjects = description.shared_objects;
-  config.threads = options_.threads;
-  config.maxInstructions = options_.max_instructions;
-  config.timeLimitS = options_.time_limit_s;
-  config.registersAtEntry = registers.count;
-  config.allow = options_.allow;
-  config.warn = options_.warn;
-  config.hasStats = options_.stats;
-  config.hasTimeline = options_.timeline;
-  config.progress = options_.progress;
-  config.cancel = options_.cancel;
-  config.print = options_.print;
+  config.registers_at_entry = registers.count;
   return config;
 }
 
@@ -460,7 +447,7 @@ int SimDevice::occupancy(const LaunchDescription &description) {
   config.cluster = sim::clusterOf(entry, description.cluster);
   config.dynamicSmemBytes = description.dynamic_smem_bytes;
   config.device = description_;
-  config.registersAtEntry = module->registers(entry.name);
+  config.registers_at_entry = module->registers(entry.name);
   return sim::residencyOf(config, module->entry(entry.name).static_smem_bytes)
       .perSm;
 }

@@ -100,7 +100,7 @@ bool Cluster::isDone() const {
 
 std::shared_ptr<Pending> Cluster::enqueue(std::function<void()> perform) {
   auto work = std::make_shared<Pending>(Pending{std::move(perform)});
-  if (machine_.config().order == EffectOrder::eager) {
+  if (machine_.config().order == SimOrder::eager) {
     complete(work);
     return work;
   }
@@ -130,7 +130,7 @@ bool Cluster::performOne() {
   if (pending_.empty())
     return false;
   std::size_t which = 0;
-  if (machine_.config().order == EffectOrder::random)
+  if (machine_.config().order == SimOrder::random)
     which = random_() % pending_.size();
   auto work = pending_[which];
   pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -161,7 +161,7 @@ static Progress runWarp(Warp &warp, int limit) {
 }
 
 bool Cluster::step(bool isAlone) {
-  bool isRandom = machine_.config().order == EffectOrder::random;
+  bool isRandom = machine_.config().order == SimOrder::random;
   for (;;) {
     bool hasMoved = false;
     for (auto &cta : ctas_) {
@@ -189,7 +189,7 @@ bool Cluster::step(bool isAlone) {
       return true;
     }
     // The limit is a CTA's own; whoever is done has kept it.
-    std::uint64_t limit = machine_.config().maxInstructions;
+    std::uint64_t limit = machine_.config().max_instructions;
     if (limit && instructions / ctas_.size() >= limit)
       throw LimitReached{};
     if (hasMoved && !isAlone)
@@ -231,7 +231,7 @@ bool Cluster::unblock() {
 }
 
 std::uint64_t Cluster::shadowBytes() const {
-  if (!machine_.config().hasChecks)
+  if (!machine_.config().checks)
     return 0;
   std::uint64_t sum = ownChecks ? ownChecks->bytes() : 0;
   for (const auto &cta : ctas_)

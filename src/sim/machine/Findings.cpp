@@ -97,37 +97,45 @@ Findings::Findings(const ptx::Module &module, const LaunchConfig &config,
       dynamicShared_ = symbol.address;
 }
 
-const SharedObject *Findings::namedAt(std::uint32_t address) const {
+std::vector<Findings::Named> Findings::namedAt(std::uint32_t address) const {
+  std::vector<Named> found;
   if (!dynamicShared_ || address < dynamicShared_)
-    return nullptr;
+    return found;
   std::uint64_t offset = address - dynamicShared_;
   for (const SharedObject &object : config_.sharedObjects) {
     auto first = static_cast<std::uint64_t>(object.offset);
-    std::uint64_t bytes = std::uint64_t(object.element_bytes) * object.count;
-    if (offset >= first && offset - first < bytes)
-      return &object;
+    auto size = static_cast<std::uint64_t>(object.element_bytes);
+    if (offset < first || offset - first >= size * object.count)
+      continue;
+    std::uint64_t at = offset - first;
+    found.push_back({&object,
+                     object.count == 1
+                         ? object.name
+                         : fmt::format("{}[{}]", object.name, at / size),
+                     at % size});
   }
-  return nullptr;
+  return found;
 }
 
 std::string Findings::sharedName(std::uint32_t address) const {
-  if (const SharedObject *object = namedAt(address)) {
-    std::uint64_t at = address - dynamicShared_ - object->offset;
-    return object->count == 1 ? object->name
-                              : fmt::format("{}[{}]", object->name,
-                                            at / object->element_bytes);
-  }
+  std::string names; // of all that lie over one another there
+  for (const Named &named : namedAt(address))
+    names += fmt::format("{}{}", names.empty() ? "" : " or ", named.name);
+  if (!names.empty())
+    return names;
   const auto *variable = sharedVariable(address);
   return variable ? variable->first : "";
 }
 
 std::string Findings::describeShared(std::uint32_t address) const {
-  if (const SharedObject *object = namedAt(address)) {
-    std::uint64_t at = (address - dynamicShared_ - object->offset) %
-                       static_cast<unsigned>(object->element_bytes);
+  std::vector<Named> named = namedAt(address);
+  if (named.size() > 1)
+    return fmt::format("{} (shared address {})", sharedName(address), address);
+  if (!named.empty()) {
+    const auto &[object, name, byte] = named.front();
     return fmt::format("{}{} (shared address {}{})",
-                       at ? fmt::format("byte {} of ", at) : "",
-                       sharedName(address), address,
+                       byte ? fmt::format("byte {} of ", byte) : "", name,
+                       address,
                        object->line ? fmt::format(", declared at {}:{}",
                                                   object->file, object->line)
                                     : "");

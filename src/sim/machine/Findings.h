@@ -82,7 +82,14 @@ private:
   Finding::Grade gradeOf(FindingId id) const;
 
   /// What the kernel has named there; null: nothing.
-  const SharedObject *namedAt(std::uint32_t address) const;
+  /// An object of the launch's contract, which of them, and the byte in it.
+  struct Named {
+    const SharedObject *object;
+    std::string name;
+    std::uint64_t byte;
+  };
+  /// Every one that lies at `address`.
+  std::vector<Named> namedAt(std::uint32_t address) const;
   SourceLine lineOf(const ptx::SourceRef &source) const;
   const ptx::Function *functionOf(const ptx::Instruction &instruction) const;
 

@@ -77,7 +77,7 @@ public:
   bool isStopping() const {
     return (config_.cancel &&
             config_.cancel->load(std::memory_order_relaxed)) ||
-           (config_.timeLimitS > 0 && elapsedS() >= config_.timeLimitS);
+           (config_.time_limit_s > 0 && elapsedS() >= config_.time_limit_s);
   }
   /// Since it was made.
   double elapsedS() const {

@@ -12,7 +12,7 @@ Warp::Warp(Cta &cta, int index, const Code &code)
     : cta_(cta), index_(index), code_(code),
       file_((code.registerBytes + 63) / 64),
       // Without checks everything counts as written.
-      poison_(code.registerCount, cta.machine().config().hasChecks),
+      poison_(code.registerCount, cta.machine().config().checks),
       predicates_(code.predicateCount, 0), predPoison_(code.predicateCount, 0) {
   const Dim3 &block = cta.machine().config().block;
   int threads = static_cast<int>(block[0] * block[1] * block[2]);
@@ -28,7 +28,7 @@ Warp::Warp(Cta &cta, int index, const Code &code)
     groups_.back().clocks = LaneClocks(live_);
     checks->begin(*this);
   }
-  registers = cta.machine().config().registersAtEntry;
+  registers = cta.machine().config().registers_at_entry;
   growLocal(code.functions.front().localBytes);
   fillLocalAddresses(code.functions.front(), 0, kAllLanes);
 }

@@ -1,6 +1,7 @@
 // MemorySemantics: what an instruction says of the order of its accesses.
 #pragma once
 
+#include "kiln/scope.h"
 #include "ptx/Ast.h"
 
 #include <cstddef>
@@ -8,8 +9,7 @@
 
 namespace kiln::sim {
 
-/// How far an ordering reaches; .sys counts as .gpu.
-enum class Scope : std::uint8_t { cta, cluster, gpu };
+/// How far an ordering reaches: one device counts .sys as .gpu.
 inline constexpr std::size_t kScopes = 3;
 
 struct MemorySemantics {
@@ -20,7 +20,7 @@ struct MemorySemantics {
   Scope scope = Scope::gpu;
 };
 
-/// The scope that is written, or `fallback`.
+/// The scope that is written, never sys, or `fallback`.
 Scope scopeOf(const ptx::Instruction &instruction, Scope fallback);
 /// .acquire, .release, .acq_rel, .sc and .relaxed, as they are written.
 MemorySemantics writtenSemantics(const ptx::Instruction &instruction);

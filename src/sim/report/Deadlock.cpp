@@ -449,7 +449,7 @@ Finding describeLimit(Cluster &cluster) {
            "done; the limit is {} (--max-instructions). It needs more, or it "
            "moves without getting anywhere:{}",
            cta[0], cta[1], cta[2], cluster.instructions / cluster.size(),
-           machine.config().maxInstructions, showAll(machine, lines)),
+           machine.config().max_instructions, showAll(machine, lines)),
        .where = machine.findings().sourceLine(*lines.front().wait.op->origin),
        .ptx_line = lines.front().wait.op->origin->line,
        .cta = cta});

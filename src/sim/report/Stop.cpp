@@ -23,7 +23,7 @@ Finding describeStop(Machine &machine, const std::vector<Cluster *> &clusters,
     id = FindingId::timeLimit;
     message = fmt::format("the launch has run for {:.1f} s and is not done; "
                           "the limit is {} s (--time-limit)",
-                          machine.elapsedS(), config.timeLimitS);
+                          machine.elapsedS(), config.time_limit_s);
   }
   message += fmt::format("; {} of {} CTAs are done", done, ctas);
   if (!lines.empty())

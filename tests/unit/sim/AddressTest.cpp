@@ -21,7 +21,7 @@ static void expectFindings(std::initializer_list<Outside> cases) {
     SCOPED_TRACE(outside.instructions);
     RunKernel run(outside.instructions);
     run.config.block = {1, 1, 1};
-    run.config.registersAtEntry = 0;
+    run.config.registers_at_entry = 0;
     run.input(counting<std::uint32_t>(RunKernel::kBufferBytes / 4));
     expectContains(run.finding(), outside.finding);
   }
@@ -141,7 +141,7 @@ TEST(Address, SharedOnesCarryTheRankOfTheCta) {
                             "barrier.cluster.arrive.release.aligned;\n"
                             "barrier.cluster.wait.acquire.aligned;"));
   run.config.grid = run.config.cluster = {2, 1, 1};
-  for (EffectOrder order : kOrders)
+  for (SimOrder order : kOrders)
     EXPECT_EQ(run.runCleanly(order).result<std::uint32_t>(0), 41u);
 }
 

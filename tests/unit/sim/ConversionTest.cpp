@@ -1,7 +1,7 @@
 // Conversion: 16-bit floats exhaustively, the others at their edges.
 #include "sim/units/scalar/Conversion.h"
 #include "kiln/types.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 #include "unit/sim/RunLanes.h"
 
 #include <cmath>
@@ -40,7 +40,7 @@ TEST(Conversion, NeighboursOfEveryHalfRound) {
     for (float probe : {std::nextafter(middle, 1e9f), middle,
                         std::nextafter(middle, -1e9f)}) {
       ASSERT_EQ(floatToHalf(probe), to_bits(f16, probe)) << probe;
-      ASSERT_EQ(encode(kFormatF16, probe, Rounding::nearestEven, false),
+      ASSERT_EQ(encode(kFormatF16, probe, Rounding::nearest_even, false),
                 to_bits(f16, probe));
     }
   }
@@ -66,12 +66,12 @@ TEST(Conversion, EightBitFormatsAgreeWithTypes) {
     double value = from_bits(e4m3, bits);
     if (!std::isnan(value)) {
       EXPECT_EQ(decode(kFormatE4m3, bits), value) << bits;
-      EXPECT_EQ(encode(kFormatE4m3, value, Rounding::nearestEven, true), bits);
+      EXPECT_EQ(encode(kFormatE4m3, value, Rounding::nearest_even, true), bits);
     }
     value = from_bits(e5m2, bits);
     if (std::isfinite(value)) {
       EXPECT_EQ(decode(kFormatE5m2, bits), value) << bits;
-      EXPECT_EQ(encode(kFormatE5m2, value, Rounding::nearestEven, true), bits);
+      EXPECT_EQ(encode(kFormatE5m2, value, Rounding::nearest_even, true), bits);
     }
   }
 }
@@ -81,8 +81,8 @@ TEST(Conversion, DirectedRoundingOfFormats) {
   EXPECT_EQ(encode(kFormatF16, above, Rounding::up, false), 0x3c01u);
   EXPECT_EQ(encode(kFormatF16, above, Rounding::down, false), 0x3c00u);
   EXPECT_EQ(encode(kFormatF16, -above, Rounding::down, false), 0xbc01u);
-  EXPECT_EQ(encode(kFormatF16, 1e9, Rounding::zero, false), 0x7bffu);
-  EXPECT_EQ(encode(kFormatF16, 1e9, Rounding::nearestEven, true), 0x7bffu);
+  EXPECT_EQ(encode(kFormatF16, 1e9, Rounding::toward_zero, false), 0x7bffu);
+  EXPECT_EQ(encode(kFormatF16, 1e9, Rounding::nearest_even, true), 0x7bffu);
   EXPECT_EQ(encode(kFormatF16, 1e-30, Rounding::up, false), 1u);
   EXPECT_EQ(encode(kFormatF32, 1 + 0x1p-30, Rounding::up, false), 0x3f800001u);
 }

@@ -1,6 +1,6 @@
 // Float: arithmetic against wider arithmetic of the host, and the edges.
 #include "kiln/types.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 #include "unit/sim/RunLanes.h"
 
 #include <cfenv>

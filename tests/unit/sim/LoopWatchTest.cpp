@@ -9,7 +9,7 @@ static std::string findingOf(const std::string &body, Dim3 block = {32, 1, 1}) {
   RunKernel run(body);
   run.config.block = block;
   run.config.allow = {"race", "same-value", "warp-convergence"};
-  run.config.maxInstructions = 50'000'000;
+  run.config.max_instructions = 50'000'000;
   run.output(std::vector<std::uint32_t>(64, 0));
   run.input(std::vector<std::uint32_t>(64, 0));
   return run.finding();
@@ -18,7 +18,7 @@ static std::string findingOf(const std::string &body, Dim3 block = {32, 1, 1}) {
 /// It gets somewhere: element 0 of the output is `want` in every order.
 static void expectResult(const std::string &body, std::uint32_t want,
                          Dim3 block = {32, 1, 1}, Dim3 grid = {1, 1, 1}) {
-  for (EffectOrder order : kOrders) {
+  for (SimOrder order : kOrders) {
     RunKernel run(body);
     run.config.block = block;
     run.config.grid = grid;

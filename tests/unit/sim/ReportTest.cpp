@@ -27,11 +27,11 @@ static const char *const kCopy = R"(
 
 TEST(Report, AWaitEndsWhenTheCopyDoes) {
   std::vector<std::uint64_t> ends;
-  for (EffectOrder order : kOrders) {
+  for (SimOrder order : kOrders) {
     RunKernel run(kCopy);
     run.input(counting<std::uint32_t>(256));
     run.config.order = order;
-    run.config.hasTimeline = true;
+    run.config.timeline = true;
     LaunchResult result = run.run();
     const Timeline::Event *copy = nullptr, *wait = nullptr, *store = nullptr;
     for (const Timeline::Event &event : result.timeline.events) {
@@ -103,7 +103,7 @@ TEST(Report, ATraceNamesRowsAndSlots) {
 TEST(Report, StatisticsCountByClass) {
   RunKernel run(kCopy);
   run.input(counting<std::uint32_t>(256));
-  run.config.hasStats = true;
+  run.config.stats = true;
   LaunchResult result = run.run();
   std::map<std::string, std::uint64_t> counts;
   for (const LaunchStats::Cost &cost : result.stats.costs)
@@ -136,8 +136,8 @@ static std::pair<double, double> checksBesideMemory(bool hasChecks) {
     @%p0 bra again;
 )");
   run.config.block = {256, 1, 1};
-  run.config.hasStats = true;
-  run.config.hasChecks = hasChecks;
+  run.config.stats = true;
+  run.config.checks = hasChecks;
   std::vector<double> ratios(9);
   for (double &ratio : ratios) {
     std::map<std::string, double> times;
@@ -163,7 +163,7 @@ TEST(Report, ResidencyFollowsTheDevice) {
   config.block = {256, 1, 1};
   auto of = [&](std::uint32_t smem, int registers) {
     config.dynamicSmemBytes = smem;
-    config.registersAtEntry = registers;
+    config.registers_at_entry = registers;
     return residencyOf(config, 0);
   };
   EXPECT_EQ(of(0, 0).perSm, 8);
@@ -187,7 +187,7 @@ TEST(Report, SetmaxnregNeedsAKnownNumber) {
   expectContains(result.findings[0].message,
                  "setmaxnreg has no effect: the entry says neither .maxnreg "
                  "nor .reqntid or .maxntid");
-  run.config.registersAtEntry = 64;
+  run.config.registers_at_entry = 64;
   EXPECT_EQ(run.finding(), "");
 }
 

@@ -69,7 +69,7 @@ ret;
     return launch.run();
   }
   /// Run under one order; a finding is a failure.
-  RunKernel &runCleanly(EffectOrder order) {
+  RunKernel &runCleanly(SimOrder order) {
     config.order = order;
     for (const Finding &finding : run().findings)
       ADD_FAILURE() << finding.id << ": " << finding.message;
@@ -104,8 +104,8 @@ private:
 };
 
 /// Every order in which asynchronous work may be done.
-inline constexpr EffectOrder kOrders[] = {EffectOrder::eager, EffectOrder::lazy,
-                                          EffectOrder::random};
+inline constexpr SimOrder kOrders[] = {SimOrder::eager, SimOrder::lazy,
+                                       SimOrder::random};
 
 /// 0, 1, 2, ... as T.
 template <typename T> std::vector<T> counting(std::size_t count) {

@@ -35,7 +35,7 @@ static LaunchResult runSlowly(int threads, double limitS,
   run.config.grid = {4, 1, 1};
   run.config.block = {64, 1, 1};
   run.config.threads = threads;
-  run.config.timeLimitS = limitS;
+  run.config.time_limit_s = limitS;
   run.config.cancel = cancel;
   return run.run();
 }
@@ -105,7 +105,7 @@ TEST(Stop, CtasThatTalkToEachOther) {
   )");
   run.output(std::vector<std::uint32_t>(8, 0));
   run.config.grid = {3, 1, 1};
-  run.config.timeLimitS = 0.1;
+  run.config.time_limit_s = 0.1;
   LaunchResult result = run.run();
   ASSERT_EQ(result.findings.size(), 1u);
   const std::string &message = result.findings[0].message;

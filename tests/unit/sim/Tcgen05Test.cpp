@@ -4,7 +4,7 @@
 #include "kiln/error.h"
 #include "sim/launch/Launch.h"
 #include "sim/units/scalar/Conversion.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 #include "unit/sim/RunKernel.h"
 
 #include <cmath>
@@ -46,7 +46,7 @@ public:
       return "";
     return result.findings[0].id + ": " + result.findings[0].message;
   }
-  std::vector<std::uint32_t> run(EffectOrder order = EffectOrder::eager) {
+  std::vector<std::uint32_t> run(SimOrder order = SimOrder::eager) {
     config.order = order;
     EXPECT_EQ(finding(), "");
     std::vector<std::uint32_t> words(output_.bytes / 4);
@@ -380,7 +380,7 @@ static std::string bodyOf(const Form &form, const Place &a, const Place &b) {
 }
 
 /// Run one product and compare every word of 64 columns with the reference.
-static void expectProduct(const Form &form, EffectOrder order) {
+static void expectProduct(const Form &form, SimOrder order) {
   SCOPED_TRACE(form.name());
   std::mt19937 random(7);
   int rows = form.m / form.group, columns = form.n / form.group, k = form.k();
@@ -475,8 +475,8 @@ TEST(Tcgen05, MultipliesHalvesInEveryLayout) {
       for (bool isB : {false, true})
         expectProduct(
             {.swizzle = swizzle, .isATransposed = isA, .isBTransposed = isB},
-            EffectOrder::random);
-  for (EffectOrder order : kOrders)
+            SimOrder::random);
+  for (SimOrder order : kOrders)
     expectProduct({.typeA = "bf16", .typeB = "bf16", .n = 24}, order);
 }
 
@@ -504,7 +504,7 @@ TEST(Tcgen05, MultipliesEveryKind) {
                    .isATransposed = true,
                    .isBTransposed = true});
   for (const Form &form : forms)
-    expectProduct(form, EffectOrder::eager);
+    expectProduct(form, SimOrder::eager);
 }
 
 TEST(Tcgen05, KeepsAccumulatorsOfEveryShape) {
@@ -516,7 +516,7 @@ TEST(Tcgen05, KeepsAccumulatorsOfEveryShape) {
            {.m = 256, .n = 64, .group = 2},
            {.m = 128, .n = 64, .group = 2},
            {.m = 256, .n = 64, .isBTransposed = true, .group = 2}})
-    for (EffectOrder order : kOrders)
+    for (SimOrder order : kOrders)
       expectProduct(form, order);
 }
 
@@ -537,7 +537,7 @@ TEST(Tcgen05, TakesOperandAFromTensorMemory) {
                           .typeA = "e3m2",
                           .typeB = "e4m3",
                           .isAInTensor = true}})
-    expectProduct(form, EffectOrder::lazy);
+    expectProduct(form, SimOrder::lazy);
 }
 
 TEST(Tcgen05, ScalesBlocks) {
@@ -567,7 +567,7 @@ TEST(Tcgen05, ScalesBlocks) {
       Form both = form;
       both.group = group;
       both.m = 128 * group;
-      expectProduct(both, EffectOrder::eager);
+      expectProduct(both, SimOrder::eager);
     }
 }
 
@@ -624,7 +624,7 @@ TEST(Tcgen05, MovesRegistersInEveryShape) {
       for (int i = 0; i < move.registers; ++i)
         body += fmt::format("st.global.b32 [%x3+{}], %r{};\n", 4 * i, 64 + i);
       RunTensor run(body, {}, 128 * 64);
-      std::vector<std::uint32_t> out = run.run(EffectOrder::lazy);
+      std::vector<std::uint32_t> out = run.run(SimOrder::lazy);
       for (int t = 0; t < 128; ++t)
         for (int r = 0; r < move.registers; ++r) {
           auto [lane, column] = placeOfMove(move.shape, r, t % 32,
@@ -690,7 +690,7 @@ TEST(Tcgen05, CopiesRowsIntoLanes) {
     for (int i = 0; i < 8; ++i)
       body += fmt::format("st.global.b32 [%x3+{}], %r{};\n", 4 * i, i);
     RunTensor run(body, shared, 128 * 8);
-    std::vector<std::uint32_t> out = run.run(EffectOrder::random);
+    std::vector<std::uint32_t> out = run.run(SimOrder::random);
     int row = 33 % copy.rows;
     for (int lane : copy.lanes)
       for (int byte = 0; byte < copy.bytes; ++byte)

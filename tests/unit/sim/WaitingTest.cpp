@@ -8,7 +8,7 @@ namespace kiln::sim {
 /// 0 of the output is `want`.
 static void expectResult(const std::string &body, std::uint32_t want,
                          Dim3 grid = {1, 1, 1}, Dim3 block = {32, 1, 1}) {
-  for (EffectOrder order : kOrders) {
+  for (SimOrder order : kOrders) {
     RunKernel run(body);
     run.config.grid = grid;
     run.config.block = block;
@@ -272,7 +272,7 @@ TEST(Waiting, EndsWhatMovesWithoutGettingAnywhere) {
     @%p0 bra again;
   )");
   run.output(std::vector<std::uint32_t>(8, 0));
-  run.config.maxInstructions = 10000;
+  run.config.max_instructions = 10000;
   std::string finding = run.finding();
   expectContains(finding, "instruction-limit: CTA (0, 0, 0) has executed");
   expectContains(finding, "the limit is 10000 (--max-instructions). It needs "
@@ -295,7 +295,7 @@ TEST(Waiting, ThreadsThatHaveLeftAreNotWaitedFor) {
     st.global.u32 [%out], %r0;
   )");
   run.config.block = {64, 1, 1};
-  for (EffectOrder order : {EffectOrder::eager, EffectOrder::random})
+  for (SimOrder order : {SimOrder::eager, SimOrder::random})
     run.runCleanly(order);
   EXPECT_EQ(run.result<std::uint32_t>(0), 5u);
 }
@@ -323,7 +323,7 @@ TEST(Waiting, LanesMeetAtABarrierThatTheyReachByDifferentPaths) {
     add.u64 %x0, %x0, %out;
     st.global.u32 [%x0], %r3;
   )");
-  run.runCleanly(EffectOrder::eager).runCleanly(EffectOrder::random);
+  run.runCleanly(SimOrder::eager).runCleanly(SimOrder::random);
   EXPECT_EQ(run.result<std::uint32_t>(9), 6u);
 }
 

@@ -1,7 +1,7 @@
 // Wgmma: products of every type, shape and place of A, against a plain triple
 // loop, with operands laid out by the canonical layouts of the PTX ISA.
 #include "sim/units/scalar/Conversion.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 #include "unit/sim/RunKernel.h"
 #include "unit/sim/RunLanes.h"
 
@@ -96,7 +96,7 @@ static std::uint64_t descriptorOf(std::uint32_t start, const Layout &layout,
 
 static std::uint32_t encodeValue(const std::string &type, double value) {
   auto rounded = [&](const FloatFormat &format) {
-    return encode(format, value, Rounding::nearestEven, false);
+    return encode(format, value, Rounding::nearest_even, false);
   };
   if (type == "f16")
     return rounded(kFormatF16);
@@ -205,7 +205,7 @@ public:
     result_.valid.set(0, result_.bytes);
   }
 
-  LaunchResult run(EffectOrder order) {
+  LaunchResult run(SimOrder order) {
     int bytes = bytesOf(form_.typeA);
     Layout layoutA = layoutOf(form_.swizzle, form_.isATransposed, bytes, 64);
     Layout layoutB =
@@ -342,7 +342,7 @@ static void checkForm(const Form &form) {
   fillRandomly(product.a, random, form.typeA == "u8" ? 0 : -3, 3);
   fillRandomly(product.b, random, form.typeB == "u8" ? 0 : -3, 3);
   fillRandomly(product.c, random, -50, 50);
-  EffectOrder order = kOrders[form.n / 8 % 3];
+  SimOrder order = kOrders[form.n / 8 % 3];
   for (const Finding &finding : product.run(order).findings)
     FAIL() << finding.id << ": " << finding.message;
   std::vector<double> results = product.results();
@@ -403,7 +403,7 @@ TEST(Wgmma, SaturatesIntegersWhereAsked) {
     std::fill(product.a.begin(), product.a.end(), 255);
     std::fill(product.b.begin(), product.b.end(), 255);
     std::fill(product.c.begin(), product.c.end(), 2147483640.0);
-    EXPECT_TRUE(product.run(EffectOrder::eager).findings.empty());
+    EXPECT_TRUE(product.run(SimOrder::eager).findings.empty());
     EXPECT_EQ(product.result(5, 3),
               isSaturated ? 2147483647.0
                           : 2147483640.0 + 32.0 * 255 * 255 - 4294967296.0);
@@ -421,14 +421,14 @@ TEST(Wgmma, CutsOffSumsOfEightBitFloats) {
       product.a[row * 32 + 7] = large;
     for (int column = 0; column < 8; ++column)
       product.b[column * 32 + 7] = large;
-    EXPECT_TRUE(product.run(EffectOrder::eager).findings.empty());
+    EXPECT_TRUE(product.run(SimOrder::eager).findings.empty());
     EXPECT_EQ(product.result(63, 7), expected);
   }
   // Infinity and NaN come through.
   RunProduct product({"f32", "e5m2", "e5m2", 8});
   product.a[3] = INFINITY;
   product.b[3] = 1;
-  EXPECT_TRUE(product.run(EffectOrder::eager).findings.empty());
+  EXPECT_TRUE(product.run(SimOrder::eager).findings.empty());
   EXPECT_EQ(product.result(0, 0), INFINITY);
   EXPECT_TRUE(std::isnan(product.result(0, 1)));
   EXPECT_EQ(product.result(1, 0), 0);
@@ -437,15 +437,15 @@ TEST(Wgmma, CutsOffSumsOfEightBitFloats) {
 TEST(Wgmma, RegistersOfAMayBeReadAndNotWritten) {
   Form form{"f32", "f16", "f16", 8, 128, true};
   EXPECT_TRUE(RunProduct(form, "mov.b32 %w, %a1;\n")
-                  .run(EffectOrder::lazy)
+                  .run(SimOrder::lazy)
                   .findings.empty());
   auto findings =
-      RunProduct(form, "mov.b32 %a1, 0;\n").run(EffectOrder::lazy).findings;
+      RunProduct(form, "mov.b32 %a1, 0;\n").run(SimOrder::lazy).findings;
   ASSERT_EQ(findings.size(), 1u);
   expectContains(findings[0].id, "wgmma-register-in-flight");
   expectContains(findings[0].message, "this touches operand A of the wgmma at");
   findings =
-      RunProduct(form, "mov.b32 %w, %d1;\n").run(EffectOrder::lazy).findings;
+      RunProduct(form, "mov.b32 %w, %d1;\n").run(SimOrder::lazy).findings;
   ASSERT_EQ(findings.size(), 1u);
   expectContains(findings[0].message,
                  "this touches an accumulator of the wgmma at");
@@ -517,7 +517,7 @@ TEST(Wgmma, UnwrittenElementsSpoilRowsAndColumns) {
     run.unwrittenA = {{37, odd}};
     run.unwrittenB = {{5, odd}};
     run.allow = {"uninitialized-store"};
-    for (const Finding &finding : run.run(EffectOrder::random).findings)
+    for (const Finding &finding : run.run(SimOrder::random).findings)
       ADD_FAILURE() << finding.id << ": " << finding.message;
     for (int row = 0; row < 64; ++row)
       for (int column = 0; column < form.n; ++column)
@@ -526,7 +526,7 @@ TEST(Wgmma, UnwrittenElementsSpoilRowsAndColumns) {
   }
   RunProduct told(forms[0]);
   told.unwrittenA = {{0, 1}};
-  LaunchResult result = told.run(EffectOrder::eager);
+  LaunchResult result = told.run(SimOrder::eager);
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.findings[0].id, "uninitialized-store");
 }

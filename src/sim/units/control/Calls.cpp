@@ -150,7 +150,7 @@ void Warp::enter(int function, const Op &op) {
                     kMaxDepth, mostLocal));
   growLocal(frame->localBase + callee.localBytes);
   // The frame is fresh, whatever was there before.
-  forEachLane(machine().config().hasChecks ? lanes : 0, [&](int lane) {
+  forEachLane(machine().config().checks ? lanes : 0, [&](int lane) {
     localValid.clear(std::size_t(localBytes) * lane + frame->localBase,
                      callee.localBytes);
   });

@@ -15,7 +15,7 @@ AddressOperand AddressOperand::decode(Decoder &decoder,
 
 std::uint64_t AddressOperand::read(Warp &warp, const Op &op, int lane) const {
   LaneMask bit = LaneMask(1) << lane;
-  if (warp.machine().config().hasChecks && (warp.poison(base) & bit))
+  if (warp.machine().config().checks && (warp.poison(base) & bit))
     warp.machine().findings().report(
         FindingId::uninitializedAddress, warp, op, bit,
         "the address depends on bytes that nobody wrote");

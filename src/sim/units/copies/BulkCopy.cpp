@@ -37,7 +37,7 @@ static std::uint32_t bytesOf(Warp &warp, const Op &op, const BulkCopy &copy,
                              int lane) {
   auto bytes = static_cast<std::uint32_t>(warp.read(copy.bytes, lane));
   LaneMask bit = LaneMask(1) << lane;
-  if (warp.machine().config().hasChecks && (warp.poison(copy.bytes) & bit))
+  if (warp.machine().config().checks && (warp.poison(copy.bytes) & bit))
     warp.machine().findings().fault(
         FindingId::uninitializedSize, warp, op, bit,
         "the size depends on bytes that nobody wrote");
@@ -157,7 +157,7 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     auto data = std::make_shared<std::vector<std::uint8_t>>(bytes);
     auto read = [&warp, &op, lane, from, data] {
       std::copy_n(from.data, data->size(), data->data());
-      if (warp.machine().config().hasChecks && !from.isWritten(data->size()))
+      if (warp.machine().config().checks && !from.isWritten(data->size()))
         reportUnwritten(warp, op, lane);
     };
     auto write = [&copy, to, data] {

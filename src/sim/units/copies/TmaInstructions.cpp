@@ -284,7 +284,7 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
         },
         [&warp, &op, lane, box, tile] {
           if (!storeBox(warp.machine(), box, *tile) &&
-              warp.machine().config().hasChecks)
+              warp.machine().config().checks)
             reportUnwritten(warp, op, lane);
         });
     forEachLane(alike, [&](int other) {

@@ -3,7 +3,7 @@
 
 #include "ptx/Ast.h"
 #include "sim/units/scalar/Conversion.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,8 @@
 // in the order in which the product wants them.
 #include "sim/program/Lanes.h"
 #include "sim/units/matrix/MatrixProduct.h"
-#include "sim/units/scalar/Half.h"
+#include "support/FloatFormat.h"
+#include "support/Half.h"
 #include "support/HostProcessor.h"
 
 #include <algorithm>
@@ -41,46 +42,15 @@ std::uint32_t OperandView::lastByte() const {
   return (last / pattern + 1) * pattern;
 }
 
-/// Eight bits with `exponentBits` of exponent as float.
-static float fromEight(std::uint8_t bits, int exponentBits) {
-  int fractionBits = 7 - exponentBits, bias = (1 << (exponentBits - 1)) - 1;
-  int exponent = bits >> fractionBits & ((1 << exponentBits) - 1);
-  int fraction = bits & ((1 << fractionBits) - 1);
-  float sign = bits & 0x80 ? -1.0f : 1.0f;
-  bool isTop = exponent == (1 << exponentBits) - 1;
-  if (exponentBits == 4 && isTop && fraction == 7)
-    return NAN;
-  if (exponentBits == 5 && isTop)
-    return fraction ? NAN : sign * INFINITY;
-  if (exponent == 0)
-    return sign *
-           std::ldexp(static_cast<float>(fraction), 1 - bias - fractionBits);
-  return sign * std::ldexp(static_cast<float>((1 << fractionBits) + fraction),
-                           exponent - bias - fractionBits);
-}
-
-/// A float of a few bits without infinities or NaNs.
-static float fromFew(std::uint32_t bits, int exponentBits, int fractionBits) {
-  int bias = (1 << (exponentBits - 1)) - 1;
-  int exponent =
-      static_cast<int>(bits >> fractionBits) & ((1 << exponentBits) - 1);
-  int fraction = static_cast<int>(bits) & ((1 << fractionBits) - 1);
-  float sign = bits >> (exponentBits + fractionBits) & 1 ? -1.0f : 1.0f;
-  if (exponent)
-    fraction += 1 << fractionBits;
-  return sign * std::ldexp(static_cast<float>(fraction),
-                           std::max(exponent, 1) - bias - fractionBits);
-}
-
 /// Every eight-bit float, converted once.
 static const std::array<float, 256> &eightTable(OperandType type) {
-  static const auto make = [](int exponentBits) {
+  static const auto make = [](const FloatFormat &format) {
     std::array<float, 256> values;
-    for (int i = 0; i < 256; ++i)
-      values[i] = fromEight(static_cast<std::uint8_t>(i), exponentBits);
+    for (std::uint32_t i = 0; i < 256; ++i)
+      values[i] = static_cast<float>(decode(format, i));
     return values;
   };
-  static const std::array<float, 256> e4m3 = make(4), e5m2 = make(5);
+  static const auto e4m3 = make(kFormatE4m3), e5m2 = make(kFormatE5m2);
   return type == OperandType::e4m3 ? e4m3 : e5m2;
 }
 
@@ -95,7 +65,7 @@ static float toFloat(const std::uint8_t *bytes, OperandType type) {
   case OperandType::bf16: {
     std::uint16_t bits;
     std::memcpy(&bits, bytes, 2);
-    return std::bit_cast<float>(std::uint32_t(bits) << 16);
+    return bfloatToFloat(bits);
   }
   case OperandType::tf32: {
     std::uint32_t bits;
@@ -120,11 +90,11 @@ float elementOf(const std::uint8_t *bytes, int i, OperandType type) {
   };
   switch (type) {
   case OperandType::e2m3:
-    return fromFew(bitsAt(6 * i, 6), 2, 3);
+    return static_cast<float>(decode(kFormatE2m3, bitsAt(6 * i, 6)));
   case OperandType::e3m2:
-    return fromFew(bitsAt(6 * i, 6), 3, 2);
+    return static_cast<float>(decode(kFormatE3m2, bitsAt(6 * i, 6)));
   case OperandType::e2m1:
-    return fromFew(bitsAt(4 * i, 4), 2, 1);
+    return static_cast<float>(decode(kFormatE2m1, bitsAt(4 * i, 4)));
   default:
     return toFloat(bytes + i * bytesOf(type), type);
   }

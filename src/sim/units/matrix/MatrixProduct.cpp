@@ -1,7 +1,7 @@
 // MatrixProduct: shapes and the product itself.
 #include "sim/units/matrix/MatrixProduct.h"
 #include "sim/program/Lanes.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 #include "support/HostProcessor.h"
 
 #include <algorithm>

@@ -90,7 +90,7 @@ static Step commitOperations(Warp &warp, const Op &op, LaneMask active) {
   ctasOf(warp, op, active, commit.group);
   std::uint32_t time = ++warp.clock.now;
   forEachLane(active, [&](int lane) {
-    if (warp.machine().config().hasChecks)
+    if (warp.machine().config().checks)
       checkIssuer(warp, op, lane);
     warp.tensor.uncommitted &= ~(LaneMask(1) << lane);
     SharedRange barrier = sharedRange(warp, op, commit.barrier, 8, 8, lane);

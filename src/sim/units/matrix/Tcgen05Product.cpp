@@ -4,7 +4,7 @@
 // is one column of A times one row of B. Where rows are lanes and the sums are
 // plain f32, they are added up where they lie; else in a tile beside it.
 #include "sim/units/matrix/Tcgen05Product.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 
 #include <algorithm>
 #include <bit>

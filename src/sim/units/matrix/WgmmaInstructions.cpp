@@ -125,7 +125,7 @@ static Step issue(Warp &warp, const Op &op, LaneMask active) {
   bool isAdded = product.scaleD.isValid()
                      ? (warp.pred(product.scaleD) & active) != 0
                      : product.isScaleDOne;
-  bool hasChecks = warp.machine().config().hasChecks;
+  bool hasChecks = warp.machine().config().checks;
   if (hasChecks)
     warp.wgmma.hold({number, &op, product.accumulator, product.fragment});
   TensorCoreQueue &queue = cta.tensorCores[groupBase(warp) / kWarpsPerGroup];

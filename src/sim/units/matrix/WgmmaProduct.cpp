@@ -165,7 +165,7 @@ void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
   for (const OperandView &view : views)
     checkBounds(first, op, cta, view);
   if (product.shape.isSparse) {
-    if (first.machine().config().hasChecks)
+    if (first.machine().config().checks)
       poisonSparse(group, op, product, views, isAdded);
     return multiplySparse(group, product, views, isAdded);
   }
@@ -184,7 +184,7 @@ void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
     std::vector<std::uint32_t *> registers;
     for (const Reg &reg : product.accumulator)
       registers.push_back(warp.lanes<std::uint32_t>(reg));
-    if (warp.machine().config().hasChecks) {
+    if (warp.machine().config().checks) {
       poisonAccumulator(warp, product, rows, columns, isAdded);
       std::uint32_t origin = 0;
       if (rows.any() && views.size() > 1)

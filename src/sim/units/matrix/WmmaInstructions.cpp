@@ -97,7 +97,7 @@ static std::uint64_t elementAddress(const Warp &warp, const Op &op,
 
 static void checkOperands(Warp &warp, const Op &op, LaneMask active) {
   checkWholeWarp(warp, op, active);
-  if (op.src[0].isValid() && warp.machine().config().hasChecks &&
+  if (op.src[0].isValid() && warp.machine().config().checks &&
       (warp.poison(op.src[0]) & 1))
     warp.machine().findings().fault(
         FindingId::uninitializedAddress, warp, op, 1,

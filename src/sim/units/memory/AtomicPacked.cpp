@@ -37,7 +37,7 @@ static Bytes gather(const Warp &warp, const std::vector<Reg> &registers,
 
 static Step packedAtomic(Warp &warp, const Op &op, LaneMask active) {
   const auto &what = *static_cast<const PackedAtomic *>(op.extra.get());
-  bool hasChecks = warp.machine().config().hasChecks;
+  bool hasChecks = warp.machine().config().checks;
   LaneMask bad = warp.poison(op.src[0]) & active;
   if (bad && hasChecks)
     warp.machine().findings().fault(

@@ -3,6 +3,7 @@
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/memory/AccessTraits.h"
+#include "sim/units/memory/Reduction.h"
 #include "support/Error.h"
 
 #include <cstring>
@@ -47,7 +48,7 @@ static bool isSigned(ptx::ScalarType type) {
 /// Complain about addresses computed from bytes that nobody wrote.
 static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
   LaneMask bad = warp.poison(op.src[0]) & active;
-  if (bad && warp.machine().config().hasChecks)
+  if (bad && warp.machine().config().checks)
     warp.machine().findings().report(
         FindingId::uninitializedAddress, warp, op, bad,
         "the address depends on bytes that nobody wrote" +
@@ -119,7 +120,7 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
     }
     return place;
   };
-  if (!warp.machine().config().hasChecks) {
+  if (!warp.machine().config().checks) {
     forEachLane(active, loadLane);
     return Step::next;
   }
@@ -223,105 +224,41 @@ static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
 // Atomics: one lane after another, as the hardware serialises them.
 
 namespace {
-enum class AtomicKind : std::uint8_t {
-  add,
-  min,
-  max,
-  inc,
-  dec,
-  bitAnd,
-  bitOr,
-  bitXor,
-  exchange,
-  compareAndSwap,
-};
 struct Atomic {
-  AtomicKind kind;
-  ptx::ScalarType type;
+  std::optional<Reduction> reduction; ///< none: an exchange
+  bool isSwap = false;                ///< only where it holds a value (cas)
+  int bytes = 0;
   Space space;
+
+  std::uint64_t apply(std::uint64_t old, std::uint64_t value,
+                      std::uint64_t fresh) const;
 };
 } // namespace
 
-template <typename T> static T applyNumber(AtomicKind kind, T old, T value) {
-  switch (kind) {
-  case AtomicKind::add:
-    if constexpr (std::is_integral_v<T>) // wraps
-      return static_cast<T>(std::make_unsigned_t<T>(old) +
-                            std::make_unsigned_t<T>(value));
-    else
-      return old + value;
-  case AtomicKind::min:
-    return std::min(old, value);
-  case AtomicKind::max:
-    return std::max(old, value);
-  default:
+std::uint64_t Atomic::apply(std::uint64_t old, std::uint64_t value,
+                            std::uint64_t fresh) const {
+  if (isSwap)
+    return old == value ? fresh : old;
+  if (!reduction)
     return value;
-  }
-}
-
-template <typename T>
-static std::uint64_t viaType(AtomicKind kind, std::uint64_t old,
-                             std::uint64_t value) {
-  T a, b;
-  std::memcpy(&a, &old, sizeof(T));
-  std::memcpy(&b, &value, sizeof(T));
-  T result = applyNumber(kind, a, b);
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &result, sizeof(T));
-  return bits;
-}
-
-static std::uint64_t applyAtomic(const Atomic &atomic, std::uint64_t old,
-                                 std::uint64_t value, std::uint64_t extra) {
-  switch (atomic.kind) {
-  case AtomicKind::bitAnd:
-    return old & value;
-  case AtomicKind::bitOr:
-    return old | value;
-  case AtomicKind::bitXor:
-    return old ^ value;
-  case AtomicKind::exchange:
-    return value;
-  case AtomicKind::compareAndSwap:
-    return old == value ? extra : old;
-  case AtomicKind::inc:
-    return old >= value ? 0 : old + 1;
-  case AtomicKind::dec:
-    return old == 0 || old > value ? value : old - 1;
-  default:
-    break;
-  }
-  switch (atomic.type) {
-  case ptx::ScalarType::s32:
-    return viaType<std::int32_t>(atomic.kind, old, value);
-  case ptx::ScalarType::s64:
-    return viaType<std::int64_t>(atomic.kind, old, value);
-  case ptx::ScalarType::f32:
-    return viaType<float>(atomic.kind, old, value);
-  case ptx::ScalarType::f64:
-    return viaType<double>(atomic.kind, old, value);
-  default:
-    return ptx::sizeBytes(atomic.type) == 4
-               ? viaType<std::uint32_t>(atomic.kind, old, value)
-               : viaType<std::uint64_t>(atomic.kind, old, value);
-  }
+  reduction->apply(reinterpret_cast<std::uint8_t *>(&old),
+                   reinterpret_cast<const std::uint8_t *>(&value), bytes);
+  return old;
 }
 
 static Step atomic(Warp &warp, const Op &op, LaneMask active) {
   const Atomic &what = *static_cast<const Atomic *>(op.extra.get());
   checkAddress(warp, op, active);
   Accessor accessor(warp, op, "an atomic");
-  std::size_t bytes = ptx::sizeBytes(what.type);
-  bool hasChecks = warp.machine().config().hasChecks;
-  bool isSwap = what.kind == AtomicKind::compareAndSwap;
+  std::size_t bytes = what.bytes;
+  bool hasChecks = warp.machine().config().checks;
   forEachLane(active, [&](int lane) {
     ByteRange place = accessor.locate(what.space, addressOf(warp, op, lane),
                                       bytes, bytes, lane, true);
     std::uint64_t old = 0;
     std::memcpy(&old, place.data, bytes);
     std::uint64_t extra = op.src[2].isValid() ? warp.read(op.src[2], lane) : 0;
-    std::uint64_t fresh =
-        applyAtomic(what, old, warp.read(op.src[1], lane), extra);
+    std::uint64_t fresh = what.apply(old, warp.read(op.src[1], lane), extra);
     std::memcpy(place.data, &fresh, bytes);
     if (fresh != old) {
       ++warp.effects;
@@ -330,10 +267,9 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
     }
     // What was there reaches the result, and the sum; an exchange replaces it.
     std::uint64_t unwritten = hasChecks ? place.unwritten(bytes) : 0;
-    const Reg &value = op.src[isSwap ? 2 : 1];
-    bool isReplaced =
-        what.kind == AtomicKind::exchange || (isSwap && fresh != old);
-    if (isReplaced || (!isSwap && !unwritten))
+    const Reg &value = op.src[what.isSwap ? 2 : 1];
+    bool isReplaced = what.isSwap ? fresh != old : !what.reduction;
+    if (isReplaced || (!what.isSwap && !unwritten))
       markStored(warp, op, place, value, bytes, lane);
     if (!op.dst.isValid())
       return;
@@ -347,18 +283,6 @@ static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
   if (instruction.has("async"))
     return decodeAsyncReduction(decoder, instruction, op);
-  static constexpr std::pair<const char *, AtomicKind> kKinds[] = {
-      {"add", AtomicKind::add},       {"min", AtomicKind::min},
-      {"max", AtomicKind::max},       {"inc", AtomicKind::inc},
-      {"dec", AtomicKind::dec},       {"and", AtomicKind::bitAnd},
-      {"or", AtomicKind::bitOr},      {"xor", AtomicKind::bitXor},
-      {"exch", AtomicKind::exchange}, {"cas", AtomicKind::compareAndSwap}};
-  const std::pair<const char *, AtomicKind> *kind = nullptr;
-  for (const auto &candidate : kKinds)
-    if (instruction.has(candidate.first))
-      kind = &candidate;
-  if (!kind)
-    decoder.refuse(instruction, "this operation");
   ptx::ScalarType type = typeOf(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
   if (isPackedAtomic(instruction, type))
@@ -368,10 +292,14 @@ static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
     op.dst = decoder.reg(instruction.operands[first++], bytes);
   op.src[0] = decoder.address(instruction.operands[first], op.imm);
   op.src[1] = decoder.reg(instruction.operands[first + 1], bytes);
-  if (kind->second == AtomicKind::compareAndSwap)
+  Atomic what{.isSwap = instruction.has("cas"),
+              .bytes = bytes,
+              .space = spaceOf(instruction)};
+  if (what.isSwap)
     op.src[2] = decoder.reg(instruction.operands[first + 2], bytes);
-  op.extra = std::make_shared<Atomic>(
-      Atomic{kind->second, type, spaceOf(instruction)});
+  else if (!instruction.has("exch"))
+    what.reduction = {reductionKind(decoder, instruction), type};
+  op.extra = std::make_shared<Atomic>(what);
   op.handler = atomic;
 }
 

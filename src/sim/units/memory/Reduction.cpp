@@ -1,7 +1,7 @@
 // Reduction: one element after another, in the arithmetic of its type.
 #include "sim/units/memory/Reduction.h"
 #include "sim/units/Execute.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,10 @@
 namespace kiln::sim {
 
 static constexpr std::pair<const char *, ReductionKind> kKinds[] = {
-    {"add", ReductionKind::add},  {"min", ReductionKind::min},
-    {"max", ReductionKind::max},  {"inc", ReductionKind::inc},
-    {"dec", ReductionKind::dec},  {"and", ReductionKind::bitAnd},
-    {"or", ReductionKind::bitOr}, {"xor", ReductionKind::bitXor},
+    {"add", ReductionKind::add},   {"min", ReductionKind::min},
+    {"max", ReductionKind::max},   {"inc", ReductionKind::inc},
+    {"dec", ReductionKind::dec},   {"and", ReductionKind::bit_and},
+    {"or", ReductionKind::bit_or}, {"xor", ReductionKind::bit_xor},
 };
 
 const char *name(ReductionKind kind) {
@@ -37,9 +37,9 @@ bool Reduction::isKnown() const {
   case ReductionKind::inc:
   case ReductionKind::dec:
     return type == u32;
-  case ReductionKind::bitAnd:
-  case ReductionKind::bitOr:
-  case ReductionKind::bitXor:
+  case ReductionKind::bit_and:
+  case ReductionKind::bit_or:
+  case ReductionKind::bit_xor:
     return isBits || isInteger;
   case ReductionKind::min:
   case ReductionKind::max:
@@ -105,11 +105,11 @@ template <typename T> static T combine(ReductionKind kind, T old, T value) {
 /// The operations of unsigned integers and bits.
 template <typename T> static T combineBits(ReductionKind kind, T old, T value) {
   switch (kind) {
-  case ReductionKind::bitAnd:
+  case ReductionKind::bit_and:
     return old & value;
-  case ReductionKind::bitOr:
+  case ReductionKind::bit_or:
     return old | value;
-  case ReductionKind::bitXor:
+  case ReductionKind::bit_xor:
     return old ^ value;
   case ReductionKind::inc:
     return old >= value ? 0 : old + 1;

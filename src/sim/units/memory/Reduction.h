@@ -1,6 +1,7 @@
-// Reduction: what cp.reduce.async.bulk and red.async do to each element.
+// Reduction: what atom, red and cp.reduce.async.bulk do to each element.
 #pragma once
 
+#include "kiln/reduction.h"
 #include "kiln/types.h"
 #include "sim/program/Program.h"
 
@@ -9,16 +10,7 @@
 
 namespace kiln::sim {
 
-enum class ReductionKind : std::uint8_t {
-  add,
-  min,
-  max,
-  inc,
-  dec,
-  bitAnd,
-  bitOr,
-  bitXor,
-};
+using ReductionKind = kiln::Reduction;
 
 /// An operation on elements of one type.
 struct Reduction {

@@ -36,7 +36,7 @@ static double toIntegral(double value, Rounding rounding) {
   if (std::isnan(value))
     return value + value; // quiet, with its payload
   switch (rounding) {
-  case Rounding::zero:
+  case Rounding::toward_zero:
     return std::trunc(value);
   case Rounding::down:
     return std::floor(value);
@@ -148,8 +148,8 @@ static const FloatFormat *formatOf(ptx::ScalarType type) {
 static void decodeIntegral(const ptx::Instruction &instruction,
                            FloatConversion &conversion) {
   const std::pair<const char *, Rounding> names[] = {
-      {"rni", Rounding::nearestEven},
-      {"rzi", Rounding::zero},
+      {"rni", Rounding::nearest_even},
+      {"rzi", Rounding::toward_zero},
       {"rmi", Rounding::down},
       {"rpi", Rounding::up}};
   for (auto [name, rounding] : names)

@@ -1,4 +1,4 @@
-// Conversion: float formats by their numbers of bits, and the parts of cvt.
+// Conversion: the parts of cvt.
 //
 // cvt has some four hundred forms. The frequent ones are loops of their own;
 // the others read any type into a double, which holds it exactly or rounded to
@@ -6,37 +6,9 @@
 #pragma once
 
 #include "sim/units/Execute.h"
+#include "support/FloatFormat.h"
 
 namespace kiln::sim {
-
-/// How a value becomes a number of fewer bits.
-enum class Rounding : std::uint8_t { nearestEven, nearestAway, zero, down, up };
-
-/// A float format of at most 32 bits.
-struct FloatFormat {
-  int exponentBits, mantissaBits;
-  std::uint32_t infinity; ///< 0: it has none
-  std::uint32_t maxFinite;
-  std::uint32_t nan;
-
-  int bias() const { return (1 << (exponentBits - 1)) - 1; }
-  int bits() const { return 1 + exponentBits + mantissaBits; }
-};
-
-inline constexpr FloatFormat kFormatF32{8, 23, 0x7f800000, 0x7f7fffff,
-                                        0x7fffffff};
-inline constexpr FloatFormat kFormatTf32{8, 10, 0x3fc00, 0x3fbff, 0x3ffff};
-inline constexpr FloatFormat kFormatF16{5, 10, 0x7c00, 0x7bff, 0x7fff};
-inline constexpr FloatFormat kFormatBf16{8, 7, 0x7f80, 0x7f7f, 0x7fff};
-inline constexpr FloatFormat kFormatE5m2{5, 2, 0x7c, 0x7b, 0x7f};
-inline constexpr FloatFormat kFormatE4m3{4, 3, 0, 0x7e, 0x7f};
-
-/// Round `value` into `format`; `isFinite`: what is too large becomes the
-/// largest finite value.
-std::uint32_t encode(const FloatFormat &format, double value, Rounding rounding,
-                     bool isFinite);
-/// The value of those bits.
-double decode(const FloatFormat &format, std::uint32_t bits);
 
 /// The lanes of a source as doubles, whatever its type: integers that a double
 /// does not hold are rounded to odd. A register may be wider than the type.

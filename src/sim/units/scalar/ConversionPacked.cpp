@@ -83,7 +83,7 @@ static void decodeFloatsToPair(Decoder &decoder,
                                const ptx::Instruction &instruction,
                                ptx::ScalarType to, Op &op) {
   bool isPlain =
-      op.flags == 0 && floatRounding(instruction) == Rounding::nearestEven;
+      op.flags == 0 && floatRounding(instruction) == Rounding::nearest_even;
   if (isPlain && to == ptx::ScalarType::f16x2)
     return decodeLanewise<std::uint32_t, float, float>(
         decoder, instruction, op,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/units/Execute.h"
-#include "sim/units/scalar/Half.h"
+#include "support/Half.h"
 
 #include <cfenv>
 

@@ -3,9 +3,9 @@
 // A float comparison is an ordered one plus what it says of NaN: ltu is lt or
 // unordered. So six relations and a flag make all of PTX's eighteen.
 #include "sim/units/Execute.h"
-#include "sim/units/scalar/Half.h"
 #include "sim/units/scalar/Scalar.h"
 #include "sim/units/scalar/ScalarPoison.h"
+#include "support/Half.h"
 
 #include <cmath>
 #include <optional>

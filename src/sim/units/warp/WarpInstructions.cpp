@@ -26,7 +26,7 @@ static bool hasAllMembers(Warp &warp, const Op &op, Reg members,
     named |= bit ? masks[lane] : 0;
     strangers |= ~masks[lane] & bit;
   }
-  if (strangers && warp.machine().config().hasChecks)
+  if (strangers && warp.machine().config().checks)
     warp.machine().findings().report(
         FindingId::warpMask, warp, op, strangers,
         fmt::format("lane {} executes this and is not among the lanes that its "

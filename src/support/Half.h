@@ -1,6 +1,6 @@
 // Half: 16-bit floats to and from float, in forms that vectorise.
 //
-// kiln::to_bits says the same for every type, one value at a time; these are
+// FloatFormat.h says the same for every format, one value at a time; these are
 // for the inner loops, where a warp converts 32 of them.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace kiln::sim {
+namespace kiln {
 
 inline constexpr std::uint32_t kFloatNan = 0x7fffffff; ///< PTX's canonical NaN
 inline constexpr std::uint16_t kHalfNan = 0x7fff;
@@ -108,4 +108,4 @@ inline float canonical(float value) {
 }
 inline double canonical(double value) { return value; }
 
-} // namespace kiln::sim
+} // namespace kiln

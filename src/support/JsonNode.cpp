@@ -1,21 +1,21 @@
-// json_node: read values, or say what would be accepted.
-#include "json_node.h"
-
-#include <kiln/file.h>
-#include <kiln/text.h>
+// JsonNode: read values, or say what would be accepted.
+#include "support/JsonNode.h"
+#include "kiln/file.h"
+#include "kiln/text.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 
-namespace kiln::cli {
+namespace kiln {
 
 using nlohmann::json;
 
 /// Characters of a value that a message shows.
 static constexpr std::size_t kShownValue = 60;
 
-json read_json(const std::string &path) {
+json readJson(const std::string &path) {
   std::string text = read_file(path);
   check_nesting(text, TextFormat::json, path);
   try {
@@ -26,11 +26,11 @@ json read_json(const std::string &path) {
   }
 }
 
-std::string Node::place() const {
+std::string JsonNode::place() const {
   return path_.empty() ? file_ : file_ + ": " + path_;
 }
 
-void Node::refuse(const std::string &accepted) const {
+void JsonNode::refuse(const std::string &accepted) const {
   std::string text =
       value_.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > kShownValue)
@@ -39,7 +39,7 @@ void Node::refuse(const std::string &accepted) const {
       fmt::format("{} is {}; it must be {}", place(), text, accepted));
 }
 
-void Node::check_keys(std::initializer_list<std::string_view> known) const {
+void JsonNode::checkKeys(std::initializer_list<std::string_view> known) const {
   if (!value_.is_object())
     refuse("an object");
   for (const auto &[key, value] : value_.items())
@@ -51,16 +51,16 @@ void Node::check_keys(std::initializer_list<std::string_view> known) const {
           place(), key, fmt::join(known, ", ")));
 }
 
-std::vector<Node> Node::list(const std::string &of) const {
+std::vector<JsonNode> JsonNode::list(const std::string &of) const {
   if (!value_.is_array())
     refuse("a list of " + of);
-  std::vector<Node> result;
+  std::vector<JsonNode> result;
   for (std::size_t i = 0; i < value_.size(); ++i)
     result.emplace_back(value_[i], file_, fmt::format("{}[{}]", path_, i));
   return result;
 }
 
-Node Node::at(const char *key) const {
+JsonNode JsonNode::at(const char *key) const {
   if (!value_.is_object())
     refuse("an object");
   if (!has(key))
@@ -68,35 +68,35 @@ Node Node::at(const char *key) const {
   return {value_.at(key), file_, path_.empty() ? key : path_ + "." + key};
 }
 
-std::optional<Node> Node::find(const char *key) const {
+std::optional<JsonNode> JsonNode::find(const char *key) const {
   return has(key) ? std::optional(at(key)) : std::nullopt;
 }
 
-std::string Node::text(const std::string &accepted) const {
+std::string JsonNode::text(const std::string &accepted) const {
   if (!value_.is_string())
     refuse(accepted);
   return value_.get<std::string>();
 }
 
-bool Node::boolean() const {
+bool JsonNode::boolean() const {
   if (!value_.is_boolean())
     refuse("true or false");
   return value_.get<bool>();
 }
 
-double Node::number() const {
+double JsonNode::number() const {
   if (!value_.is_number())
     refuse("a number");
   return value_.get<double>();
 }
 
-double Node::not_negative() const {
+double JsonNode::notNegative() const {
   if (!value_.is_number() || value_.get<double>() < 0)
     refuse("a number that is not negative");
   return value_.get<double>();
 }
 
-std::uint64_t Node::whole(std::uint64_t least, std::uint64_t most) const {
+std::uint64_t JsonNode::whole(std::uint64_t least, std::uint64_t most) const {
   bool fits = value_.is_number_unsigned() &&
               value_.get<std::uint64_t>() >= least &&
               value_.get<std::uint64_t>() <= most;
@@ -105,19 +105,32 @@ std::uint64_t Node::whole(std::uint64_t least, std::uint64_t most) const {
   return value_.get<std::uint64_t>();
 }
 
-std::vector<std::uint64_t> Node::wholes(std::uint64_t least,
-                                        std::uint64_t most) const {
+std::vector<std::uint64_t> JsonNode::wholes(std::uint64_t least,
+                                            std::uint64_t most) const {
   std::vector<std::uint64_t> result;
-  for (const Node &entry : list("whole numbers"))
+  for (const JsonNode &entry : list("whole numbers"))
     result.push_back(entry.whole(least, most));
   return result;
 }
 
-std::uint64_t Node::choice(std::initializer_list<std::uint64_t> known) const {
+int JsonNode::integer() const {
+  constexpr int most = std::numeric_limits<int>::max();
+  return static_cast<int>(whole(0, static_cast<std::uint64_t>(most)));
+}
+
+std::vector<int> JsonNode::integers() const {
+  std::vector<int> result;
+  for (const JsonNode &entry : list("whole numbers"))
+    result.push_back(entry.integer());
+  return result;
+}
+
+std::uint64_t
+JsonNode::choice(std::initializer_list<std::uint64_t> known) const {
   for (std::uint64_t one : known)
     if (value_.is_number_unsigned() && value_.get<std::uint64_t>() == one)
       return one;
   refuse(fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
-} // namespace kiln::cli
+} // namespace kiln

@@ -1,0 +1,18 @@
+// TileRaster: the order of tiles that schedulers share (tile_scheduler.h).
+#pragma once
+
+#include "kiln/value.h"
+
+namespace kiln {
+
+/// A tile by its place among rows and columns of tiles.
+struct RasterPlace {
+  Value row, column;
+};
+
+/// Where the `index`-th of `rows` x `columns` tiles lies: down `group` rows,
+/// then to the next column, and back in the next group (serpentine).
+RasterPlace rasterPlace(const Value &index, const Value &rows,
+                        const Value &columns, int group, bool isSerpentine);
+
+} // namespace kiln
