@@ -54,17 +54,20 @@ void add_numbers(LaunchResult &sum, const LaunchResult &more) {
   }
 }
 
-/// A file of PTX, or the PTX of a saved kernel, which is JSON.
-static std::string read_ptx(const std::string &path) {
+Kernel read_kernel(const std::string &path) {
   std::string text = read_file(path);
+  // A saved kernel is JSON.
   std::size_t first = text.find_first_not_of(" \t\r\n");
   bool is_saved = first != std::string::npos && text[first] == '{';
-  return is_saved ? Kernel::deserialize(text, path).ptx : text;
+  return is_saved ? Kernel::deserialize(text, path) : Kernel{.ptx = text};
 }
 
 SimJob load_job(const std::string &ptx_path, const std::string &launch_path) {
-  SimJob job{
-      ptx_path, read_ptx(ptx_path), LaunchFile::load(launch_path), {}, {}};
+  SimJob job{ptx_path,
+             read_kernel(ptx_path).ptx,
+             LaunchFile::load(launch_path),
+             {},
+             {}};
   // Each is on the device, and here with what it begins with and should be.
   HostMemory together;
   for (const BufferSpec &buffer : job.file.buffers)
