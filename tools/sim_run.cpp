@@ -147,6 +147,28 @@ static std::vector<std::string> sorted_lines(const std::string &text) {
   return lines;
 }
 
+/// Memory for each, first for those that must lie somewhere.
+static std::vector<Buffer> allocate(Device &device,
+                                    const std::vector<BufferSpec> &buffers) {
+  std::vector<Buffer> memory(buffers.size());
+  for (bool is_placed : {true, false})
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const BufferSpec &buffer = buffers[i];
+      if (buffer.address.has_value() != is_placed)
+        continue;
+      try {
+        memory[i] =
+            is_placed ? allocate_sim_at(device, *buffer.address, buffer.bytes())
+                      : device.allocate(buffer.bytes());
+      } catch (const UserError &error) {
+        throw UserError(
+            fmt::format("{}.address: {}", buffer.where, error.message()));
+      }
+      device.set_name(memory[i], buffer.name);
+    }
+  return memory;
+}
+
 SimRun run_once(const SimJob &job, SimOptions options,
                 const SimSchedule &schedule) {
   std::string printed;
@@ -157,10 +179,8 @@ SimRun run_once(const SimJob &job, SimOptions options,
   options.print = [&](const std::string &text) { printed += text; };
   RunWatch::attach(options);
   std::shared_ptr<Device> device = open_sim(options);
-  std::vector<Buffer> memory;
+  std::vector<Buffer> memory = allocate(*device, job.file.buffers);
   for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
-    memory.push_back(device->allocate(job.file.buffers[i].bytes()));
-    device->set_name(memory[i], job.file.buffers[i].name);
     if (job.initial[i] && !job.initial[i]->empty())
       device->copy_in(memory[i], job.initial[i]->data(),
                       job.initial[i]->size());
