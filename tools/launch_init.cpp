@@ -22,11 +22,10 @@ constexpr int kElements = 1024;
 
 class Writer {
 public:
-  std::string write(const std::vector<PtxEntry> &entries,
-                    std::uint32_t dynamic_smem);
+  std::string write(const std::vector<PtxEntry> &entries);
 
 private:
-  ordered_json launch_of(const PtxEntry &entry, std::uint32_t dynamic_smem);
+  ordered_json launch_of(const PtxEntry &entry);
   ordered_json argument_of(const PtxParameter &parameter, std::size_t number);
   ordered_json field_of(const PtxField &field, const std::string &name);
   ordered_json pointer_of(const PtxField &field, const std::string &name);
@@ -133,10 +132,12 @@ ordered_json Writer::tensor_map_of(const PtxField &field,
   for (int i = rank; i-- > 0;)
     shape.push_back(dims[static_cast<std::size_t>(i)]);
   std::string buffer = unique(name + "_data");
-  buffers_.push_back({{"buffer", buffer},
-                      {"type", "f16"},
-                      {"shape", shape},
-                      {"init", fmt::format("random:{}", names_.size())}});
+  ordered_json data = {{"buffer", buffer}, {"type", "f16"}, {"shape", shape}};
+  if (field.is_written)
+    data["output"] = true;
+  else
+    data["init"] = fmt::format("random:{}", names_.size());
+  buffers_.push_back(data);
   return {{"tensor_map", ordered_json::object({{"of", buffer},
                                                {"dims", dims},
                                                {"strides_bytes", strides},
@@ -177,8 +178,7 @@ ordered_json Writer::argument_of(const PtxParameter &parameter,
   return result;
 }
 
-ordered_json Writer::launch_of(const PtxEntry &entry,
-                               std::uint32_t dynamic_smem) {
+ordered_json Writer::launch_of(const PtxEntry &entry) {
   std::vector<std::string> unknown = {"grid: CTAs, not threads"};
   std::array<std::uint32_t, 3> block = entry.block;
   if (!block[0]) {
@@ -187,10 +187,12 @@ ordered_json Writer::launch_of(const PtxEntry &entry,
   } else if (!entry.is_block_required) {
     unknown.push_back("block: at most this, by .maxntid");
   }
-  if (!entry.dynamic_smem.empty() && !dynamic_smem)
-    unknown.push_back(fmt::format("dynamic_smem: the bytes of {}, which has no "
-                                  "size in the PTX",
-                                  fmt::join(entry.dynamic_smem, ", ")));
+  if (!entry.dynamic_smem.empty())
+    unknown.push_back(
+        fmt::format("dynamic_smem: the bytes of {}, which {} no "
+                    "size in the PTX",
+                    fmt::join(entry.dynamic_smem, " and "),
+                    entry.dynamic_smem.size() > 1 ? "have" : "has"));
   ordered_json arguments = ordered_json::array();
   std::size_t buffers = names_.size();
   for (std::size_t i = 0; i < entry.parameters.size(); ++i)
@@ -207,16 +209,15 @@ ordered_json Writer::launch_of(const PtxEntry &entry,
   if (entry.cluster != std::array<std::uint32_t, 3>{1, 1, 1})
     result["cluster"] = entry.cluster;
   if (!entry.dynamic_smem.empty())
-    result["dynamic_smem"] = dynamic_smem;
+    result["dynamic_smem"] = 0;
   result["args"] = arguments;
   return result;
 }
 
-std::string Writer::write(const std::vector<PtxEntry> &entries,
-                          std::uint32_t dynamic_smem) {
+std::string Writer::write(const std::vector<PtxEntry> &entries) {
   ordered_json launches = ordered_json::array();
   for (const PtxEntry &entry : entries)
-    launches.push_back(launch_of(entry, dynamic_smem));
+    launches.push_back(launch_of(entry));
   ordered_json file = ordered_json::object();
   if (launches.size() == 1)
     file = launches[0];
@@ -227,9 +228,113 @@ std::string Writer::write(const std::vector<PtxEntry> &entries,
   return layout(file, 0) + "\n";
 }
 
-std::string first_launch_file(const std::string &ptx,
-                              std::uint32_t dynamic_smem) {
-  return Writer().write(outline(ptx), dynamic_smem);
+/// What the arguments of a saved kernel that are numbers are taken to be.
+static constexpr int kNumber = 256;
+
+static std::int64_t value_of(const Dim &dim) {
+  return dim.evaluate([](const std::string &) { return kNumber; });
+}
+
+static ordered_json values_of(const std::vector<Dim> &dims) {
+  ordered_json values = ordered_json::array();
+  for (const Dim &dim : dims)
+    values.push_back(value_of(dim));
+  return values;
+}
+
+/// Elements in memory: a launch file knows tf32 by its bits.
+static std::string_view element_name(Type type) {
+  return name(type == Type::tf32 ? Type::f32 : type);
+}
+
+static ordered_json map_of(const TensorMapSpec &map, const std::string &name) {
+  ordered_json result = {{"of", name},
+                         {"type", kiln::name(map.type)},
+                         {"dims", values_of(map.dims)},
+                         {"strides_bytes", values_of(map.strides_bytes)},
+                         {"box", map.box},
+                         {"swizzle", static_cast<int>(map.swizzle)},
+                         {"interleave", static_cast<int>(map.interleave)},
+                         {"l2", static_cast<int>(map.l2)},
+                         {"oob", map.oob == OobFill::nan ? "nan" : "zeros"}};
+  if (!map.element_strides.empty())
+    result["element_strides"] = map.element_strides;
+  return {{"tensor_map", result}};
+}
+
+static ordered_json parameter_of(const ParameterSpec &parameter,
+                                 const ArgumentSpec &argument) {
+  if (parameter.kind == ParameterSpec::Kind::tensor_map)
+    return map_of(*parameter.tensor_map, argument.name);
+  if (parameter.kind == ParameterSpec::Kind::buffer)
+    return {{"buffer", argument.name}};
+  return {{"scalar", element_name(argument.type)},
+          {"value", kNumber},
+          {"x-name", argument.name}};
+}
+
+/// A buffer of the contract; where that has no shape, one is to be filled in.
+static ordered_json buffer_of(const ArgumentSpec &argument, std::size_t seed) {
+  ordered_json shape = argument.shape.empty() ? ordered_json::array({kElements})
+                                              : values_of(argument.shape);
+  ordered_json result = {{"buffer", argument.name},
+                         {"type", element_name(argument.type)},
+                         {"shape", shape}};
+  if (argument.is_output)
+    result["output"] = true;
+  else
+    result["init"] = fmt::format("random:{}", seed);
+  return result;
+}
+
+/// A kernel of Kiln's own brings its contract, from which all else follows.
+static std::string contract_file(const Kernel &kernel) {
+  const LaunchContract &contract = kernel.contract;
+  ordered_json buffers = ordered_json::array(), arguments = buffers,
+               grid = buffers, shared = buffers;
+  std::vector<std::string> numbers,
+      unknown = {"buffers: init, and what should come out (expected)"};
+  for (const ArgumentSpec &argument : contract.arguments) {
+    if (argument.kind == ArgumentSpec::Kind::buffer)
+      buffers.push_back(buffer_of(argument, buffers.size() + 1));
+    else
+      numbers.push_back(argument.name);
+  }
+  if (!numbers.empty())
+    unknown.push_back(fmt::format("{} are {} here, and grid, shapes and maps "
+                                  "follow from them",
+                                  fmt::join(numbers, ", "), kNumber));
+  for (const ParameterSpec &parameter : contract.parameters)
+    arguments.push_back(parameter_of(
+        parameter,
+        contract.arguments.at(static_cast<std::size_t>(parameter.argument))));
+  for (const Dim &dim : contract.grid)
+    grid.push_back(value_of(dim));
+  for (const SharedObject &object : contract.shared_objects)
+    shared.push_back({{"name", object.name},
+                      {"offset", object.offset},
+                      {"element_bytes", object.element_bytes},
+                      {"count", object.count},
+                      {"file", object.file},
+                      {"line", object.line}});
+  ordered_json file = {{"x-fill-in", unknown},
+                       {"kernel", kernel.name},
+                       {"grid", grid},
+                       {"block", contract.block},
+                       {"cluster", contract.cluster},
+                       {"dynamic_smem", contract.dynamic_smem_bytes}};
+  if (contract.registers_at_entry)
+    file["registers"] = contract.registers_at_entry;
+  file["args"] = arguments;
+  file["buffers"] = buffers;
+  if (!shared.empty())
+    file["shared"] = shared;
+  return layout(file, 0) + "\n";
+}
+
+std::string first_launch_file(const Kernel &kernel) {
+  return kernel.name.empty() ? Writer().write(outline(kernel.ptx))
+                             : contract_file(kernel);
 }
 
 } // namespace kiln::cli

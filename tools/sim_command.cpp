@@ -334,10 +334,7 @@ static ExitStatus init(const SimCommand &command) {
                     command.init_path));
   std::string text;
   try {
-    Kernel kernel = read_kernel(command.ptx_path);
-    text = first_launch_file(
-        kernel.ptx,
-        static_cast<std::uint32_t>(kernel.contract.dynamic_smem_bytes));
+    text = first_launch_file(read_kernel(command.ptx_path));
   } catch (const UserError &error) {
     if (error.where().file != "PTX")
       throw;

@@ -28,7 +28,7 @@ struct PtxField {
   /// The text does not settle the type: bits alone, two types, or no access
   /// that could be followed back to here.
   bool is_type_guessed = false;
-  bool is_read = false, is_written = false; ///< pointers: what lies behind
+  bool is_read = false, is_written = false; ///< what lies behind it
   int rank = 0;                             ///< tensor maps; 0: not known
 };
 

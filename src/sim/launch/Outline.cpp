@@ -231,6 +231,8 @@ void Tracer::followTensor(const ptx::Instruction &instruction) {
       continue;
     Facts &facts = facts_[*place];
     facts.isMap = true;
+    // A store names the map first.
+    facts.isWritten |= &operand == &instruction.operands[0];
     for (const std::string &modifier : instruction.modifiers)
       if (modifier.size() == 2 && modifier[1] == 'd')
         facts.rank = modifier[0] - '0';
@@ -265,8 +267,7 @@ void Tracer::follow(const ptx::Instruction &instruction) {
     // An argument of a call: what the function does with it is not followed.
     if (int reg = operands.size() > 1 ? registerOf(operands[1]) : -1; reg >= 0)
       for (const Place &place : held_[reg].values)
-        facts_[place].isAddress |= facts_[place].loadedAs &&
-                                   ptx::sizeBytes(*facts_[place].loadedAs) == 8;
+        facts_[place].isAddress = true;
     return;
   }
   if (instruction.has("tensor") || instruction.has("tensormap") ||
@@ -327,7 +328,7 @@ static void settleElements(const Facts &facts, const ptx::Function &entry,
                    : likelyType(smallest, entry);
 }
 
-/// A number of so many bytes of which nothing else is known.
+/// A number of which only its bytes are known.
 static Type bitsType(std::uint64_t bytes) {
   static constexpr Type kTypes[] = {Type::u8, Type::u16, Type::u32};
   return bytes >= 8 ? Type::u64 : kTypes[bytes / 2];
@@ -348,6 +349,7 @@ std::optional<PtxField> Tracer::fieldOf(const ptx::Variable &declared,
   if (facts.isMap) {
     field.kind = PtxField::Kind::tensor_map;
     field.rank = facts.rank;
+    field.is_written = facts.isWritten;
   } else if (facts.isAddress && bytes == 8) {
     field.kind = PtxField::Kind::pointer;
     field.is_read = facts.isRead;
