@@ -1,4 +1,5 @@
 // Report: timelines, statistics, residency, and the options of a run.
+#include "kiln/assemble.h"
 #include "kiln/sim.h"
 #include "sim/launch/Residency.h"
 #include "unit/sim/RunKernel.h"
@@ -285,7 +286,7 @@ TEST(Report, SetmaxnregNeedsAKnownNumber) {
 }
 
 TEST(Report, NoThreadStartsWithMoreRegistersThanSetmaxnregAsksFor) {
-  // Without ptxas the number of threads gives a bound, here 248 and 168.
+  // Without ptxas the number of threads gives a bound, here 256 and 168.
   setenv("KILN_PTXAS", "/no/ptxas", 1);
   auto registersOf = [](int threads) {
     auto device = open_sim({});
@@ -316,6 +317,50 @@ ret;
   EXPECT_EQ(registersOf(256), 232);
   EXPECT_EQ(registersOf(384), 168);
   unsetenv("KILN_PTXAS");
+}
+
+/// Registers are handed out in units of eight, and 255 are 256, whoever says
+/// so: setmaxnreg to 256 has nothing to wait for.
+TEST(Report, TwoHundredFiftyFiveRegistersAreOneMore) {
+  auto run = [](const std::string &directives, const std::string &body,
+                const SimOptions &options) {
+    std::string text =
+        ".version 8.6\n.target sm_90a\n.address_size 64\n"
+        ".visible .entry test(.param .u64 p)\n" +
+        directives +
+        "\n{\n.reg .f32 %f<300>;\n.reg .b64 %p;\nld.param.u64 %p, [p];\n" +
+        body + "setmaxnreg.inc.sync.aligned.u32 256;\nret;\n}\n";
+    auto device = open_sim(options);
+    Buffer memory = device->allocate(4096);
+    device->fill(memory, 0);
+    return device->launch(
+        {.ptx = text, .block = {128, 1, 1}, .parameters = {{memory}}});
+  };
+  auto expectFree = [](const LaunchResult &result, const char *from) {
+    EXPECT_EQ(result.registers, 256);
+    EXPECT_EQ(result.registers_from, from);
+    EXPECT_TRUE(result.findings.empty()) << result.to_string();
+  };
+  setenv("KILN_PTXAS", "/no/ptxas", 1);
+  expectFree(run(".maxnreg 255", "", {}), ".maxnreg");
+  expectFree(run(".reqntid 128", "", {}), ".reqntid and .minnctapersm");
+  expectFree(run(".reqntid 128", "", {.registers_at_entry = 255}),
+             "the launch");
+  LaunchResult fewer = run(".reqntid 128", "", {.registers_at_entry = 248});
+  ASSERT_EQ(fewer.findings.size(), 1u);
+  EXPECT_EQ(fewer.findings[0].id, "deadlock");
+  expectContains(fewer.findings[0].message, "setmaxnreg 256: 0 registers");
+  unsetenv("KILN_PTXAS");
+  if (!find_ptxas())
+    GTEST_SKIP() << "there is no ptxas";
+  // More values at once than a thread has registers.
+  std::string body;
+  for (int i = 0; i < 300; ++i)
+    body += fmt::format("ld.volatile.global.f32 %f{}, [%p+{}];\n", i, 4 * i);
+  for (int i = 0; i < 300; ++i)
+    body += fmt::format("st.volatile.global.f32 [%p+{}], %f{};\n", 4 * i, i);
+  expectFree(run(".maxntid 128\n.minnctapersm 1", body, {.checks = false}),
+             "ptxas");
 }
 
 TEST(Report, UnknownIdsAreRefusedWithTheList) {
