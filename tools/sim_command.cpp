@@ -16,12 +16,12 @@
 #include <kiln/sim.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 
 namespace kiln::cli {
 
@@ -44,8 +44,9 @@ struct Account {
   LaunchResult total; ///< of all launches in all orders
   json comparisons = json::array();
   int compared = 0, wrong = 0;
-  /// Id, line and text of the findings that were told.
-  std::set<std::tuple<std::string, int, std::string>> told;
+  /// The findings that were told: id, place, and the other's place, or their
+  /// text where they have none.
+  std::set<std::array<std::string, 3>> told;
 };
 
 } // namespace
@@ -100,8 +101,13 @@ static void report_job(const SimJob &job, const SimOptions &options) {
 /// Take a finding into the account and show it; the same one in another order
 /// is told once.
 static void take_finding(const Finding &finding, Account &account) {
-  if (!account.told.emplace(finding.id, finding.ptx_line, finding.message)
-           .second)
+  auto place = [](const SourceLine &where) {
+    return fmt::format("{}:{}", where.file, where.line);
+  };
+  std::string other = finding.other ? place(finding.other->where) : "";
+  if (!finding.where.is_known())
+    other = finding.message;
+  if (!account.told.insert({finding.id, place(finding.where), other}).second)
     return;
   show_finding(finding);
   account.total.findings.push_back(finding);

@@ -123,9 +123,17 @@ static LaunchResult launch(Device &device, const SimJob &job,
   } catch (const UserError &error) {
     refuse(error, job, spec.where);
   }
-  for (Finding &finding : result.findings)
-    if (finding.where.file == "PTX")
-      finding.where.file = ptx_path;
+  auto rename = [&](SourceLine &where) {
+    if (where.file == "PTX")
+      where.file = ptx_path;
+  };
+  for (Finding &finding : result.findings) {
+    rename(finding.where);
+    if (finding.other)
+      rename(finding.other->where);
+    for (Finding::Frame &frame : finding.stack)
+      rename(frame.where);
+  }
   return result;
 }
 

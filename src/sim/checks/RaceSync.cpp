@@ -337,6 +337,7 @@ void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
     clocks.complete(barrier.component, {.all = barrier.phases}, lanes);
   } else {
     // The copies are over, and a fence must make it known.
+    barrier.relaxedWait = &op;
     SyncPoint copies;
     for (FencedClock *handed : {&copies.strict, &copies.deFacto})
       for (View view : {View::generic, View::completed})
