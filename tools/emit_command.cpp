@@ -1,14 +1,12 @@
 // emit_command: a kernel at any stage on its way to machine code.
 #include "commands.h"
-#include "gemm_matrices.h"
 #include "gemm_options.h"
-#include "launch_save.h"
+#include "launch_init.h"
 #include "output_file.h"
 
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
 #include <kiln/file.h>
-#include <kiln/sim.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -87,14 +85,16 @@ static void save_launch(const EmitOptions &options) {
     throw UserError(fmt::format("--save-launch is for gemm M N K; how {} is "
                                 "launched is for its program to say",
                                 options.source.front()));
-  GemmProblem sized = options.gemm.sized_problem();
-  const DeviceDescription &device = options.gemm.built_for(nullptr);
+  ReferenceGemm gemm = options.gemm.reference(options.gemm.sized_problem());
   Kernel kernel = compile(module_of(options), options.compile);
-  ReferenceGemm gemm = options.gemm.reference(sized);
-  std::vector<LaunchArgument> arguments = launch_arguments(
-      kernel, gemm, placeholders(*open_sim(), gemm, sized.has_beta));
+  auto number = [](std::int64_t value) { return static_cast<double>(value); };
   write_output(options.launch_path,
-               launch_file_text(kernel, arguments, device));
+               launch_file_of(kernel, {{"m", number(gemm.m)},
+                                       {"n", number(gemm.n)},
+                                       {"k", number(gemm.k)},
+                                       {"batch", number(gemm.batch)},
+                                       {"alpha", gemm.alpha},
+                                       {"beta", gemm.beta}}));
 }
 
 void add_emit_command(CLI::App &app, Action &action) {

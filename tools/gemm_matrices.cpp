@@ -121,25 +121,6 @@ GemmBuffers copy_in(Device &device, const GemmMatrices &host) {
   return buffers;
 }
 
-GemmBuffers placeholders(const Device &device, const ReferenceGemm &gemm,
-                         bool has_c) {
-  std::uintptr_t next = 0;
-  auto place = [&](Type type, std::int64_t elements) {
-    next += std::uintptr_t{1} << 40;
-    return device.wrap(reinterpret_cast<void *>(next),
-                       static_cast<std::size_t>(elements * size_bytes(type)));
-  };
-  GemmBuffers buffers;
-  buffers.a = place(gemm.type, gemm.a_elements());
-  buffers.b = place(gemm.type, gemm.b_elements());
-  buffers.d = place(gemm.out, gemm.d_elements());
-  if (has_c)
-    buffers.c = place(gemm.out, gemm.c_elements());
-  if (gemm.bias_elements())
-    buffers.bias = place(gemm.bias_type(), gemm.bias_elements());
-  return buffers;
-}
-
 std::vector<LaunchArgument> launch_arguments(const Kernel &kernel,
                                              const ReferenceGemm &gemm,
                                              const GemmBuffers &buffers) {

@@ -31,10 +31,6 @@ struct GemmBuffers {
   Buffer a, b, c, bias, d;
 };
 GemmBuffers copy_in(Device &device, const GemmMatrices &host);
-/// Addresses and sizes with nothing behind them, for who only describes a
-/// launch.
-GemmBuffers placeholders(const Device &device, const ReferenceGemm &gemm,
-                         bool has_c);
 
 /// The kernel's arguments, by their names.
 std::vector<LaunchArgument> launch_arguments(const Kernel &kernel,

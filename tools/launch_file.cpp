@@ -91,6 +91,24 @@ template <typename T> static bool parse_number(std::string_view text, T &out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// JSON has no numbers of base 16, in which addresses are told.
+static std::uint64_t read_address(const JsonNode &node) {
+  static const std::string accepted =
+      "an address: \"0x7f0000000000\", or a whole number";
+  if (node.value().is_number())
+    return node.whole(0, std::numeric_limits<std::uint64_t>::max());
+  std::string text = node.text(accepted);
+  std::uint64_t address = 0;
+  const char *end = text.data() + text.size();
+  bool is_hex = text.starts_with("0x") || text.starts_with("0X");
+  auto [rest, error] = is_hex
+                           ? std::from_chars(text.data() + 2, end, address, 16)
+                           : std::from_chars(text.data(), end, address, 10);
+  if (error != std::errc() || rest != end)
+    node.refuse(accepted);
+  return address;
+}
+
 /// The words of "a:b:c".
 static std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
@@ -157,7 +175,8 @@ static std::uint64_t count_elements(const JsonNode &node,
 
 void Reader::declare(const JsonNode &entry, const std::string &name) {
   entry.checkKeys({"buffer", "type", "shape", "init", "output", "expected",
-                   "rtol", "atol", "exact", "align", "offset", "fields"});
+                   "rtol", "atol", "exact", "align", "address", "offset",
+                   "fields"});
   BufferSpec spec;
   spec.name = name;
   spec.where = entry.place();
@@ -196,6 +215,8 @@ void Reader::declare(const JsonNode &entry, const std::string &name) {
   tolerance.is_given = tolerance.is_exact || has_bounds;
   if (auto align = entry.find("align"))
     check_align(*align);
+  if (auto address = entry.find("address"))
+    spec.address = read_address(*address);
   if (!index_.emplace(name, result_.buffers.size()).second)
     throw UserError(fmt::format(
         "{} declares the buffer '{}' again; {{\"buffer\": \"{}\"}} alone "

@@ -39,7 +39,8 @@ struct BufferSpec {
   std::string where; ///< "launch.json: args[0]"
   Type type = Type::f32;
   std::vector<std::uint64_t> shape;
-  std::uint64_t count = 1; ///< elements
+  std::uint64_t count = 1;              ///< elements
+  std::optional<std::uint64_t> address; ///< where it must lie
   BufferInit init;
   std::string init_text; ///< as the file says it
   bool is_output = false;

@@ -4,9 +4,11 @@
 
 #include <kiln/sim.h>
 
-#include <nlohmann/json.hpp>
-
+#include <cctype>
+#include <cstring>
+#include <fmt/format.h>
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace kiln::cli {
 
@@ -16,14 +18,32 @@ static ordered_json message(const std::string &text) {
   return {{"text", text}};
 }
 
+/// A path as RFC 3986 has it: what is not in its alphabet is written as %20.
+static std::string uri_of(const std::string &path) {
+  std::string uri = path.starts_with('/') ? "file://" : "";
+  for (unsigned char c : path)
+    if (std::isalnum(c) || std::strchr("/-._~", c))
+      uri += static_cast<char>(c);
+    else
+      uri += fmt::format("%{:02X}", c);
+  return uri;
+}
+
 static ordered_json place_of(const SourceLine &where) {
-  ordered_json place = {{"artifactLocation", {{"uri", where.file}}}};
+  ordered_json place = {{"artifactLocation", {{"uri", uri_of(where.file)}}}};
   if (where.line)
     place["region"] = {{"startLine", where.line}};
   return {{"physicalLocation", place}};
 }
 
-static ordered_json rule_of(const Explanation &row) {
+/// What is refused before it runs is no finding of the simulator's.
+static ordered_json rule_of(const std::string &id) {
+  if (id == "refused")
+    return {{"id", id},
+            {"shortDescription", message(id)},
+            {"fullDescription", message("Kiln refuses the kernel or its launch "
+                                        "before anything runs.")}};
+  const Explanation &row = explain(id);
   return {{"id", row.id},
           {"shortDescription", message(std::string(row.id))},
           {"fullDescription", message(std::string(row.cause))},
@@ -39,7 +59,7 @@ static ordered_json result_of(const Finding &finding, std::size_t rule) {
                          {"occurrenceCount", finding.count}};
   if (finding.where.is_known())
     result["locations"] = ordered_json::array({place_of(finding.where)});
-  if (finding.other) {
+  if (finding.other && finding.other->where.is_known()) {
     ordered_json other = place_of(finding.other->where);
     other["id"] = 1;
     other["message"] = message(finding.other->who + " " +
@@ -48,7 +68,8 @@ static ordered_json result_of(const Finding &finding, std::size_t rule) {
   }
   ordered_json frames = ordered_json::array();
   for (const Finding::Frame &frame : finding.stack) {
-    ordered_json place = place_of(frame.where);
+    ordered_json place =
+        frame.where.is_known() ? place_of(frame.where) : ordered_json::object();
     place["message"] = message(frame.function);
     frames.push_back(ordered_json::object({{"location", place}}));
   }
@@ -66,7 +87,7 @@ std::string to_sarif(const std::vector<Finding> &findings) {
   for (const Finding &finding : findings) {
     auto [rule, is_new] = index.try_emplace(finding.id, rules.size());
     if (is_new)
-      rules.push_back(rule_of(explain(finding.id)));
+      rules.push_back(rule_of(finding.id));
     results.push_back(result_of(finding, rule->second));
   }
   ordered_json driver = {{"name", "kiln"}, {"rules", rules}};

@@ -4,6 +4,7 @@
 // verdict; the last line is PASS, FAIL, or DONE where nothing was compared.
 #include "buffer_compare.h"
 #include "commands.h"
+#include "launch_init.h"
 #include "npy.h"
 #include "output_file.h"
 #include "sarif.h"
@@ -15,12 +16,12 @@
 #include <kiln/sim.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 
 namespace kiln::cli {
 
@@ -31,6 +32,7 @@ namespace {
 struct SimCommand {
   std::string ptx_path;
   std::string launch_path;
+  std::string init_path; ///< a launch file to write; empty: none
   std::string save_folder;
   std::string report_path;
   SimFlags sim;
@@ -42,8 +44,9 @@ struct Account {
   LaunchResult total; ///< of all launches in all orders
   json comparisons = json::array();
   int compared = 0, wrong = 0;
-  /// Id, line and text of the findings that were told.
-  std::set<std::tuple<std::string, int, std::string>> told;
+  /// The findings that were told: id, place, and the other's place, or their
+  /// text where they have none.
+  std::set<std::array<std::string, 3>> told;
 };
 
 } // namespace
@@ -98,8 +101,13 @@ static void report_job(const SimJob &job, const SimOptions &options) {
 /// Take a finding into the account and show it; the same one in another order
 /// is told once.
 static void take_finding(const Finding &finding, Account &account) {
-  if (!account.told.emplace(finding.id, finding.ptx_line, finding.message)
-           .second)
+  auto place = [](const SourceLine &where) {
+    return fmt::format("{}:{}", where.file, where.line);
+  };
+  std::string other = finding.other ? place(finding.other->where) : "";
+  if (!finding.where.is_known())
+    other = finding.message;
+  if (!account.told.insert({finding.id, place(finding.where), other}).second)
     return;
   show_finding(finding);
   account.total.findings.push_back(finding);
@@ -322,8 +330,35 @@ static ExitStatus simulate(const SimCommand &command) {
   return conclude(command, account, outputs);
 }
 
+/// Write a first launch file.
+static ExitStatus init(const SimCommand &command) {
+  check_output("--init", command.init_path);
+  if (std::filesystem::exists(command.init_path))
+    throw UserError(
+        fmt::format("--init {}: the file is there already; name one "
+                    "that is not",
+                    command.init_path));
+  std::string text;
+  try {
+    text = first_launch_file(read_kernel(command.ptx_path));
+  } catch (const UserError &error) {
+    if (error.where().file != "PTX")
+      throw;
+    throw UserError(SourceLine(command.ptx_path, error.where().line),
+                    error.message());
+  }
+  write_file(command.init_path, {text});
+  report("wrote", "{}; fill it in: docs/launch-file.md", command.init_path);
+  return ExitStatus::ok;
+}
+
 /// What is refused goes into the report too.
 static ExitStatus run_command(const SimCommand &command) {
+  if (command.launch_path.empty() == command.init_path.empty())
+    throw UserError("`kiln sim` takes --launch FILE, or --init FILE to write a "
+                    "first one");
+  if (!command.init_path.empty())
+    return init(command);
   check_output("--report", command.report_path);
   try {
     return simulate(command);
@@ -352,10 +387,11 @@ void add_sim_command(CLI::App &app, Action &action) {
       ->add_option("kernel", options->ptx_path,
                    "the PTX file, or a saved kernel")
       ->required();
-  command
-      ->add_option("--launch", options->launch_path,
-                   "the launch file: grid, arguments, what is expected")
-      ->required();
+  command->add_option("--launch", options->launch_path,
+                      "the launch file: grid, arguments, what is expected");
+  command->add_option("--init", options->init_path,
+                      "write a first launch file from the PTX, to be filled "
+                      "in");
   command->add_option("--save-dir", options->save_folder,
                       "write outputs to NAME.npy in this folder");
   command->add_option("--report", options->report_path,

@@ -54,17 +54,20 @@ void add_numbers(LaunchResult &sum, const LaunchResult &more) {
   }
 }
 
-/// A file of PTX, or the PTX of a saved kernel, which is JSON.
-static std::string read_ptx(const std::string &path) {
+Kernel read_kernel(const std::string &path) {
   std::string text = read_file(path);
+  // A saved kernel is JSON.
   std::size_t first = text.find_first_not_of(" \t\r\n");
   bool is_saved = first != std::string::npos && text[first] == '{';
-  return is_saved ? Kernel::deserialize(text, path).ptx : text;
+  return is_saved ? Kernel::deserialize(text, path) : Kernel{.ptx = text};
 }
 
 SimJob load_job(const std::string &ptx_path, const std::string &launch_path) {
-  SimJob job{
-      ptx_path, read_ptx(ptx_path), LaunchFile::load(launch_path), {}, {}};
+  SimJob job{ptx_path,
+             read_kernel(ptx_path).ptx,
+             LaunchFile::load(launch_path),
+             {},
+             {}};
   // Each is on the device, and here with what it begins with and should be.
   HostMemory together;
   for (const BufferSpec &buffer : job.file.buffers)
@@ -120,9 +123,17 @@ static LaunchResult launch(Device &device, const SimJob &job,
   } catch (const UserError &error) {
     refuse(error, job, spec.where);
   }
-  for (Finding &finding : result.findings)
-    if (finding.where.file == "PTX")
-      finding.where.file = ptx_path;
+  auto rename = [&](SourceLine &where) {
+    if (where.file == "PTX")
+      where.file = ptx_path;
+  };
+  for (Finding &finding : result.findings) {
+    rename(finding.where);
+    if (finding.other)
+      rename(finding.other->where);
+    for (Finding::Frame &frame : finding.stack)
+      rename(frame.where);
+  }
   return result;
 }
 
@@ -144,6 +155,28 @@ static std::vector<std::string> sorted_lines(const std::string &text) {
   return lines;
 }
 
+/// Memory for each, first for those that must lie somewhere.
+static std::vector<Buffer> allocate(Device &device,
+                                    const std::vector<BufferSpec> &buffers) {
+  std::vector<Buffer> memory(buffers.size());
+  for (bool is_placed : {true, false})
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      const BufferSpec &buffer = buffers[i];
+      if (buffer.address.has_value() != is_placed)
+        continue;
+      try {
+        memory[i] =
+            is_placed ? allocate_sim_at(device, *buffer.address, buffer.bytes())
+                      : device.allocate(buffer.bytes());
+      } catch (const UserError &error) {
+        throw UserError(
+            fmt::format("{}.address: {}", buffer.where, error.message()));
+      }
+      device.set_name(memory[i], buffer.name);
+    }
+  return memory;
+}
+
 SimRun run_once(const SimJob &job, SimOptions options,
                 const SimSchedule &schedule) {
   std::string printed;
@@ -154,10 +187,8 @@ SimRun run_once(const SimJob &job, SimOptions options,
   options.print = [&](const std::string &text) { printed += text; };
   RunWatch::attach(options);
   std::shared_ptr<Device> device = open_sim(options);
-  std::vector<Buffer> memory;
+  std::vector<Buffer> memory = allocate(*device, job.file.buffers);
   for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
-    memory.push_back(device->allocate(job.file.buffers[i].bytes()));
-    device->set_name(memory[i], job.file.buffers[i].name);
     if (job.initial[i] && !job.initial[i]->empty())
       device->copy_in(memory[i], job.initial[i]->data(),
                       job.initial[i]->size());

@@ -18,6 +18,9 @@ struct SimJob {
   std::vector<std::optional<std::vector<std::byte>>> expected; ///< by buffer
 };
 
+/// A file of PTX, or of a saved kernel; of the former only `ptx` is known.
+Kernel read_kernel(const std::string &path);
+
 /// Read the PTX, the launch file and every array it names. Throws UserError.
 SimJob load_job(const std::string &ptx_path, const std::string &launch_path);
 

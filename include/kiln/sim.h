@@ -71,6 +71,13 @@ std::shared_ptr<Device> open_sim(const SimOptions &options = {});
 /// described device may change. Throws UserError where it is not a simulator.
 void set_sim_options(Device &device, const SimOptions &options);
 
+/// Memory at an address, so that pointers which a program has kept hold again.
+/// It lies where a GPU's buffers do: from 4096 on below 2^40, or from 5 * 2^40
+/// on below 2^49. Throws UserError where it does not, where the address is not
+/// a multiple of 256, and where it overlaps another buffer.
+Buffer allocate_sim_at(Device &device, std::uint64_t address,
+                       std::size_t bytes);
+
 /// What lies in the simulator's memory, to be put back: a launch can be run
 /// again from where it began.
 class SimSnapshot {

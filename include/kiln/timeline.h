@@ -28,12 +28,16 @@ struct Timeline {
 
   struct Event {
     std::array<std::uint32_t, 3> cta{};
-    std::string row; ///< "warp 4", "tma", "wgmma 0"
+    std::string row; ///< "warp 4", "tma", "cp.async", "wgmma 0"
     Kind kind = Kind::wait;
     std::string name; ///< "wait full", "tma", "wgmma"
     int slot = -1;    ///< of the pipeline, from the mbarrier; -1: none
     std::uint64_t start = 0, end = 0;
+    /// Loads that an mbarrier tells of: its phase was complete in the end.
+    bool is_complete = true;
     int ptx_line = 0;
+    std::string file = {}; ///< of the source, where the PTX tells its lines
+    int line = 0;
   };
 
   std::vector<Event> events; ///< by CTA, then by start
@@ -42,7 +46,9 @@ struct Timeline {
   /// ui.perfetto.dev); microseconds there are units here.
   std::string to_trace() const;
   /// The first CTA as a table: the thread that loads, each slot, the
-  /// warpgroups that multiply; a row where something changes, at most `rows`.
+  /// warpgroups that multiply, or else the first warps; a row where something
+  /// changes, at most `rows`. Below it, where in the source each word comes
+  /// from. A slot whose barrier was never complete is not shown as full.
   std::string to_table(int rows = 48) const;
 };
 

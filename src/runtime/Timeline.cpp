@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -47,6 +48,10 @@ std::string Timeline::to_trace() const {
     if (isNewRow)
       nameRow("thread_name", process->second, row->second, event.row);
     ordered_json arguments = {{"ptx_line", event.ptx_line}};
+    if (event.line)
+      arguments["source"] = fmt::format("{}:{}", event.file, event.line);
+    if (!event.is_complete)
+      arguments["complete"] = false;
     if (event.slot >= 0)
       arguments["slot"] = event.slot;
     list.push_back({{"ph", "X"},
@@ -71,8 +76,34 @@ struct Span {
   Timeline::Kind kind;
   int slot;
   std::uint64_t start, end;
+  bool isComplete;
+  std::string word; ///< "mma-1", "wait-0", "load :12"
 };
 using Spans = std::vector<Span>;
+
+/// The first CTA as columns: who loads, what is in each slot, and what those
+/// do who multiply; where nobody does, the first warps.
+class Table {
+public:
+  explicit Table(const std::vector<Event> &events);
+  std::string print(int rows) const;
+
+private:
+  void take(const Event &event);
+  std::string frame() const;
+  std::string head() const;
+  std::string cellsAt(std::uint64_t time) const;
+  std::string legend() const;
+  std::vector<int> warps() const;
+
+  std::array<std::uint32_t, 3> cta_{};
+  Spans loads_, products_, producer_;
+  std::map<int, Spans> groups_; ///< what a warpgroup does
+  std::map<int, Spans> warps_;
+  std::set<int> issuing_, multiplying_;
+  std::map<std::string, std::set<std::string>> places_; ///< by word
+  int slots_ = 0;
+};
 } // namespace
 
 /// The warpgroup of a row: "warp 5" and "wgmma 1" belong to 1; -1: none.
@@ -85,16 +116,35 @@ static int groupOf(const std::string &row) {
   return -1;
 }
 
-static void add(Spans &spans, const Event &event) {
+static bool isCopyRow(const Event &event) {
+  return event.row == "tma" || event.row == "cp.async";
+}
+
+/// "mma", "tma", "cp.async", "wait", "store"
+static std::string wordOf(const Event &event) {
+  if (event.kind == Timeline::Kind::product)
+    return "mma";
+  return isCopyRow(event) && event.kind == Timeline::Kind::load
+             ? event.row
+             : nameOf(event.kind);
+}
+
+static void add(Spans &spans, const Event &event, std::string word) {
+  if (event.slot >= 0)
+    word += fmt::format("-{}", event.slot);
+  // Copies of threads come a few instructions apart.
+  constexpr std::uint64_t kGap = 64;
+  bool isStore = event.kind == Timeline::Kind::store;
+  std::uint64_t gap = event.row == "cp.async" ? kGap : 0;
   if (!spans.empty() && spans.back().kind == event.kind &&
-      spans.back().slot == event.slot &&
-      event.start <= spans.back().end + (event.kind == Timeline::Kind::store
-                                             ? ~std::uint64_t(0) / 2
-                                             : 0)) {
+      spans.back().slot == event.slot && spans.back().word == word &&
+      (isStore || event.start <= spans.back().end + gap)) {
     spans.back().end = std::max(spans.back().end, event.end);
+    spans.back().isComplete &= event.is_complete;
     return;
   }
-  spans.push_back({event.kind, event.slot, event.start, event.end});
+  spans.push_back({event.kind, event.slot, event.start, event.end,
+                   event.is_complete, std::move(word)});
 }
 
 /// What a row does at a time: "mma-1", "wait-0"; products win over waits.
@@ -104,12 +154,7 @@ static std::string stateAt(const Spans &spans, std::uint64_t time) {
     if (span.start <= time && time < span.end &&
         (!best || span.kind == Timeline::Kind::product))
       best = &span;
-  if (!best)
-    return "";
-  const char *word = best->kind == Timeline::Kind::product ? "mma"
-                     : best->kind == Timeline::Kind::load  ? "tma"
-                                                           : nameOf(best->kind);
-  return best->slot < 0 ? word : fmt::format("{}-{}", word, best->slot);
+  return best ? best->word : "";
 }
 
 /// What is in a slot at a time.
@@ -124,80 +169,142 @@ static const char *slotAt(const Spans &loads, const Spans &products, int slot,
       product = &span;
   if (!load)
     return "";
-  if (time < load->end)
+  // Nobody may read what its barrier has never told of.
+  if (time < load->end || !load->isComplete)
     return "loading";
   if (!product || product->start < load->end)
     return "full";
   return time < product->end ? "in use" : "";
 }
 
-std::string Timeline::to_table(int rows) const {
-  Spans loads, products;
-  std::map<int, Spans> groups; ///< what a warpgroup does
-  std::set<std::uint64_t> times;
-  std::set<int> issuing, multiplying;
-  int slots = 0;
-  auto isFirst = [&](const Event &event) {
-    return event.cta == events.front().cta;
-  };
+Table::Table(const std::vector<Event> &events) {
   for (const Event &event : events) {
-    if (!isFirst(event))
+    if (event.cta != events.front().cta)
       break;
-    slots = std::max(slots, event.slot + 1);
-    if (event.row == "tma" && event.kind == Kind::load)
-      add(loads, event);
-    if (event.kind == Kind::product) {
-      add(products, event);
-      multiplying.insert(groupOf(event.row));
-    }
-    if (event.name == "wait empty")
-      issuing.insert(groupOf(event.row));
-    if (int group = groupOf(event.row);
-        group >= 0 && (event.row.starts_with("wgmma") ||
-                       event.row == fmt::format("warp {}", 4 * group) ||
-                       event.name == "wait empty"))
-      add(groups[group], event);
+    take(event);
   }
-  if (events.empty() || (loads.empty() && groups.empty()))
-    return "no copies, products or waits in the first CTA\n";
-  Spans producer = loads;
-  for (int group : issuing)
-    if (!multiplying.contains(group))
-      for (const Span &span : groups[group])
-        producer.push_back(span);
-  for (const Spans *spans : {&loads, &products})
-    for (const Span &span : *spans)
-      times.insert({span.start, span.end});
-  for (int group : multiplying)
-    for (const Span &span : groups[group])
-      times.insert({span.start, span.end});
+  if (!events.empty())
+    cta_ = events.front().cta;
+  producer_ = loads_;
+  for (int group : issuing_)
+    if (!multiplying_.contains(group))
+      for (const Span &span : groups_[group])
+        producer_.push_back(span);
+}
 
-  const std::array<std::uint32_t, 3> &cta = events.front().cta;
-  std::string line = fmt::format("+{:-<8}+{:-<10}+", "", "");
-  std::string head = fmt::format("|{:>7} |{:<10}|", "time", " producer");
-  for (int slot = 0; slot < slots; ++slot) {
-    line += fmt::format("{:-<9}+", "");
-    head += fmt::format("{:<9}|", fmt::format(" slot {}", slot));
+void Table::take(const Event &event) {
+  std::string word = wordOf(event);
+  slots_ = std::max(slots_, event.slot + 1);
+  if (isCopyRow(event) && event.kind == Timeline::Kind::load)
+    add(loads_, event, word);
+  if (event.kind == Timeline::Kind::product) {
+    add(products_, event, word);
+    multiplying_.insert(groupOf(event.row));
   }
-  for (int group : multiplying) {
+  if (event.name == "wait empty")
+    issuing_.insert(groupOf(event.row));
+  if (int group = groupOf(event.row);
+      group >= 0 && (event.row.starts_with("wgmma") ||
+                     event.row == fmt::format("warp {}", 4 * group) ||
+                     event.name == "wait empty"))
+    add(groups_[group], event, word);
+  int line = event.line ? event.line : event.ptx_line;
+  if (int warp = 0; std::sscanf(event.row.c_str(), "warp %d", &warp) == 1)
+    add(warps_[warp], event, line ? fmt::format("{} :{}", word, line) : word);
+  if (event.line)
+    places_[word].insert(fmt::format("{}:{}", event.file, event.line));
+}
+
+/// The warps that have columns: where nobody multiplies, the first ones.
+std::vector<int> Table::warps() const {
+  constexpr std::size_t kMost = 6;
+  std::vector<int> numbers;
+  for (const auto &[warp, spans] : warps_)
+    if (multiplying_.empty() && numbers.size() < kMost)
+      numbers.push_back(warp);
+  return numbers;
+}
+
+std::string Table::frame() const {
+  std::string line = fmt::format("+{:-<8}+", "");
+  if (!producer_.empty())
     line += fmt::format("{:-<10}+", "");
+  for (int slot = 0; slot < slots_; ++slot)
+    line += fmt::format("{:-<9}+", "");
+  for (std::size_t i = 0; i < multiplying_.size(); ++i)
+    line += fmt::format("{:-<10}+", "");
+  for (std::size_t i = 0; i < warps().size(); ++i)
+    line += fmt::format("{:-<12}+", "");
+  return line + '\n';
+}
+
+std::string Table::head() const {
+  std::string head = fmt::format("|{:>7} |", "time");
+  if (!producer_.empty())
+    head += fmt::format("{:<10}|", " producer");
+  for (int slot = 0; slot < slots_; ++slot)
+    head += fmt::format("{:<9}|", fmt::format(" slot {}", slot));
+  for (int group : multiplying_)
     head += fmt::format("{:<10}|", fmt::format(" wgroup {}", group));
+  for (int warp : warps())
+    head += fmt::format("{:<12}|", fmt::format(" warp {}", warp));
+  return head + '\n';
+}
+
+std::string Table::cellsAt(std::uint64_t time) const {
+  std::string cells;
+  if (!producer_.empty())
+    cells +=
+        fmt::format("{:<10}|", fmt::format(" {}", stateAt(producer_, time)));
+  for (int slot = 0; slot < slots_; ++slot)
+    cells += fmt::format(
+        "{:<9}|", fmt::format(" {}", slotAt(loads_, products_, slot, time)));
+  for (int group : multiplying_)
+    cells += fmt::format("{:<10}|",
+                         fmt::format(" {}", stateAt(groups_.at(group), time)));
+  for (int warp : warps())
+    cells += fmt::format("{:<12}|",
+                         fmt::format(" {}", stateAt(warps_.at(warp), time)));
+  return cells;
+}
+
+/// Where in the source each word of the table comes from.
+std::string Table::legend() const {
+  constexpr std::size_t kMost = 6;
+  std::string text;
+  for (const auto &[word, places] : places_) {
+    std::vector<std::string> shown(places.begin(), places.end());
+    bool isCut = shown.size() > kMost;
+    if (isCut)
+      shown.resize(kMost);
+    text += fmt::format("{}: {}{}\n", word, fmt::join(shown, ", "),
+                        isCut ? ", ..." : "");
   }
+  return text;
+}
+
+std::string Table::print(int rows) const {
+  if (loads_.empty() && groups_.empty() && warps_.empty())
+    return "no copies, products or waits in the first CTA\n";
+  std::set<std::uint64_t> times;
+  auto change = [&](const Spans &spans) {
+    for (const Span &span : spans)
+      times.insert({span.start, span.end});
+  };
+  change(loads_);
+  change(products_);
+  for (int group : multiplying_)
+    change(groups_.at(group));
+  for (int warp : warps())
+    change(warps_.at(warp));
   std::string text =
       fmt::format("CTA ({}, {}, {}); a unit of time is one warp instruction\n",
-                  cta[0], cta[1], cta[2]) +
-      line + '\n' + head + '\n' + line + '\n';
+                  cta_[0], cta_[1], cta_[2]) +
+      frame() + head() + frame();
   std::string last;
   int shown = 0;
   for (std::uint64_t time : times) {
-    std::string cells =
-        fmt::format("{:<10}|", fmt::format(" {}", stateAt(producer, time)));
-    for (int slot = 0; slot < slots; ++slot)
-      cells += fmt::format(
-          "{:<9}|", fmt::format(" {}", slotAt(loads, products, slot, time)));
-    for (int group : multiplying)
-      cells += fmt::format("{:<10}|",
-                           fmt::format(" {}", stateAt(groups[group], time)));
+    std::string cells = cellsAt(time);
     if (cells == last)
       continue;
     last = cells;
@@ -207,7 +314,11 @@ std::string Timeline::to_table(int rows) const {
     }
     text += fmt::format("|{:>7} |", time) + cells + '\n';
   }
-  return text + line + '\n';
+  return text + frame() + legend();
+}
+
+std::string Timeline::to_table(int rows) const {
+  return Table(events).print(rows);
 }
 
 } // namespace kiln

@@ -229,6 +229,8 @@ private:
                 const std::string &message, const FindingObject &object);
   /// Whether the warpgroup of a product has waited for it.
   bool isAwaited(const Access &access, const Record &earlier) const;
+  bool isUpdate(const Op &one, const Op &two) const;
+  const Op *relaxedWaitFor(const Access &access, const Record &earlier) const;
   std::string missingEdge(FindingId id, const Access &access,
                           const Record &earlier) const;
   std::string describe(const Record &record) const;

@@ -1,7 +1,9 @@
 // RaceReport: a race in words: both places, the bytes, and the missing edge.
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln::sim {
@@ -65,6 +67,41 @@ FindingId RaceDetector::errorOf(const Access &access, const Record &earlier,
   return id;
 }
 
+/// The .relaxed wait by which this warp has seen the phase of a copy; null:
+/// none.
+const Op *RaceDetector::relaxedWaitFor(const Access &access,
+                                       const Record &earlier) const {
+  const Agent &other = agent(earlier.component);
+  const Cta &cta = access.warp->cta();
+  auto barrier = cta.mbarrierHistory.find(other.number);
+  if (other.ctaNumber != access.warp->clock.cta ||
+      barrier == cta.mbarrierHistory.end())
+    return nullptr;
+  auto seen = barrier->second.seen.find(access.warp->clock.lanes);
+  bool hasSeen =
+      seen != barrier->second.seen.end() && seen->second >= earlier.time;
+  return hasSeen ? barrier->second.relaxedWait : nullptr;
+}
+
+/// A place that many read and write: a counter, a bin, a sum. By one line of
+/// the source, or through one address.
+bool RaceDetector::isUpdate(const Op &one, const Op &two) const {
+  SourceLine here = machine_.findings().sourceLine(*one.origin);
+  SourceLine there = machine_.findings().sourceLine(*two.origin);
+  if (here.line == there.line && here.file == there.file && &one != &two)
+    return true;
+  auto isPair = [](const Op &load, const Op &store) {
+    return load.effect->kind == EffectKind::load &&
+           store.effect->kind == EffectKind::store &&
+           load.effect->address.index == store.effect->address.index &&
+           load.effect->offset == store.effect->offset;
+  };
+  if (&one != &two)
+    return isPair(one, two) || isPair(two, one);
+  return std::any_of(machine_.code().ops.begin(), machine_.code().ops.end(),
+                     [&](const Op &other) { return isPair(other, one); });
+}
+
 std::string RaceDetector::missingEdge(FindingId id, const Access &access,
                                       const Record &earlier) const {
   const Agent &other = agent(earlier.component);
@@ -109,6 +146,12 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
                        "memory on",
                        other.number);
   case Agent::Kind::mbarrier:
+    if (const Op *wait = relaxedWaitFor(access, earlier))
+      return fmt::format(
+          "the wait for phase {} at {} is .relaxed, which orders "
+          "nothing: .acquire there, or a fence "
+          "(fence.acq_rel.cta) behind it",
+          earlier.time - 1, machine_.findings().placeOf(*wait));
     return fmt::format("a wait for phase {} of the mbarrier at {}",
                        earlier.time - 1,
                        machine_.findings().describeShared(other.number));
@@ -137,17 +180,11 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
   }
   if (isSameCta && other.number == static_cast<unsigned>(access.warp->index()))
     return "bar.warp.sync (__syncwarp) of the lanes, which run apart here";
-  // A line that reads and writes a place, by many: a counter, a bin, a sum.
-  const ptx::Instruction &one = *access.op->origin;
-  const ptx::Instruction &two = *machine_.code().ops[earlier.op].origin;
-  SourceLine here = machine_.findings().sourceLine(one);
-  SourceLine there = machine_.findings().sourceLine(two);
-  bool isUpdate =
-      here.line == there.line && here.file == there.file && &one != &two;
   std::string atomic =
-      isUpdate ? "an atomic (atom or red) that reads, adds and writes at once; "
-                 "else "
-               : "";
+      isUpdate(*access.op, machine_.code().ops[earlier.op])
+          ? "an atomic (atom or red) that reads, adds and writes at once; "
+            "else "
+          : "";
   if (isSameCta)
     return atomic + "a barrier of the CTA (bar.sync), or an arrival and a wait "
                     "at an mbarrier";

@@ -257,14 +257,6 @@ static OnMbarrier begun(Warp &warp, const Op &op, int lane,
   return {&warp, lane, record, barrier.phases + 1, warp.clock.clusterBarriers};
 }
 
-/// Whether a barrier of the CTA or of its cluster has opened yet.
-static bool hasMet(const Cta &cta) {
-  return cta.cluster().barrierGeneration > 0 ||
-         std::any_of(
-             cta.barriers.begin(), cta.barriers.end(),
-             [](const CtaBarrier &barrier) { return barrier.generation > 0; });
-}
-
 void RaceDetector::expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
                               std::uint32_t address) {
   MbarrierHistory &barrier = owner.mbarrierHistory[address];
@@ -281,7 +273,8 @@ void RaceDetector::expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
     return;
   // Whoever is not the thread that initialised has met it at a barrier.
   bool isOwn = init.component == warp.clock.lanes &&
-               init.lanes == access.issuers && !hasMet(warp.cta());
+               init.lanes == access.issuers &&
+               warp.clock.lastMeeting < init.time;
   FindingId id = isOwn ? FindingId::mbarrierInitFence
                        : FindingId::mbarrierInitFenceBarrier;
   if (isTold(id, access, init))
@@ -344,6 +337,7 @@ void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
     clocks.complete(barrier.component, {.all = barrier.phases}, lanes);
   } else {
     // The copies are over, and a fence must make it known.
+    barrier.relaxedWait = &op;
     SyncPoint copies;
     for (FencedClock *handed : {&copies.strict, &copies.deFacto})
       for (View view : {View::generic, View::completed})

@@ -55,7 +55,11 @@ struct WarpClock {
   std::uint32_t lastParting = 0;      ///< when lanes last parted or met
   std::uint32_t cta = 0, cluster = 0; ///< numbers in the launch
   std::uint32_t clusterBarriers = 0;  ///< waited for so far
-  bool hasStrongStores = false;       ///< stores that are no atomics
+  std::uint32_t clusterArrival = 0;   ///< when it last arrived at that barrier
+  /// When it last arrived at a barrier of the CTA or the cluster that it has
+  /// passed since.
+  std::uint32_t lastMeeting = 0;
+  bool hasStrongStores = false; ///< stores that are no atomics
   /// Time of each commit that no wait has covered, per lane.
   std::array<std::vector<std::uint32_t>, kLanes> copyCommits, bulkCommits;
 };

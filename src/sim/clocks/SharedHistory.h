@@ -13,6 +13,7 @@
 namespace kiln::sim {
 
 class Cta;
+struct Op;
 class Warp;
 
 /// What a component of the clocks stands for.
@@ -52,6 +53,7 @@ struct MbarrierHistory {
   std::map<Component, std::uint32_t> seen;
   /// Copies, and arrivals from other CTAs, of phases that nobody has observed.
   std::vector<OnMbarrier> copies, remoteArrivals;
+  const Op *relaxedWait = nullptr;  ///< the last that came true
   Record init{};                    ///< bytes 0: never initialised
   std::uint32_t initFencedIn = ~0u; ///< cluster barriers at its init fence
   /// FencedClock over in this phase and in the one before: by threads of the

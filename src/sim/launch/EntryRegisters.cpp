@@ -61,10 +61,11 @@ int mostRegisters(const ptx::Function &entry, const DeviceDescription &device) {
   return std::min(registers, device.max_registers_per_thread);
 }
 
-EntryRegisters registersAtEntry(std::string_view text,
-                                const ptx::Module &module,
-                                const ptx::Function &entry,
-                                const SimOptions &options) {
+/// Before they are rounded up to what the hardware hands out.
+static EntryRegisters registersSaid(std::string_view text,
+                                    const ptx::Module &module,
+                                    const ptx::Function &entry,
+                                    const SimOptions &options) {
   if (options.registers_at_entry)
     return {options.registers_at_entry, "the launch"};
   auto find = [&](const char *name) { return directiveOf(entry, name); };
@@ -80,7 +81,7 @@ EntryRegisters registersAtEntry(std::string_view text,
   // Assembling takes longer than many a launch: only where it matters.
   if (isMoving || options.co_resident)
     if (int count = registersByPtxas(text, module, entry))
-      return {roundUpToUnit(count), "ptxas"};
+      return {count, "ptxas"};
   if (int most = find("maxnreg"))
     return {std::min(most, options.device.max_registers_per_thread),
             ".maxnreg"};
@@ -93,9 +94,18 @@ EntryRegisters registersAtEntry(std::string_view text,
   if (int most = mostAskedFor(entry))
     registers = std::min(registers, most);
   bool isRequired = std::string_view(threadsFrom) == "reqntid";
-  return {std::min(registers, options.device.max_registers_per_thread / 8 * 8),
+  return {std::min(registers, options.device.max_registers_per_thread),
           isRequired ? ".reqntid and .minnctapersm"
                      : ".maxntid and .minnctapersm"};
+}
+
+EntryRegisters registersAtEntry(std::string_view text,
+                                const ptx::Module &module,
+                                const ptx::Function &entry,
+                                const SimOptions &options) {
+  EntryRegisters result = registersSaid(text, module, entry, options);
+  result.count = roundUpToUnit(result.count);
+  return result;
 }
 
 } // namespace kiln::sim

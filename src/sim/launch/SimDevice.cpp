@@ -97,10 +97,11 @@ public:
 
   Buffer allocate(std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
-    sim::Region &region = memory_->allocate(bytes, "");
-    // NaN in every float type: what nobody writes cannot pass for a zero.
-    std::memset(region.data.get(), 0xff, bytes);
-    return own(region);
+    return spoilt(memory_->allocate(bytes, ""));
+  }
+  Buffer allocateAt(std::uint64_t address, std::size_t bytes) {
+    std::lock_guard lock(streams_->mutex());
+    return spoilt(memory_->allocateAt(address, bytes, ""));
   }
   Buffer share(void *data, std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
@@ -249,6 +250,11 @@ private:
       return State::done;
     });
     streams_->finish([&] { return isDone; });
+  }
+  /// NaN in every float type: what nobody writes cannot pass for a zero.
+  Buffer spoilt(sim::Region &region) {
+    std::memset(region.data.get(), 0xff, region.bytes);
+    return own(region);
   }
   Buffer own(const sim::Region &region) {
     return Buffer(region.base, region.bytes,
@@ -462,6 +468,11 @@ static SimDevice &simulatorOf(Device &device, const char *what) {
 
 void set_sim_options(Device &device, const SimOptions &options) {
   simulatorOf(device, "set_sim_options").setOptions(options);
+}
+
+Buffer allocate_sim_at(Device &device, std::uint64_t address,
+                       std::size_t bytes) {
+  return simulatorOf(device, "allocate_sim_at").allocateAt(address, bytes);
 }
 
 SimSnapshot::~SimSnapshot() = default;

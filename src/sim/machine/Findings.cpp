@@ -91,10 +91,12 @@ Findings::Findings(const ptx::Module &module, const LaunchConfig &config,
                    std::vector<std::pair<std::string, Symbol>> sharedVariables)
     : module_(module), config_(config),
       sharedVariables_(std::move(sharedVariables)) {
-  for (const auto &[name, symbol] : sharedVariables_)
+  for (auto &[name, symbol] : sharedVariables_) {
     if (const ptx::Variable *variable = module.findVariable(name);
         variable && variable->isExtern)
       dynamicShared_ = symbol.address;
+    name = variableName(name);
+  }
 }
 
 std::vector<Findings::Named> Findings::namedAt(std::uint32_t address) const {
@@ -203,13 +205,13 @@ Finding Findings::ending(FindingId id, Finding finding) const {
 
 void Findings::report(FindingId id, const Warp &warp, const Op &op,
                       LaneMask lanes, const std::string &message,
-                      const FindingObject &object) {
+                      const FindingObject &object, const Op *cause) {
   if (isAllowed(id))
     return;
   Cluster &cluster = warp.cta().cluster();
   bool isLast = isEnd(id);
-  auto [known, isNew] =
-      cluster.told.try_emplace({id, op.origin->line}, cluster.findings.size());
+  auto [known, isNew] = cluster.told.try_emplace(
+      {id, (cause ? cause : &op)->origin->line}, cluster.findings.size());
   if (!isLast && !isNew) {
     ++cluster.findings[known->second].count;
     return;

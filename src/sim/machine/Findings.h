@@ -36,9 +36,11 @@ public:
 
   /// A finding at `op`. It ends the launch where its row says so and the caller
   /// neither allows the id nor takes it for a warning; else it is told once per
-  /// instruction, and the instruction goes on.
+  /// instruction, or once per `cause` where there is one, and the instruction
+  /// goes on.
   void report(FindingId id, const Warp &warp, const Op &op, LaneMask lanes,
-              const std::string &message, const FindingObject &object = {});
+              const std::string &message, const FindingObject &object = {},
+              const Op *cause = nullptr);
   /// The same where the instruction cannot go on: where the launch does, the
   /// instruction is left out.
   [[noreturn]] void fault(FindingId id, const Warp &warp, const Op &op,

@@ -67,11 +67,21 @@ void ValidBits::clear(std::size_t offset, std::size_t bytes) {
   });
 }
 
-Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
-  std::lock_guard lock(mutex_);
+Region *GlobalMemory::overlapping(std::uint64_t base, std::size_t bytes) {
+  auto above = regions_.lower_bound(base);
+  if (above != regions_.end() && above->first - base < bytes)
+    return above->second.get();
+  if (above == regions_.begin())
+    return nullptr;
+  Region *below = std::prev(above)->second.get();
+  return base - below->base < below->bytes ? below : nullptr;
+}
+
+Region &GlobalMemory::add(std::uint64_t base, std::size_t bytes,
+                          const std::string &name) {
   auto region = std::make_unique<Region>();
   region->name = name.empty() ? fmt::format("buffer {}", count_) : name;
-  region->base = next_;
+  region->base = base;
   region->bytes = bytes;
   region->share.take(bytes, region->name);
   region->share.take(bytes / 8, region->name);
@@ -83,23 +93,55 @@ Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
     HostMemory::fail(bytes, region->name);
   }
   ++count_;
-  // A gap behind each buffer, so that a small overrun hits nobody.
-  next_ += (bytes + 4096 + 255) / 256 * 256;
-  Region &result = *region;
-  regions_[result.base] = std::move(region);
-  return result;
+  return *(regions_[base] = std::move(region));
+}
+
+/// A gap behind each buffer, so that a small overrun hits nobody.
+static constexpr std::uint64_t kGap = 4096;
+static constexpr std::uint64_t kAlign = 256;
+
+Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
+  std::lock_guard lock(mutex_);
+  // What lies at an address of its own is passed over.
+  while (Region *there = overlapping(next_, bytes + kGap))
+    next_ = (there->base + there->bytes + kGap + kAlign - 1) / kAlign * kAlign;
+  Region &region = add(next_, bytes, name);
+  next_ += (bytes + kGap + kAlign - 1) / kAlign * kAlign;
+  return region;
+}
+
+Region &GlobalMemory::allocateAt(std::uint64_t base, std::size_t bytes,
+                                 const std::string &name) {
+  constexpr std::uint64_t kLow = 4096, kLowEnd = kSharedWindow,
+                          kHigh = kCodeWindow + kSharedWindow,
+                          kHighEnd = std::uint64_t(1) << 49;
+  std::lock_guard lock(mutex_);
+  auto isBetween = [&](std::uint64_t first, std::uint64_t end) {
+    return base >= first && base < end &&
+           isInside(base - first, bytes, end - first);
+  };
+  if (!isBetween(kLow, kLowEnd) && !isBetween(kHigh, kHighEnd))
+    userError(
+        "{} bytes at {:#x} cannot be global memory, which is from {:#x} to "
+        "{:#x} and from {:#x} to {:#x}",
+        bytes, base, kLow, kLowEnd - 1, kHigh, kHighEnd - 1);
+  if (base % kAlign)
+    userError(
+        "{} bytes at {:#x}: the address of a buffer must be a multiple of "
+        "{}, and {:#x} is the one below",
+        bytes, base, kAlign, base - base % kAlign);
+  // Where both are empty, two addresses are still two buffers.
+  if (Region *there = overlapping(base, std::max<std::size_t>(bytes, 1)))
+    userError("{} bytes at {:#x} overlap {}, {} bytes at {:#x}", bytes, base,
+              there->name, there->bytes, there->base);
+  return add(base, bytes, name);
 }
 
 Region &GlobalMemory::share(void *data, std::size_t bytes,
                             const std::string &name) {
   std::lock_guard lock(mutex_);
   auto base = reinterpret_cast<std::uint64_t>(data);
-  auto above = regions_.lower_bound(base);
-  bool isTaken = above != regions_.end() && above->first < base + bytes;
-  if (above != regions_.begin()) {
-    const Region &below = *std::prev(above)->second;
-    isTaken |= base < below.base + below.bytes;
-  }
+  bool isTaken = overlapping(base, bytes);
   if (isTaken || !isGlobalAddress(base))
     userError("{} bytes of the host at {:#x} cannot be shared with kernels: "
               "{}",

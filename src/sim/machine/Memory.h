@@ -73,6 +73,9 @@ class GlobalMemory {
 public:
   /// Throws RuntimeError where the host has not so much memory.
   Region &allocate(std::size_t bytes, const std::string &name);
+  /// The same at an address (kiln/sim.h). Throws UserError too.
+  Region &allocateAt(std::uint64_t base, std::size_t bytes,
+                     const std::string &name);
   /// Memory of the host that kernels use at its own address. What is in it
   /// counts as written: nobody sees the host do so. Throws UserError where it
   /// overlaps what is there.
@@ -101,6 +104,9 @@ public:
   DeviceHeap *heap() { return heap_.get(); } ///< null: no kernel has one
 
 private:
+  /// A buffer that has a part of that range; null: none.
+  Region *overlapping(std::uint64_t base, std::size_t bytes);
+  Region &add(std::uint64_t base, std::size_t bytes, const std::string &name);
   /// The buffer at an address; null: memory of the host.
   Region *holding(std::uint64_t address);
 

@@ -26,6 +26,18 @@ struct Line {
 
 /// "a.cu:3, a.cu:9 and 2 more"
 std::string places(const Machine &machine, const std::vector<const Op *> &ops);
+/// Instructions of the kernel for which `test` holds.
+template <typename Test>
+std::vector<const Op *> instructions(const Machine &machine, Test &&test) {
+  std::vector<const Op *> found;
+  for (const Op &op : machine.code().ops)
+    if (test(op))
+      found.push_back(&op);
+  return found;
+}
+/// What a wait for the phase of that parity is missing.
+Wait waitForMbarrier(const Machine &machine, const Warp &warp,
+                     std::uint32_t address, std::uint32_t parity);
 /// Where everyone stands while the launch is under way.
 std::vector<Line> linesOf(Machine &machine,
                           const std::vector<Cluster *> &clusters);

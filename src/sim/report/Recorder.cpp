@@ -64,6 +64,11 @@ Recorder::Drawn &Recorder::draw(const Warp &warp, const Op &op, std::string row,
   event.start = start;
   event.end = end;
   event.ptx_line = op.origin->line;
+  SourceLine source = warp.cta().machine().findings().sourceLine(*op.origin);
+  if (source.file != "PTX") {
+    event.file = source.file;
+    event.line = static_cast<int>(source.line);
+  }
   return drawn_.emplace_back(Drawn{std::move(event), &warp.cta()});
 }
 
@@ -94,7 +99,7 @@ void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
                       isLoad ? "tma load" : "tma store", start, free);
   clocks_[&warp].hasCopies |= isLoad;
   if (!isLoad) {
-    Groups &groups = groups_[{&warp, lane}];
+    Groups &groups = groups_[{&warp, lane, true}];
     groups.open = std::max(groups.open, free);
     return;
   }
@@ -104,6 +109,10 @@ void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
       sharedAt(warp, effect.address, effect.offset, lane);
   drawn.barrier = address;
   drawn.cta = owner;
+  if (auto found = owner->mbarriers.find(address);
+      found != owner->mbarriers.end())
+    drawn.phase = found->second.phase;
+  drawn.life = barriers_[{owner, address}].life;
   tiles_[{target, destination}] = {
       destination + static_cast<std::uint32_t>(bytes), address};
   // A multicast brings the same to others of the cluster.
@@ -118,6 +127,36 @@ void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
     Time &done = barrier.phases[found->second.phase];
     done = std::max(done, free);
   }
+}
+
+/// Copies of the threads' own, which go through the caches and not by TMA.
+void Recorder::beginAsyncCopies(Warp &warp, const Op &op, LaneMask active) {
+  const Cta *cta = &warp.cta();
+  auto bytes = static_cast<std::uint64_t>(op.effect->count) *
+               static_cast<std::uint64_t>(countLanes(active));
+  auto last = asyncCopies_.find(cta);
+  Time start = now(warp);
+  if (last != asyncCopies_.end())
+    start = std::max(start, drawn_[last->second].event.end);
+  Time end = start + std::max<Time>(1, bytes / kBytesPerUnit);
+  if (last != asyncCopies_.end() && drawn_[last->second].event.end == start &&
+      drawn_[last->second].event.ptx_line == op.origin->line) {
+    drawn_[last->second].event.end = end;
+  } else {
+    asyncCopies_[cta] = drawn_.size();
+    draw(warp, op, "cp.async", Timeline::Kind::load, "cp.async", start, end);
+  }
+  forEachLane(active, [&](int lane) {
+    Groups &groups = groups_[{&warp, lane, false}];
+    groups.open = std::max(groups.open, end);
+  });
+}
+
+void Recorder::commitCopies(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    Groups &groups = groups_[{&warp, lane, op.origin->has("bulk")}];
+    groups.committed.push_back(std::exchange(groups.open, 0));
+  });
 }
 
 void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
@@ -166,19 +205,23 @@ void Recorder::before(Warp &warp, const Op &op, LaneMask active) {
       done = std::max(done, now(warp));
     });
     return;
+  case EffectKind::barrierInit:
+    forEachLane(active, [&](int lane) {
+      auto [owner, address] =
+          sharedAt(warp, effect.address, effect.offset, lane);
+      ++barriers_[{owner, address}].life;
+    });
+    return;
   case EffectKind::copyIn:
-    if (effect.barrier.isValid())
-      forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
+    if (!effect.barrier.isValid())
+      return beginAsyncCopies(warp, op, active);
+    forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
     return;
   case EffectKind::copyOut:
     forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
     return;
   case EffectKind::copyCommit:
-    forEachLane(active, [&](int lane) {
-      Groups &groups = groups_[{&warp, lane}];
-      groups.committed.push_back(std::exchange(groups.open, 0));
-    });
-    return;
+    return commitCopies(warp, op, active);
   case EffectKind::product:
     return beginProduct(warp, op, active);
   case EffectKind::productWait: {
@@ -221,8 +264,11 @@ void Recorder::endBarrierWait(Warp &warp, const Op &op, LaneMask active) {
 void Recorder::endCopyWait(Warp &warp, const Op &op, LaneMask active) {
   Time time = 0;
   auto keep = static_cast<std::size_t>(op.effect->count);
+  if (op.origin->has("wait_all"))
+    commitCopies(warp, op, active);
+  bool isBulk = op.origin->has("bulk");
   forEachLane(active, [&](int lane) {
-    std::deque<Time> &committed = groups_[{&warp, lane}].committed;
+    std::deque<Time> &committed = groups_[{&warp, lane, isBulk}].committed;
     for (; committed.size() > keep; committed.pop_front())
       time = std::max(time, committed.front());
   });
@@ -232,7 +278,7 @@ void Recorder::endCopyWait(Warp &warp, const Op &op, LaneMask active) {
 /// Loads and stores of global memory by the threads themselves.
 void Recorder::noteAccess(Warp &warp, const Op &op) {
   const Effect &effect = *op.effect;
-  if (effect.space != Space::global)
+  if (effect.space != Space::global && effect.space != Space::generic)
     return;
   bool isLoad = effect.kind == EffectKind::load;
   Timeline::Kind kind = isLoad ? Timeline::Kind::load : Timeline::Kind::store;
@@ -286,6 +332,19 @@ void Recorder::after(Warp &warp, const Op &op, LaneMask active, Step step) {
   }
 }
 
+/// Whether the phase that a load belongs to is over.
+bool Recorder::isComplete(const Drawn &drawn) const {
+  auto barrier = barriers_.find({drawn.cta, drawn.barrier});
+  bool isWatched = drawn.event.kind == Timeline::Kind::load && drawn.barrier &&
+                   barrier != barriers_.end() &&
+                   barrier->second.life == drawn.life;
+  if (!isWatched)
+    return true;
+  auto found = drawn.cta->mbarriers.find(drawn.barrier);
+  return found == drawn.cta->mbarriers.end() ||
+         found->second.phase > drawn.phase;
+}
+
 std::vector<Timeline::Event> Recorder::take() {
   // Slots in the order of the mbarriers that copies signal; those that hand a
   // slot back are the ones that the copying warps wait for.
@@ -310,6 +369,7 @@ std::vector<Timeline::Event> Recorder::take() {
   }
   std::vector<Timeline::Event> events;
   for (Drawn &drawn : drawn_) {
+    drawn.event.is_complete = isComplete(drawn);
     auto found = slots.find({drawn.cta, drawn.barrier});
     if (found != slots.end()) {
       drawn.event.slot = found->second.first;

@@ -31,6 +31,7 @@ private:
 
   struct Barrier {
     std::map<std::uint32_t, Time> phases; ///< when they were complete
+    std::uint32_t life = 0;               ///< how often it was initialised
     bool hasCopies = false;
   };
   struct WarpClock {
@@ -47,6 +48,8 @@ private:
     Timeline::Event event;
     const Cta *cta;
     std::uint32_t barrier = 0; ///< its address; 0: none
+    /// Loads: the phase they belong to, of which life of the barrier.
+    std::uint32_t phase = 0, life = 0;
   };
 
   Time now(const Warp &warp);
@@ -56,6 +59,9 @@ private:
   void waitUntil(Warp &warp, const Op &op, const char *name, Time time,
                  std::uint32_t barrier = 0);
   void beginCopy(Warp &warp, const Op &op, int lane);
+  void beginAsyncCopies(Warp &warp, const Op &op, LaneMask active);
+  void commitCopies(Warp &warp, const Op &op, LaneMask active);
+  bool isComplete(const Drawn &drawn) const;
   void beginProduct(Warp &warp, const Op &op, LaneMask active);
   void noteAccess(Warp &warp, const Op &op);
   void endBarrierWait(Warp &warp, const Op &op, LaneMask active);
@@ -63,8 +69,11 @@ private:
 
   std::map<const Warp *, WarpClock> clocks_;
   std::map<Key, Barrier> barriers_;
-  std::map<std::pair<const Warp *, int>, Groups> groups_; ///< by lane
-  std::map<const Cta *, Time> copyEngine_;                ///< free from then on
+  /// Groups of bulk copies and of cp.async, by lane.
+  std::map<std::tuple<const Warp *, int, bool>, Groups> groups_;
+  std::map<const Cta *, Time> copyEngine_; ///< free from then on
+  /// The last cp.async of a CTA, an event; they follow one another.
+  std::map<const Cta *, std::size_t> asyncCopies_;
   std::map<std::pair<const Cta *, int>, Time> tensorCore_;
   /// Products by CTA, warpgroup and number: warps that issued, when it is done.
   struct Product {

@@ -46,8 +46,8 @@ TEST(Mbarrier, KeepsItsCounts) {
 }
 
 TEST(Mbarrier, ACopyMustSeeItsInitialisation) {
-  auto found = [](const std::string &between) {
-    RunKernel run("mbarrier.init.shared.b64 [%bar], 1;" + between +
+  auto found = [](const std::string &between, const std::string &before = "") {
+    RunKernel run(before + "mbarrier.init.shared.b64 [%bar], 1;" + between +
                   "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 64;"
                   "cp.async.bulk.shared::cluster.global."
                   "mbarrier::complete_tx::bytes [%s], [%in], 64, [%bar];"
@@ -65,6 +65,20 @@ TEST(Mbarrier, ACopyMustSeeItsInitialisation) {
   EXPECT_EQ(found("bar.sync 0;"), "mbarrier-init-fence-barrier warning");
   EXPECT_EQ(found("fence.mbarrier_init.release.cluster;"), "");
   EXPECT_EQ(found("fence.proxy.async.shared::cta;"), "");
+  // A barrier before the initialisation orders nothing behind it.
+  EXPECT_EQ(found("", "bar.sync 0;"), "mbarrier-init-fence error");
+  EXPECT_EQ(found("bar.sync 0;", "bar.sync 0;"),
+            "mbarrier-init-fence-barrier warning");
+  EXPECT_EQ(found("", "barrier.cluster.arrive.aligned;"
+                      "barrier.cluster.wait.aligned;"),
+            "mbarrier-init-fence error");
+  EXPECT_EQ(
+      found("barrier.cluster.wait.aligned;", "barrier.cluster.arrive.aligned;"),
+      "mbarrier-init-fence error")
+      << "it arrived before it initialised";
+  EXPECT_EQ(found("barrier.cluster.arrive.aligned;"
+                  "barrier.cluster.wait.aligned;"),
+            "mbarrier-init-fence-barrier warning");
 }
 
 TEST(Mbarrier, BytesThatNeverComeAreTold) {

@@ -1,4 +1,5 @@
 // Report: timelines, statistics, residency, and the options of a run.
+#include "kiln/assemble.h"
 #include "kiln/sim.h"
 #include "sim/launch/Residency.h"
 #include "unit/sim/RunKernel.h"
@@ -51,6 +52,99 @@ TEST(Report, AWaitEndsWhenTheCopyDoes) {
     EXPECT_GE(store->start, wait->end);
     ends.push_back(copy->end);
   }
+}
+
+TEST(Report, CopiesOfThreadsAreDrawn) {
+  RunKernel run(R"(
+    shl.b32 %r0, %t, 4;
+    cvt.u64.u32 %x0, %r0;
+    add.u64 %x1, %in, %x0;
+    add.u32 %r1, %s, %r0;
+    cp.async.cg.shared.global [%r1], [%x1], 16;
+    cp.async.commit_group;
+    cp.async.cg.shared.global [%r1+1024], [%x1], 16;
+    cp.async.wait_group 0;
+    cp.async.wait_all;
+)");
+  run.input(counting<std::uint32_t>(256));
+  run.config.timeline = true;
+  LaunchResult result = run.run();
+  std::vector<Timeline::Event> copies, waits;
+  for (const Timeline::Event &event : result.timeline.events)
+    (event.row == "cp.async" ? copies : waits).push_back(event);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(copies[0].end - copies[0].start, 16u) << "32 times 16 bytes";
+  EXPECT_EQ(copies[1].start, copies[0].end) << "one after another";
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0].name, "wait copies");
+  EXPECT_EQ(waits[0].end, copies[0].end) << "of the committed group alone";
+  EXPECT_EQ(waits[1].end, copies[1].end) << "of all";
+  expectContains(result.timeline.to_table(), "| cp.async |");
+}
+
+/// The table of kernels that neither copy nor multiply has their warps.
+TEST(Report, PlainKernelsAreDrawn) {
+  auto device = open_sim({.timeline = true});
+  Buffer memory = device->allocate(256);
+  device->fill(memory, 0);
+  LaunchResult result = device->launch({.ptx = R"(.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry plain(.param .u64 p)
+{
+.reg .pred %q;
+.reg .b32 %r<4>;
+.reg .b64 %p, %x;
+.loc 1 6 0
+ld.param.u64 %p, [p];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %x, %r1, 4;
+add.u64 %p, %p, %x;
+.loc 1 7 0
+ld.u32 %r2, [%p];
+setp.ge.u32 %q, %r1, 32;
+@%q bra done;
+add.u32 %r2, %r2, 1;
+add.u32 %r2, %r2, 1;
+.loc 1 12 0
+st.global.u32 [%p], %r2;
+done:
+.loc 1 14 0
+bar.sync 0;
+ret;
+}
+.file 1 "plain.cu"
+)",
+                                        .block = {64, 1, 1},
+                                        .parameters = {{memory}}});
+  std::string table = result.timeline.to_table();
+  expectContains(table, "| warp 0     | warp 1     |\n");
+  expectContains(table, "| load :7    | load :7    |\n");
+  expectContains(table, "| store :12  | wait :14   |\n");
+  expectContains(table,
+                 "load: plain.cu:7\nstore: plain.cu:12\nwait: plain.cu:14\n");
+  expectContains(result.timeline.to_trace(), R"("source":"plain.cu:7")");
+}
+
+TEST(Report, ASlotIsNotFullWhoseBarrierNeverCompleted) {
+  RunKernel run(kCopy);
+  run.input(counting<std::uint32_t>(256));
+  run.config.timeline = true;
+  auto isFull = [](const LaunchResult &result) {
+    return result.timeline.to_table().find("full") != std::string::npos;
+  };
+  EXPECT_TRUE(isFull(run.run()));
+  // One byte more is expected than comes.
+  std::string text = kCopy;
+  text.replace(text.find("1024;"), 5, "1040;");
+  RunKernel never(text);
+  never.input(counting<std::uint32_t>(256));
+  never.config.timeline = true;
+  LaunchResult result = never.run();
+  ASSERT_EQ(result.findings.back().id, "deadlock");
+  EXPECT_FALSE(isFull(result)) << result.timeline.to_table();
+  expectContains(result.timeline.to_table(), "| loading |");
+  expectContains(result.timeline.to_trace(), R"("complete":false)");
 }
 
 /// A pipeline of two slots: two loads, two products.
@@ -192,7 +286,7 @@ TEST(Report, SetmaxnregNeedsAKnownNumber) {
 }
 
 TEST(Report, NoThreadStartsWithMoreRegistersThanSetmaxnregAsksFor) {
-  // Without ptxas the number of threads gives a bound, here 248 and 168.
+  // Without ptxas the number of threads gives a bound, here 256 and 168.
   setenv("KILN_PTXAS", "/no/ptxas", 1);
   auto registersOf = [](int threads) {
     auto device = open_sim({});
@@ -223,6 +317,50 @@ ret;
   EXPECT_EQ(registersOf(256), 232);
   EXPECT_EQ(registersOf(384), 168);
   unsetenv("KILN_PTXAS");
+}
+
+/// Registers are handed out in units of eight, and 255 are 256, whoever says
+/// so: setmaxnreg to 256 has nothing to wait for.
+TEST(Report, TwoHundredFiftyFiveRegistersAreOneMore) {
+  auto run = [](const std::string &directives, const std::string &body,
+                const SimOptions &options) {
+    std::string text =
+        ".version 8.6\n.target sm_90a\n.address_size 64\n"
+        ".visible .entry test(.param .u64 p)\n" +
+        directives +
+        "\n{\n.reg .f32 %f<300>;\n.reg .b64 %p;\nld.param.u64 %p, [p];\n" +
+        body + "setmaxnreg.inc.sync.aligned.u32 256;\nret;\n}\n";
+    auto device = open_sim(options);
+    Buffer memory = device->allocate(4096);
+    device->fill(memory, 0);
+    return device->launch(
+        {.ptx = text, .block = {128, 1, 1}, .parameters = {{memory}}});
+  };
+  auto expectFree = [](const LaunchResult &result, const char *from) {
+    EXPECT_EQ(result.registers, 256);
+    EXPECT_EQ(result.registers_from, from);
+    EXPECT_TRUE(result.findings.empty()) << result.to_string();
+  };
+  setenv("KILN_PTXAS", "/no/ptxas", 1);
+  expectFree(run(".maxnreg 255", "", {}), ".maxnreg");
+  expectFree(run(".reqntid 128", "", {}), ".reqntid and .minnctapersm");
+  expectFree(run(".reqntid 128", "", {.registers_at_entry = 255}),
+             "the launch");
+  LaunchResult fewer = run(".reqntid 128", "", {.registers_at_entry = 248});
+  ASSERT_EQ(fewer.findings.size(), 1u);
+  EXPECT_EQ(fewer.findings[0].id, "deadlock");
+  expectContains(fewer.findings[0].message, "setmaxnreg 256: 0 registers");
+  unsetenv("KILN_PTXAS");
+  if (!find_ptxas())
+    GTEST_SKIP() << "there is no ptxas";
+  // More values at once than a thread has registers.
+  std::string body;
+  for (int i = 0; i < 300; ++i)
+    body += fmt::format("ld.volatile.global.f32 %f{}, [%p+{}];\n", i, 4 * i);
+  for (int i = 0; i < 300; ++i)
+    body += fmt::format("st.volatile.global.f32 [%p+{}], %f{};\n", 4 * i, i);
+  expectFree(run(".maxntid 128\n.minnctapersm 1", body, {.checks = false}),
+             "ptxas");
 }
 
 TEST(Report, UnknownIdsAreRefusedWithTheList) {

@@ -8,6 +8,8 @@
 
 namespace kiln {
 
+using ::testing::HasSubstr;
+
 static constexpr std::string_view kAdd = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -116,6 +118,51 @@ TEST(SimDevice, MemoryOfTheHostIsUsedAtItsOwnAddress) {
               testing::HasSubstr("a part of them is already"));
   shared = Buffer();
   device->share(heap.data() + 1, 4);
+}
+
+TEST(SimDevice, MemoryLiesWhereItIsAskedFor) {
+  auto device = open_sim();
+  Buffer out = allocate_sim_at(*device, 0x7f1234000000, 4);
+  EXPECT_EQ(out.address(), 0x7f1234000000u);
+  device->set_name(out, "kept");
+  auto module = load(*device, kAdd);
+  LaunchResult result =
+      device->launch({.name = "add",
+                      .parameters = {raw(std::uint64_t(0x7f1234000000)),
+                                     raw(std::uint32_t(2))},
+                      .module = module});
+  EXPECT_TRUE(result.findings.empty()) << result.to_string();
+  std::uint32_t sum = 0;
+  device->copy_out(&sum, out, 4);
+  EXPECT_EQ(sum, 7u);
+  auto at = [&](std::uint64_t address, std::size_t bytes) {
+    return refusal([&] { allocate_sim_at(*device, address, bytes); });
+  };
+  EXPECT_EQ(at(0x7f1234000100, 16), "");
+  EXPECT_EQ(at(0x7f1233ffff00, 257),
+            "257 bytes at 0x7f1233ffff00 overlap kept, 4 bytes at "
+            "0x7f1234000000");
+  EXPECT_THAT(at(0x7f1234000000, 0), HasSubstr("overlap kept"));
+  EXPECT_EQ(at(0x302000010, 16),
+            "16 bytes at 0x302000010: the address of a buffer must be a "
+            "multiple of 256, and 0x302000000 is the one below");
+  const char *range = "cannot be global memory, which is from 0x1000 to "
+                      "0xffffffffff and from 0x50000000000 to "
+                      "0x1ffffffffffff";
+  EXPECT_THAT(at(0, 16), HasSubstr(range));
+  EXPECT_THAT(at(0x10000000000, 16), HasSubstr(range)) << "shared memory";
+  EXPECT_THAT(at(0xffffffff00, 512), HasSubstr(range)) << "into shared memory";
+  EXPECT_THAT(at(0x1ffffffffff00, 512), HasSubstr(range));
+  EXPECT_THAT(at(0xffffffffffffff00, 512), HasSubstr(range)) << "wraps around";
+}
+
+TEST(SimDevice, BuffersPassOverWhatLiesAtAnAddress) {
+  auto device = open_sim();
+  std::uint64_t first = device->allocate(64).address();
+  auto placed = open_sim();
+  Buffer there = allocate_sim_at(*placed, first, 100'000);
+  Buffer next = placed->allocate(64);
+  EXPECT_GE(next.address(), first + 100'000 + 4096);
 }
 
 TEST(SimDevice, CopiesKnowWhatWasNotWritten) {

@@ -105,6 +105,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
     CheckTime time(warp.observer());
     group.clocks.acquire(*group.round, warp.clock, active);
     group.round = nullptr;
+    warp.clock.lastMeeting = warp.clock.now;
   }
   return Step::next;
 }
@@ -143,6 +144,7 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
       cluster.barrierRound = std::make_shared<SyncPoint>();
     races->publish(warp, active, op.semantics, *cluster.barrierRound);
     warp.clusterRound = cluster.barrierRound;
+    warp.clock.clusterArrival = warp.clock.now;
   }
   settle(cluster);
   return Step::next;
@@ -165,6 +167,8 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
       CheckTime time(warp.observer());
       warp.group().clocks.acquire(*warp.clusterRound, warp.clock, active);
       warp.clock.clusterBarriers = warp.clusterGeneration + 1;
+      warp.clock.lastMeeting =
+          std::max(warp.clock.lastMeeting, warp.clock.clusterArrival);
     }
     return Step::next;
   }

@@ -81,12 +81,15 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
   if (bytes < 8)
     unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
   place.mark(bytes, unwritten);
-  if (unwritten && place.isGlobal())
-    warp.machine().findings().report(
-        FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
-        "a value that depends on bytes nobody wrote goes to global memory" +
-            warp.machine().findings().originText(warp,
-                                                 warp.poisonOrigin(value)));
+  if (!unwritten || !place.isGlobal())
+    return;
+  // Whatever stores it, what was not loaded is one defect.
+  std::uint32_t origin = warp.poisonOrigin(value);
+  warp.machine().findings().report(
+      FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
+      "a value that depends on bytes nobody wrote goes to global memory" +
+          warp.machine().findings().originText(warp, origin),
+      {}, warp.cta().cluster().origins[origin].op);
 }
 
 /// The first byte of a place that nobody wrote, in words.
