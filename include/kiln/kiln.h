@@ -45,6 +45,7 @@
 #include <kiln/sim.h>
 #include <kiln/softmax.h>
 #include <kiln/tensor_map.h>
+#include <kiln/tensor_map_bytes.h>
 #include <kiln/tensor_memory.h>
 #include <kiln/text.h>
 #include <kiln/threads.h>

@@ -100,6 +100,25 @@ void Findings::refuse(const LaunchNote &note, const std::string &why) {
   tell(fmt::format("kiln: {} was refused: {}\n", describe(note), why));
 }
 
+void Findings::fail(const std::string &sentence, ExitStatus failure) {
+  {
+    std::lock_guard lock(mutex_);
+    ++status().failed;
+    if (failed_ == ExitStatus::ok)
+      failed_ = failure;
+  }
+  sayOnce(sentence);
+}
+
+ExitStatus Findings::exitStatus() {
+  std::lock_guard lock(mutex_);
+  if (status().errors)
+    return ExitStatus::finding;
+  if (failed_ != ExitStatus::ok)
+    return failed_;
+  return status().unwritten ? ExitStatus::machine : ExitStatus::ok;
+}
+
 void Findings::sayOnce(const std::string &sentence) {
   std::lock_guard lock(mutex_);
   if (std::find(said_.begin(), said_.end(), sentence) != said_.end())
