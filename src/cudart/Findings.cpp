@@ -86,7 +86,9 @@ void Findings::take(const LaunchNote &note, const LaunchResult &result) {
     }
     tell(text);
   }
-  if (reportPath_.empty() || (result.findings.empty() && result.is_finished))
+  bool isRemarkable =
+      !result.findings.empty() || !result.is_finished || note.isTimed;
+  if (reportPath_.empty() || !isRemarkable)
     return;
   nlohmann::json row = nlohmann::json::parse(result.to_json());
   row["launch"] = note.number;

@@ -16,6 +16,7 @@ struct LaunchNote {
   std::string kernel;       ///< as the program calls it
   std::array<std::uint32_t, 3> grid, block;
   bool isChecked = true;
+  bool isTimed = false; ///< by a GPU's clock: the report has it
 };
 
 class Findings {
@@ -33,6 +34,7 @@ public:
   ExitStatus exitStatus();
   /// Say something once, however often it happens.
   void sayOnce(const std::string &sentence);
+  bool hasReport() const { return !reportPath_.empty(); }
   /// What CUDA calls return since an error has ended a launch; 0: none has.
   int broken() const { return broken_; }
   void repair() { broken_ = 0; }
