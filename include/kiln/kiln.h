@@ -34,6 +34,7 @@
 #include <kiln/matrix.h>
 #include <kiln/mbarrier.h>
 #include <kiln/memory.h>
+#include <kiln/nvgpu_gemm.h>
 #include <kiln/pipeline.h>
 #include <kiln/print.h>
 #include <kiln/ptx.h>
