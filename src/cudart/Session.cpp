@@ -268,13 +268,17 @@ void Session::registerHost(void *data, std::size_t bytes, unsigned flags) {
 bool Session::free(std::uint64_t address,
                    std::initializer_list<Allocation::Kind> kinds) {
   Allocation freed; // released without the mutex: it waits for launches
-  std::lock_guard lock(mutex_);
-  auto found = allocations_.find(address);
-  if (found == allocations_.end() ||
-      std::find(kinds.begin(), kinds.end(), found->second.kind) == kinds.end())
-    return false;
-  freed = std::move(found->second);
-  allocations_.erase(found);
+  {
+    std::lock_guard lock(mutex_);
+    auto found = allocations_.find(address);
+    if (found == allocations_.end() ||
+        std::find(kinds.begin(), kinds.end(), found->second.kind) ==
+            kinds.end())
+      return false;
+    freed = std::move(found->second);
+    allocations_.erase(found);
+  }
+  freed.buffer = {}; // before the memory of the host that it lies in
   return true;
 }
 
