@@ -7,6 +7,7 @@
 #include <kiln/assemble.h>
 #include <kiln/compile.h>
 #include <kiln/file.h>
+#include <kiln/nvgpu_gemm.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@ struct EmitOptions {
   CompileOptions compile;
   AssembleOptions assemble;
   bool is_without_cache = false;
+  bool is_faithful = false;         ///< --ir nvgpu: without repairs
+  std::vector<std::string> repairs; ///< but these
 };
 
 } // namespace
@@ -45,6 +48,39 @@ static Module module_of(const EmitOptions &options) {
                           : options.gemm.target);
 }
 
+/// The product as a module of the nvgpu dialect, for MLIR's own tools.
+static std::string nvgpu_text(const EmitOptions &options) {
+  const GemmOptions &asked = options.gemm;
+  if (options.source.front() != "gemm")
+    throw UserError("--ir nvgpu is for products: kiln emit gemm M N K --ir "
+                    "nvgpu");
+  if (asked.type != "f16" || asked.out != "f32")
+    throw UserError(fmt::format("--ir nvgpu multiplies f16 into f32, not {} "
+                                "into {}",
+                                asked.type, asked.out));
+  GemmProblem problem = asked.sized_problem();
+  NvgpuGemm gemm;
+  gemm.m = problem.m.constant();
+  gemm.n = problem.n.constant();
+  gemm.k = problem.k.constant();
+  const std::string &schedule = asked.schedule_kind;
+  gemm.is_warp_specialized = schedule == "warp-specialized";
+  if (!gemm.is_warp_specialized && schedule != "multistage" &&
+      schedule != "auto")
+    throw UserError(fmt::format("'{}' is not a schedule of --ir nvgpu; use "
+                                "multistage or warp-specialized",
+                                schedule));
+  gemm.stages = asked.asked_stages().value_or(gemm.stages);
+  if (options.is_faithful)
+    gemm.repairs.clear();
+  if (!options.repairs.empty() && !options.is_faithful)
+    throw UserError("--repair is for --faithful; without it every repair is "
+                    "there");
+  for (const std::string &word : options.repairs)
+    gemm.repairs.insert(parse_nvgpu_repair(word));
+  return nvgpu_module(gemm);
+}
+
 static std::optional<Stage> parse_stage(const std::string &form) {
   for (auto [word, stage] :
        {std::pair{"mlir", Stage::mlir}, std::pair{"nvvm", Stage::nvvm},
@@ -56,11 +92,15 @@ static std::optional<Stage> parse_stage(const std::string &form) {
 
 /// The kernel in the form asked for.
 static std::string text_of(const EmitOptions &options) {
+  if (options.form == "nvgpu")
+    return nvgpu_text(options);
+  if (options.is_faithful || !options.repairs.empty())
+    throw UserError("--faithful and --repair are for --ir nvgpu");
   std::optional<Stage> stage = parse_stage(options.form);
   if (!stage && options.form != "cubin" && options.form != "sass")
     throw UserError(fmt::format("'{}' is not a form of a kernel; --ir takes "
-                                "mlir, nvvm, llvm, ptx, cubin "
-                                "or sass",
+                                "mlir, nvvm, llvm, ptx, cubin, "
+                                "sass or nvgpu",
                                 options.form));
   if (options.form == "cubin" && options.output.empty() &&
       isatty(STDOUT_FILENO))
@@ -108,8 +148,18 @@ void add_emit_command(CLI::App &app, Action &action) {
       ->expected(1, 4);
   options->gemm.add_to(*command);
   command
-      ->add_option("--ir", options->form, "mlir, nvvm, llvm, ptx, cubin, sass")
+      ->add_option("--ir", options->form,
+                   "mlir, nvvm, llvm, ptx, cubin, sass; nvgpu: the whole "
+                   "program in MLIR's nvgpu dialect")
       ->capture_default_str();
+  command->add_flag("--faithful", options->is_faithful,
+                    "--ir nvgpu: the kernel as it was published, without "
+                    "repairs");
+  command
+      ->add_option("--repair", options->repairs,
+                   "of a faithful kernel: init-once, init-fence, tiles-apart, "
+                   "await-products")
+      ->allow_extra_args(false);
   command->add_option("-o,--output", options->output,
                       "write there and not to stdout");
   command->add_option("--save-launch", options->launch_path,

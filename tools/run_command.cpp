@@ -1,11 +1,14 @@
-// run: a CUDA program as it is, on the simulator.
+// run: a CUDA or MLIR program as it is, on the simulator.
 //
-// The program finds Kiln's libcudart by LD_LIBRARY_PATH. Options reach it as
+// A CUDA program finds Kiln's libcudart by LD_LIBRARY_PATH, one of MLIR's is
+// lowered and handed to mlir-runner with Kiln's runtime. Options reach it as
 // environment variables; what was found it tells by itself, on stderr, and
 // counts in a page that is read here when it has ended, however it has.
 #include "commands.h"
 #include "elf_file.h"
+#include "mlir_program.h"
 #include "output_file.h"
+#include "program.h"
 #include "say.h"
 
 #include <kiln/device_description.h>
@@ -13,7 +16,6 @@
 #include <kiln/sim.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -24,8 +26,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 namespace kiln::cli {
 
 namespace fs = std::filesystem;
@@ -34,7 +34,10 @@ namespace {
 struct RunCommand {
   std::vector<std::string> program; ///< and its arguments
   std::string order, seed, checks, threads, gpu, max_instructions, time_limit,
-      kernel, report;
+      kernel, report, device;
+
+  /// Whether it is a program of MLIR's, by its name.
+  bool is_mlir() const { return program.front().ends_with(".mlir"); }
   std::vector<std::string> allow, warn, launches;
 };
 
@@ -87,29 +90,14 @@ static std::string library_folder() {
                   own.string(), folders));
 }
 
-static std::string variable(const char *name) {
-  for (char **entry = environ; *entry; ++entry)
-    if (std::strncmp(*entry, name, std::strlen(name)) == 0 &&
-        (*entry)[std::strlen(name)] == '=')
-      return *entry + std::strlen(name) + 1;
-  return "";
-}
-
 /// The file that a shell would run.
 static std::string find_program(const std::string &name) {
-  if (name.find('/') != std::string::npos)
-    return name;
-  std::string path = variable("PATH");
-  for (std::size_t at = 0; at < path.size();) {
-    std::size_t end = std::min(path.find(':', at), path.size());
-    std::string candidate = path.substr(at, end - at) + "/" + name;
-    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate))
-      return candidate;
-    at = end + 1;
-  }
-  throw UserError(fmt::format("the program '{}' was not found in PATH; write "
-                              "./{} for one in this folder",
-                              name, name));
+  std::string path = find_in_path(name);
+  if (path.empty())
+    throw UserError(fmt::format("the program '{}' was not found in PATH; write "
+                                "./{} for one in this folder",
+                                name, name));
+  return path;
 }
 
 static constexpr const char *nvcc_flags =
@@ -149,6 +137,14 @@ static void check_options(const RunCommand &command) {
         fmt::format("--checks is '{}'; it takes on or off", command.checks));
   if (!command.gpu.empty())
     DeviceDescription::by_name(command.gpu);
+  constexpr std::string_view devices[] = {"", "sim", "cuda", "auto"};
+  if (std::find(std::begin(devices), std::end(devices), command.device) ==
+      std::end(devices))
+    throw UserError(fmt::format("--device is '{}'; it takes sim, cuda or auto",
+                                command.device));
+  if (!command.device.empty() && !command.is_mlir())
+    throw UserError("--device is for .mlir programs; a CUDA program runs on a "
+                    "GPU without `kiln run`");
   for (const auto *list : {&command.allow, &command.warn})
     for (const std::string &id : *list)
       explain(id); // throws with the list of ids where there is none
@@ -163,9 +159,15 @@ static void check_options(const RunCommand &command) {
 }
 
 static void set_variables(const RunCommand &command, const StatusPage &page) {
-  std::string folder = library_folder(), path = variable("LD_LIBRARY_PATH");
-  setenv("LD_LIBRARY_PATH",
-         (path.empty() ? folder : folder + ":" + path).c_str(), 1);
+  if (command.is_mlir()) {
+    // Its runtime is named to the runner; where it runs kernels is asked here.
+    setenv("KILN_DEVICE",
+           command.device.empty() ? "sim" : command.device.c_str(), 1);
+  } else {
+    std::string folder = library_folder(), path = variable("LD_LIBRARY_PATH");
+    setenv("LD_LIBRARY_PATH",
+           (path.empty() ? folder : folder + ":" + path).c_str(), 1);
+  }
   setenv("KILN_STATUS", page.path().c_str(), 1);
   auto set = [](const char *name, const std::string &value) {
     if (!value.empty())
@@ -189,42 +191,41 @@ static void set_variables(const RunCommand &command, const StatusPage &page) {
     setenv("KILN_REPORT", fs::absolute(command.report).c_str(), 1);
 }
 
-/// Run it to its end. Ctrl-C is the program's.
-static int run_program(const std::string &path,
-                       const std::vector<std::string> &words) {
-  std::vector<char *> arguments;
-  for (const std::string &word : words)
-    arguments.push_back(const_cast<char *>(word.c_str()));
-  arguments.push_back(nullptr);
-  std::fflush(nullptr);
-  pid_t child = fork();
-  if (child < 0)
-    throw RuntimeError(
-        fmt::format("{} was not started: {}", path, std::strerror(errno)));
-  if (child == 0) {
-    std::signal(SIGPIPE, SIG_DFL);
-    execv(path.c_str(), arguments.data());
-    std::fprintf(stderr, "kiln: error: %s cannot be run: %s\n", path.c_str(),
-                 std::strerror(errno));
-    _exit(static_cast<int>(ExitStatus::refused));
+/// The device that a program of MLIR's is lowered for.
+static DeviceDescription lowered_for(const RunCommand &command) {
+  if (!command.gpu.empty())
+    return DeviceDescription::by_name(command.gpu);
+  if (command.device == "cuda" || command.device == "auto")
+    return open_device(command.device)->description();
+  return DeviceDescription::h200();
+}
+
+/// What waitpid says of the program.
+static int run_any(const RunCommand &command, const StatusPage &page,
+                   std::string &path) {
+  path = command.program.front();
+  if (!command.is_mlir()) {
+    path = find_program(path);
+    check_program(path);
+    set_variables(command, page);
+    return run_program(path, command.program);
   }
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_IGN);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
-  return status;
+  MlirProgram program(path, lowered_for(command));
+  set_variables(command, page);
+  std::string runtime = fs::canonical(fs::path(library_folder()) / ".." / ".." /
+                                      "libkiln_mlir_runtime.so");
+  return run_program(program.runner(),
+                     program.words(runtime, {command.program.begin() + 1,
+                                             command.program.end()}));
 }
 
 static ExitStatus run_command(const RunCommand &command) {
   if (command.program.empty())
     throw UserError("a program is required: kiln run ./program arguments...");
   check_options(command);
-  std::string path = find_program(command.program.front());
-  check_program(path);
   StatusPage page;
-  set_variables(command, page);
-  int status = run_program(path, command.program);
+  std::string path;
+  int status = run_any(command, page, path);
   if (WIFSIGNALED(status))
     std::fprintf(stderr, "kiln: %s was ended by signal %d (%s)\n", path.c_str(),
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -241,8 +242,9 @@ static ExitStatus run_command(const RunCommand &command) {
 
 void add_run_command(CLI::App &app, Action &action) {
   CLI::App *command = app.add_subcommand(
-      "run", "run a CUDA program as it is on the simulator, and check it: kiln "
-             "run [OPTIONS] PROGRAM [ARGUMENTS...]");
+      "run", "run a CUDA program, or one of MLIR's (.mlir), as it is on the "
+             "simulator, and check it: kiln run [OPTIONS] PROGRAM "
+             "[ARGUMENTS...]");
   auto options = std::make_shared<RunCommand>();
   command->add_option("--order", options->order,
                       "when asynchronous work takes effect: eager, lazy, "
@@ -253,6 +255,8 @@ void add_run_command(CLI::App &app, Action &action) {
   command->add_option("--threads", options->threads, "of this machine; 0: all");
   command->add_option("--gpu", options->gpu,
                       "the device to simulate: h100, h200, b200");
+  command->add_option("--device", options->device,
+                      "of a .mlir program: sim, cuda (the GPU), or auto");
   command->add_option("--max-instructions", options->max_instructions,
                       "end a CTA that has executed so many warp instructions; "
                       "0: never");

@@ -34,6 +34,7 @@
 #include <kiln/matrix.h>
 #include <kiln/mbarrier.h>
 #include <kiln/memory.h>
+#include <kiln/nvgpu_gemm.h>
 #include <kiln/outline.h>
 #include <kiln/pipeline.h>
 #include <kiln/print.h>
@@ -46,6 +47,7 @@
 #include <kiln/sim.h>
 #include <kiln/softmax.h>
 #include <kiln/tensor_map.h>
+#include <kiln/tensor_map_bytes.h>
 #include <kiln/tensor_memory.h>
 #include <kiln/text.h>
 #include <kiln/threads.h>

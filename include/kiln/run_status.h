@@ -24,6 +24,7 @@ struct RunStatus {
   std::atomic<std::uint64_t> warnings{0};  ///< likewise
   std::atomic<std::uint64_t> ended{0};     ///< launches that an error ended
   std::atomic<std::uint64_t> refused{0};   ///< launches that were not begun
+  std::atomic<std::uint64_t> failed{0};    ///< calls without a result to ask
   std::atomic<std::uint64_t> unwritten{0}; ///< the report was not written
 
   /// "2 launches, 2 checked: 1 error, 0 warnings", and what went wrong.

@@ -5,6 +5,7 @@
 // with sizes and flags, and bytes: plain, an LZ4 block or a zstd frame.
 #include "cudart/Fatbin.h"
 #include "cudart/Unpack.h"
+#include "support/PtxText.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,6 +19,7 @@ namespace kiln::cudart {
 namespace {
 constexpr std::uint32_t kWrapperMagic = 0x466243b1;
 constexpr std::uint32_t kContainerMagic = 0xBA55ED50;
+constexpr std::uint32_t kElfMagic = 0x464c457f; ///< of a cubin
 constexpr std::uint16_t kPtx = 1, kCubin = 2;
 constexpr std::uint64_t kLz4 = 0x2000, kZstd = 0x8000;
 constexpr std::uint64_t kArchSpecific = 0x100000, kFamily = 0x200000;
@@ -157,10 +159,8 @@ static FatbinText readContainers(const std::vector<const void *> &containers,
                       fmt::join(cubins, ", "));
   else
     has = "it has neither";
-  result.missing = fmt::format(
-      "the program has no kernels that can be simulated: {}; compile it with "
-      "nvcc {} (or set NVCC_APPEND_FLAGS=\"{}\" and build it again)",
-      has, kNvccFlags, kNvccFlags);
+  result.missing =
+      fmt::format("the program has no kernels that can be simulated: {}", has);
   return result;
 }
 
@@ -175,22 +175,52 @@ FatbinText readImage(const void *image, const DeviceDescription &device) {
     return readFatbin(image, device);
   if (magic == kContainerMagic)
     return readContainers({image}, device);
-  if (magic == 0x464c457f) { // an ELF file: a cubin
+  if (magic == kElfMagic) {
     FatbinText none;
-    none.missing = "the module is machine code (a cubin), which cannot be "
-                   "simulated; load its PTX";
+    none.missing =
+        "the module is machine code (a cubin), which cannot be simulated";
     return none;
   }
   return {{static_cast<const char *>(image)}, ""};
 }
 
-std::vector<std::string> targetsOf(const void *wrapper) {
+/// What the .target of PTX text names.
+static std::vector<std::string> targetOfText(const char *text) {
+  std::string ptx = blankCommentsAndStrings(text);
+  std::size_t at = findWord(ptx, ".target");
+  std::size_t begin = std::min(ptx.find("sm_", at), ptx.size());
+  std::size_t end = begin;
+  while (end < ptx.size() && isNameCharacter(ptx[end]))
+    ++end;
+  if (at == std::string::npos || begin == end)
+    return {};
+  return {ptx.substr(begin, end - begin)};
+}
+
+std::vector<std::string> targetsOf(const void *image) {
+  std::uint32_t magic = 0;
+  std::memcpy(&magic, image, 4);
+  std::vector<const void *> containers;
+  if (magic == kWrapperMagic)
+    containers = containersOf(image);
+  else if (magic == kContainerMagic)
+    containers.push_back(image);
+  else if (magic != kElfMagic)
+    return targetOfText(static_cast<const char *>(image));
   std::vector<std::string> targets;
-  for (const void *container : containersOf(wrapper))
+  for (const void *container : containers)
     for (const Entry &entry : entriesOf(container))
       if (entry.header.kind == kPtx)
         targets.push_back(entry.target());
   return targets;
+}
+
+std::uint64_t imageBytes(const void *image, std::size_t given) {
+  Container head{};
+  std::memcpy(&head, image, std::min(given, sizeof(head)));
+  if (head.magic != kContainerMagic)
+    return given;
+  return head.headerBytes + head.bytes;
 }
 
 } // namespace kiln::cudart

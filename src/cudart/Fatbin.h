@@ -13,12 +13,15 @@ namespace kiln::cudart {
 /// there are none.
 struct FatbinText {
   std::vector<std::string> ptx;
-  /// Where `ptx` is empty: a sentence with what would help.
+  /// Where `ptx` is empty: what there is instead.
   std::string missing;
 };
 
-/// The targets that PTX of a fat binary is for: "sm_90", "sm_90a".
-std::vector<std::string> targetsOf(const void *wrapper);
+/// The targets that the PTX of an image is for: "sm_90", "sm_90a".
+std::vector<std::string> targetsOf(const void *image);
+
+/// How many bytes an image says that it has, of which `given` are there.
+std::uint64_t imageBytes(const void *image, std::size_t given);
 
 /// Of each part the PTX for exactly that device where there is one (sm_90a on
 /// 9.0), else the newest that it runs. `wrapper` is what nvcc's code registers:
@@ -28,9 +31,5 @@ FatbinText readFatbin(const void *wrapper, const DeviceDescription &device);
 /// The same for a fat binary without its wrapper, or PTX text that ends with a
 /// NUL (cuModuleLoadData).
 FatbinText readImage(const void *image, const DeviceDescription &device);
-
-/// nvcc's flags that make programs Kiln can run.
-inline constexpr const char *kNvccFlags =
-    "-cudart shared -gencode arch=compute_90a,code=compute_90a";
 
 } // namespace kiln::cudart

@@ -86,7 +86,9 @@ void Findings::take(const LaunchNote &note, const LaunchResult &result) {
     }
     tell(text);
   }
-  if (reportPath_.empty() || (result.findings.empty() && result.is_finished))
+  bool isRemarkable =
+      !result.findings.empty() || !result.is_finished || note.isTimed;
+  if (reportPath_.empty() || !isRemarkable)
     return;
   nlohmann::json row = nlohmann::json::parse(result.to_json());
   row["launch"] = note.number;
@@ -98,6 +100,25 @@ void Findings::refuse(const LaunchNote &note, const std::string &why) {
   std::lock_guard lock(mutex_);
   ++status().refused;
   tell(fmt::format("kiln: {} was refused: {}\n", describe(note), why));
+}
+
+void Findings::fail(const std::string &sentence, ExitStatus failure) {
+  {
+    std::lock_guard lock(mutex_);
+    ++status().failed;
+    if (failed_ == ExitStatus::ok)
+      failed_ = failure;
+  }
+  sayOnce(sentence);
+}
+
+ExitStatus Findings::exitStatus() {
+  std::lock_guard lock(mutex_);
+  if (status().errors)
+    return ExitStatus::finding;
+  if (failed_ != ExitStatus::ok)
+    return failed_;
+  return status().unwritten ? ExitStatus::machine : ExitStatus::ok;
 }
 
 void Findings::sayOnce(const std::string &sentence) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kiln/device.h"
+#include "kiln/error.h"
 #include "kiln/run_status.h"
 
 #include <mutex>
@@ -15,6 +16,7 @@ struct LaunchNote {
   std::string kernel;       ///< as the program calls it
   std::array<std::uint32_t, 3> grid, block;
   bool isChecked = true;
+  bool isTimed = false; ///< by a GPU's clock: the report has it
 };
 
 class Findings {
@@ -25,8 +27,14 @@ public:
   void take(const LaunchNote &note, const LaunchResult &result);
   /// A launch that was not begun.
   void refuse(const LaunchNote &note, const std::string &why);
+  /// A call that has failed, of a program that cannot ask whether it has: said
+  /// once, and counted.
+  void fail(const std::string &sentence, ExitStatus status);
+  /// What the program shall exit with where it says 0 itself.
+  ExitStatus exitStatus();
   /// Say something once, however often it happens.
   void sayOnce(const std::string &sentence);
+  bool hasReport() const { return !reportPath_.empty(); }
   /// What CUDA calls return since an error has ended a launch; 0: none has.
   int broken() const { return broken_; }
   void repair() { broken_ = 0; }
@@ -40,6 +48,7 @@ private:
   RunStatus own_;
   RunStatus *status_ = &own_; ///< the command's, where there is one
   std::atomic<int> broken_{0};
+  ExitStatus failed_ = ExitStatus::ok; ///< of the first call that has failed
   std::vector<std::string> said_;
   std::string reportPath_;
   std::string launches_; ///< of the report: JSON objects with commas

@@ -19,7 +19,8 @@ std::shared_ptr<const LoadedModule> ProgramModule::share() {
   FatbinText text = isWrapper_ ? readFatbin(image_, device.description())
                                : readImage(image_, device.description());
   if (text.ptx.empty())
-    throw NoKernels(text.missing);
+    throw NoKernels(
+        fmt::format("{}; {}", text.missing, Session::get().advice()));
   std::vector<std::string_view> parts(text.ptx.begin(), text.ptx.end());
   loaded_ = device.load(parts);
   return loaded_;
@@ -119,6 +120,12 @@ Session::Session() {
   }
 }
 
+void Session::serveMlir() {
+  isGpuAllowed_ = true;
+  advice_ = "lower it with the option cubin-format=isa of "
+            "gpu-lower-to-nvvm-pipeline, which gives PTX";
+}
+
 void Session::open() {
   if (!value(Knob::gpu)) {
     // The H200, unless the program has no kernel for it.
@@ -134,7 +141,9 @@ void Session::open() {
       options_.device = DeviceDescription::to_simulate(targets.front());
   }
   isCheckedNow_ = options_.checks;
-  device_ = open_sim(options_);
+  device_ = isGpuAllowed_
+                ? open_device(value(Knob::device).value_or("auto"), options_)
+                : open_sim(options_);
 }
 
 Device &Session::device() {
@@ -259,13 +268,17 @@ void Session::registerHost(void *data, std::size_t bytes, unsigned flags) {
 bool Session::free(std::uint64_t address,
                    std::initializer_list<Allocation::Kind> kinds) {
   Allocation freed; // released without the mutex: it waits for launches
-  std::lock_guard lock(mutex_);
-  auto found = allocations_.find(address);
-  if (found == allocations_.end() ||
-      std::find(kinds.begin(), kinds.end(), found->second.kind) == kinds.end())
-    return false;
-  freed = std::move(found->second);
-  allocations_.erase(found);
+  {
+    std::lock_guard lock(mutex_);
+    auto found = allocations_.find(address);
+    if (found == allocations_.end() ||
+        std::find(kinds.begin(), kinds.end(), found->second.kind) ==
+            kinds.end())
+      return false;
+    freed = std::move(found->second);
+    allocations_.erase(found);
+  }
+  freed.buffer = {}; // before the memory of the host that it lies in
   return true;
 }
 
@@ -307,8 +320,8 @@ LaunchDescription Session::describe(const Launch &launch) {
   return description;
 }
 
-bool Session::isChecked(const std::string &kernel, std::uint64_t number) const {
-  if (!options_.checks)
+bool Session::isChecked(const std::string &kernel, std::uint64_t number) {
+  if (!options_.checks || device().kind() != DeviceKind::sim)
     return false;
   if (!launches_.empty() &&
       std::find(launches_.begin(), launches_.end(), number) == launches_.end())
@@ -358,9 +371,13 @@ void Session::launch(const Launch &launch) {
     LaunchDescription description = describe(launch);
     if (isAllOrders_ && note.isChecked)
       return runInAllOrders(description, note);
+    note.isTimed = device().kind() == DeviceKind::cuda && findings_.hasReport();
+    if (note.isTimed)
+      return findings_.take(note, device().launch(description, launch.stream));
     {
       std::lock_guard lock(mutex_);
-      if (isCheckedNow_ != note.isChecked) {
+      if (device().kind() == DeviceKind::sim &&
+          isCheckedNow_ != note.isChecked) {
         set_sim_options(device(), optionsFor(note.isChecked));
         isCheckedNow_ = note.isChecked;
       }

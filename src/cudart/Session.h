@@ -16,6 +16,12 @@
 
 namespace kiln::cudart {
 
+/// nvcc's flags that make programs Kiln can run.
+inline constexpr const char *kNvccAdvice =
+    "compile it with nvcc -cudart shared -gencode "
+    "arch=compute_90a,code=compute_90a (or set NVCC_APPEND_FLAGS to these "
+    "words and build it again)";
+
 /// A module of the program: a fat binary or what cuModuleLoadData was given.
 /// Loaded when it is first used.
 class ProgramModule {
@@ -27,6 +33,10 @@ public:
   LoadedModule &get();
   std::shared_ptr<const LoadedModule> share();
   const void *image() const { return image_; }
+  bool isLoaded() {
+    std::lock_guard lock(mutex_);
+    return loaded_ != nullptr;
+  }
 
 private:
   const void *image_;
@@ -86,8 +96,14 @@ class Session {
 public:
   static Session &get();
 
+  /// Before anything else, where MLIR's words are spoken: their programs have
+  /// no library of CUDA's, so that they may run on a GPU too.
+  void serveMlir();
+
   Device &device();
   Findings &findings() { return findings_; }
+  /// How a program without kernels for the device gets some.
+  const std::string &advice() const { return advice_; }
 
   // What the program registers.
   ProgramModule *addModule(const void *image, bool isWrapper);
@@ -122,7 +138,7 @@ private:
   Session();
   void open();
   LaunchDescription describe(const Launch &launch);
-  bool isChecked(const std::string &kernel, std::uint64_t number) const;
+  bool isChecked(const std::string &kernel, std::uint64_t number);
   SimOptions optionsFor(bool isChecked) const;
   void runInAllOrders(const LaunchDescription &description,
                       const LaunchNote &note);
@@ -131,6 +147,8 @@ private:
   bool isAllOrders_ = false;
   std::optional<std::regex> kernels_;
   std::vector<std::uint64_t> launches_;
+  bool isGpuAllowed_ = false;
+  std::string advice_ = kNvccAdvice;
   std::once_flag opened_;
   std::shared_ptr<Device> device_;
   bool isCheckedNow_ = true; ///< what the device was last told

@@ -5,6 +5,7 @@
 // made current for each call only: the caller's thread keeps the one it had.
 #include "runtime/CudaDriver.h"
 #include "runtime/CudaLaunch.h"
+#include "runtime/CudaLoadedModule.h"
 #include "runtime/CudaModule.h"
 
 #include "kiln/device.h"
@@ -83,18 +84,30 @@ public:
   const DeviceDescription &description() const override { return description_; }
 
   Buffer allocate(std::size_t bytes) override;
+  Buffer share(void *data, std::size_t bytes) override;
   void copy_in(const Buffer &to, const void *from, std::size_t bytes,
                const Stream &stream) override;
   void copy_out(void *to, const Buffer &from, std::size_t bytes,
                 const Stream &stream) override;
   void fill(const Buffer &buffer, std::uint8_t byte,
             const Stream &stream) override;
+  void enqueue_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                    const Stream &stream) override;
+  void enqueue_fill(std::uint64_t to, std::uint32_t value, int elementBytes,
+                    std::size_t count, const Stream &stream) override;
   Stream create_stream(bool isBlocking) override;
   Event create_event() override;
   void record(const Event &event, const Stream &stream) override;
+  void wait(const Event &event, const Stream &stream) override;
   double elapsed_us(const Event &from, const Event &to) override;
   void synchronize(const Stream &stream) override;
+  std::shared_ptr<LoadedModule>
+  load(std::span<const std::string_view> ptx) override {
+    return std::make_shared<CudaLoadedModule>(ptx);
+  }
   void enqueue(const LaunchDescription &launch, const Stream &stream) override;
+  void enqueue(const LaunchDescription &launch, const Stream &stream,
+               std::function<void(LaunchResult)> finished) override;
   std::function<void(const Stream &)>
   prepare(const LaunchDescription &launch) override;
   LaunchResult launch(const LaunchDescription &launch,
@@ -169,6 +182,52 @@ Buffer CudaDevice::allocate(std::size_t bytes) {
         context->quietly([&] { context->driver->cuMemFree.function(address); });
       });
   return Buffer(address, bytes, std::move(owner));
+}
+
+Buffer CudaDevice::share(void *data, std::size_t bytes) {
+  CudaContext::Current current(*context);
+  constexpr unsigned kPortable = 1, kDeviceMap = 2; // CU_MEMHOSTREGISTER_...
+  driver.call(
+      driver.cuMemHostRegister,
+      [&] {
+        return waiting(fmt::format("registering {} bytes of the host's memory "
+                                   "with {}",
+                                   bytes, name()));
+      },
+      data, bytes, kPortable | kDeviceMap);
+  std::shared_ptr<void> owner(data, [context = context](void *memory) {
+    context->quietly(
+        [&] { context->driver->cuMemHostUnregister.function(memory); });
+  });
+  return Buffer(reinterpret_cast<std::uint64_t>(data), bytes, std::move(owner));
+}
+
+void CudaDevice::enqueue_copy(std::uint64_t to, std::uint64_t from,
+                              std::size_t bytes, const Stream &stream) {
+  CudaContext::Current current(*context);
+  driver.call(
+      driver.cuMemcpyAsync,
+      [&] { return waiting(fmt::format("copying {} bytes", bytes)); }, to, from,
+      bytes, native(stream));
+}
+
+void CudaDevice::enqueue_fill(std::uint64_t to, std::uint32_t value,
+                              int elementBytes, std::size_t count,
+                              const Stream &stream) {
+  CudaContext::Current current(*context);
+  auto what = [&] {
+    return waiting(
+        fmt::format("filling {} elements of {} bytes", count, elementBytes));
+  };
+  if (elementBytes == 1)
+    driver.call(driver.cuMemsetD8Async, what, to,
+                static_cast<unsigned char>(value), count, native(stream));
+  else if (elementBytes == 2)
+    driver.call(driver.cuMemsetD16Async, what, to,
+                static_cast<unsigned short>(value), count, native(stream));
+  else
+    driver.call(driver.cuMemsetD32Async, what, to, value, count,
+                native(stream));
 }
 
 void CudaDevice::copy_in(const Buffer &to, const void *from, std::size_t bytes,
@@ -249,6 +308,14 @@ void CudaDevice::record(const Event &event, const Stream &stream) {
       native(event), native(stream));
 }
 
+void CudaDevice::wait(const Event &event, const Stream &stream) {
+  CudaContext::Current current(*context);
+  driver.call(
+      driver.cuStreamWaitEvent,
+      [&] { return waiting("letting a stream wait for an event"); },
+      native(stream), native(event), 0u);
+}
+
 double CudaDevice::elapsed_us(const Event &from, const Event &to) {
   CudaContext::Current current(*context);
   auto what = [&] { return waiting("waiting for an event"); };
@@ -270,7 +337,9 @@ void CudaDevice::synchronize(const Stream &stream) {
 }
 
 CudaDevice::Prepared CudaDevice::pack(const LaunchDescription &launch) {
-  CudaEntry &entry = context->modules.find(launch.ptx, launch.name);
+  auto *loaded = dynamic_cast<const CudaLoadedModule *>(launch.module.get());
+  CudaEntry &entry = context->modules.find(
+      loaded ? std::string_view(loaded->ptx()) : launch.ptx, launch.name);
   checkShape(launch, entry.name(), description_);
   checkParameters(launch, entry);
   entry.allow(launch.dynamic_smem_bytes, volume(launch.cluster));
@@ -327,6 +396,13 @@ void CudaDevice::enqueue(const LaunchDescription &launch,
   submit(pack(launch), launch, stream);
 }
 
+void CudaDevice::enqueue(const LaunchDescription &launch, const Stream &stream,
+                         std::function<void(LaunchResult)> finished) {
+  enqueue(launch, stream);
+  // What goes wrong surfaces where somebody waits.
+  finished({});
+}
+
 std::function<void(const Stream &)>
 CudaDevice::prepare(const LaunchDescription &launch) {
   CudaContext::Current current(*context);
@@ -359,119 +435,24 @@ LaunchResult CudaDevice::launch(const LaunchDescription &launch,
   return result;
 }
 
-static DeviceDescription describeDevice(const CudaDriver &driver,
-                                        CUdevice device) {
-  auto read = [&](CUdevice_attribute attribute) {
-    int value = 0;
-    driver.call(
-        driver.cuDeviceGetAttribute,
-        [&] {
-          return fmt::format("reading attribute {} of the GPU",
-                             static_cast<int>(attribute));
-        },
-        &value, attribute, device);
-    return value;
-  };
-  char text[256] = {};
-  driver.call(driver.cuDeviceGetName, "reading the GPU's name", text,
-              static_cast<int>(sizeof(text)) - 1, device);
-  std::size_t memoryBytes = 0;
-  driver.call(driver.cuDeviceTotalMem, "reading the GPU's memory size",
-              &memoryBytes, device);
-
-  DeviceDescription description;
-  description.name = text;
-  description.memory_bytes = static_cast<long long>(memoryBytes);
-  description.compute_major =
-      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  description.compute_minor =
-      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  description.sms = read(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  description.max_threads_per_cta =
-      read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  description.max_threads_per_sm =
-      read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-  description.max_ctas_per_sm =
-      read(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
-  if (!read(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
-    description.max_cluster_ctas = description.max_nonportable_cluster_ctas = 1;
-  description.registers_per_sm =
-      read(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
-  description.smem_per_sm_bytes =
-      read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-  description.max_smem_per_cta_bytes =
-      read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-  description.reserved_smem_per_cta_bytes =
-      read(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
-  description.l2_bytes = read(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-  description.sm_clock_mhz = read(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
-  description.memory_clock_mhz =
-      read(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) / 1000;
-  // Two transfers a clock, over the width of the bus.
-  description.memory_gb_per_s =
-      2e-3 * description.memory_clock_mhz *
-      read(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
-  return description;
-}
-
-static int countDevices(const CudaDriver &driver) {
-  int count = 0;
-  driver.call(driver.cuDeviceGetCount, "counting the GPUs", &count);
-  return count;
-}
-
-static CUdevice getDevice(const CudaDriver &driver, int ordinal) {
-  CUdevice device = 0;
-  driver.call(
-      driver.cuDeviceGet,
-      [&] { return fmt::format("opening cuda:{}", ordinal); }, &device,
-      ordinal);
-  return device;
-}
-
 std::shared_ptr<Device> openCuda(std::shared_ptr<const CudaDriver> driver,
                                  int ordinal) {
-  int count = countDevices(*driver);
+  int count = countCudaDevices(*driver);
   if (count == 0)
     driver->fail(CUDA_ERROR_NO_DEVICE, driver->cuDeviceGetCount.name,
                  fmt::format("opening cuda:{}", ordinal));
   if (ordinal < 0 || ordinal >= count)
     userError("there is no cuda:{}; this machine has cuda:0{}", ordinal,
               count == 1 ? "" : fmt::format(" to cuda:{}", count - 1));
-  CUdevice device = getDevice(*driver, ordinal);
-  DeviceDescription description = describeDevice(*driver, device);
+  CUdevice device = getCudaDevice(*driver, ordinal);
+  DeviceDescription description = describeCudaDevice(*driver, device);
   return std::make_shared<CudaDevice>(
       std::make_shared<CudaContext>(std::move(driver), device), ordinal,
       std::move(description));
 }
 
-DeviceListing listCudaDevices(const CudaDriver &driver) {
-  DeviceListing listing;
-  int count = countDevices(driver);
-  for (int ordinal = 0; ordinal < count; ++ordinal) {
-    DeviceDescription description =
-        describeDevice(driver, getDevice(driver, ordinal));
-    std::string name = description.name;
-    listing.devices.push_back({fmt::format("cuda:{}", ordinal), std::move(name),
-                               std::move(description)});
-  }
-  if (count == 0)
-    listing.missing.push_back("cuda: the driver finds no GPU");
-  return listing;
-}
-
 std::shared_ptr<Device> open_cuda(int ordinal) {
   return openCuda(CudaDriver::ofProcess(), ordinal);
-}
-
-DeviceListing list_devices() {
-  try {
-    return listCudaDevices(*CudaDriver::ofProcess());
-  } catch (const RuntimeError &error) {
-    DeviceListing listing;
-    listing.missing.push_back("cuda: " + error.message());
-    return listing;
-  }
 }
 
 } // namespace kiln

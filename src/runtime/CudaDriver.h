@@ -19,6 +19,7 @@
 namespace KILN_API kiln {
 
 class Device;
+struct DeviceDescription;
 struct DeviceListing;
 
 /// The driver's own names, values and layouts, so that its manual applies.
@@ -189,11 +190,21 @@ static_assert(sizeof(CUlaunchConfig) == 56);
     std::size_t, cuda::CUstream)                                               \
   X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void *, cuda::CUdeviceptr,        \
     std::size_t, cuda::CUstream)                                               \
+  X(cuMemcpyAsync, cuMemcpyAsync, cuda::CUdeviceptr, cuda::CUdeviceptr,        \
+    std::size_t, cuda::CUstream)                                               \
+  X(cuMemHostRegister, cuMemHostRegister_v2, void *, std::size_t, unsigned)    \
+  X(cuMemHostUnregister, cuMemHostUnregister, void *)                          \
   X(cuMemsetD8Async, cuMemsetD8Async, cuda::CUdeviceptr, unsigned char,        \
+    std::size_t, cuda::CUstream)                                               \
+  X(cuMemsetD16Async, cuMemsetD16Async, cuda::CUdeviceptr, unsigned short,     \
+    std::size_t, cuda::CUstream)                                               \
+  X(cuMemsetD32Async, cuMemsetD32Async, cuda::CUdeviceptr, unsigned,           \
     std::size_t, cuda::CUstream)                                               \
   X(cuStreamCreate, cuStreamCreate, cuda::CUstream *, unsigned)                \
   X(cuStreamDestroy, cuStreamDestroy_v2, cuda::CUstream)                       \
   X(cuStreamSynchronize, cuStreamSynchronize, cuda::CUstream)                  \
+  X(cuStreamWaitEvent, cuStreamWaitEvent, cuda::CUstream, cuda::CUevent,       \
+    unsigned)                                                                  \
   X(cuEventCreate, cuEventCreate, cuda::CUevent *, unsigned)                   \
   X(cuEventDestroy, cuEventDestroy_v2, cuda::CUevent)                          \
   X(cuEventRecord, cuEventRecord, cuda::CUevent, cuda::CUstream)               \
@@ -262,6 +273,11 @@ public:
 private:
   CudaDriver(void *library, const std::string &path);
 };
+
+int countCudaDevices(const CudaDriver &driver);
+cuda::CUdevice getCudaDevice(const CudaDriver &driver, int ordinal);
+DeviceDescription describeCudaDevice(const CudaDriver &driver,
+                                     cuda::CUdevice device);
 
 /// open_cuda and list_devices with a driver that is already there.
 std::shared_ptr<Device> openCuda(std::shared_ptr<const CudaDriver> driver,

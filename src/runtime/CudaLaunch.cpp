@@ -1,7 +1,10 @@
 // CudaLaunch: check a launch and put its parameters into the driver's form.
 #include "runtime/CudaLaunch.h"
 
+#include "kiln/tensor_map_bytes.h"
 #include "support/Error.h"
+
+#include <cstring>
 
 namespace kiln {
 
@@ -106,6 +109,15 @@ static CUtensorMap encode(const CudaDriver &driver, const TensorMap &map,
           ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
           : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return encoded;
+}
+
+std::array<std::byte, 128> cuda_tensor_map(const TensorMap &map) {
+  CUtensorMap encoded =
+      encode(*CudaDriver::ofProcess(), map, "the tensor map of a memref");
+  std::array<std::byte, 128> bytes{};
+  static_assert(sizeof(encoded) == bytes.size());
+  std::memcpy(bytes.data(), &encoded, bytes.size());
+  return bytes;
 }
 
 PackedParameters packParameters(const CudaDriver &driver,

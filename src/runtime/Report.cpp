@@ -137,6 +137,8 @@ std::string RunStatus::to_string() const {
       counted(warnings, "warning", "warnings"));
   if (refused)
     text += fmt::format("; {} refused", refused.load());
+  if (failed)
+    text += fmt::format("; {} failed", counted(failed, "call", "calls"));
   if (ended)
     text += fmt::format("; {} ended by an error", ended.load());
   return text;

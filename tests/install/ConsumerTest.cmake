@@ -46,6 +46,18 @@ if(NOT EXISTS ${prefix}/share/doc/kiln/docs/language.md)
   message(FATAL_ERROR "the documentation is not installed")
 endif()
 
+# MLIR's runtime finds Kiln's libraries where they were installed, and needs no
+# MLIR.
+file(GLOB mlir_runtime ${prefix}/lib*/libkiln_mlir_runtime.so
+  ${prefix}/lib*/*/libkiln_mlir_runtime.so)
+if(NOT mlir_runtime)
+  message(FATAL_ERROR "libkiln_mlir_runtime.so is not installed")
+endif()
+run(ldd ${mlir_runtime})
+if(output MATCHES "not found|libLLVM|libMLIR")
+  message(FATAL_ERROR "libkiln_mlir_runtime.so needs:\n${output}")
+endif()
+
 # The runtime alone: a kernel goes to a file and comes back.
 configure(-D COMPONENT=kiln_runtime)
 run(${CMAKE_COMMAND} --build ${build})

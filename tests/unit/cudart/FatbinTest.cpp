@@ -47,19 +47,30 @@ TEST(Fatbin, WrappersHaveOneOrSeveral) {
   EXPECT_EQ(readFatbin(&wrapper, DeviceDescription::h200()).ptx.size(), 2u);
 }
 
-TEST(Fatbin, WithoutPtxSaysWhatWouldHelp) {
+TEST(Fatbin, WithoutPtxSaysWhatThereIs) {
   EXPECT_EQ(read("cubin").missing,
             "the program has no kernels that can be simulated: it has machine "
-            "code for sm_90a and no PTX; compile it with nvcc -cudart shared "
-            "-gencode arch=compute_90a,code=compute_90a (or set "
-            "NVCC_APPEND_FLAGS=\"-cudart shared -gencode "
-            "arch=compute_90a,code=compute_90a\" and build it again)");
+            "code for sm_90a and no PTX");
   EXPECT_THAT(read("blackwell").missing,
               testing::HasSubstr("its PTX is for sm_100a, which NVIDIA H200 "
                                  "does not run"));
   EXPECT_EQ(readImage("\177ELF.........", DeviceDescription::h200()).missing,
-            "the module is machine code (a cubin), which cannot be simulated; "
-            "load its PTX");
+            "the module is machine code (a cubin), which cannot be simulated");
+}
+
+TEST(Fatbin, TextNamesItsTarget) {
+  EXPECT_THAT(targetsOf("// .target sm_10\n.version 8.6\n.target sm_100a, "
+                        "debug\n"),
+              testing::ElementsAre("sm_100a"));
+  EXPECT_THAT(targetsOf(".version 8.0\n"), testing::IsEmpty());
+  EXPECT_THAT(targetsOf("\177ELF........."), testing::IsEmpty());
+}
+
+TEST(Fatbin, SaysHowManyBytesItHas) {
+  std::string image = fatbin("cubin");
+  EXPECT_LE(imageBytes(image.data(), image.size()), image.size());
+  EXPECT_GT(imageBytes(image.data(), 100), 100u);
+  EXPECT_EQ(imageBytes(".v", 2), 2u);
 }
 
 TEST(Fatbin, TextIsTakenAsItIs) {

@@ -108,6 +108,59 @@ TEST_F(CudaDeviceTest, CopyBeyondTheBufferIsRefused) {
             "cannot copy out 5 bytes, but the buffer has 4");
 }
 
+TEST_F(CudaDeviceTest, CopiesAndFillsInTheTurnOfAStream) {
+  Buffer buffer = device->allocate(12);
+  std::uint16_t halves[6] = {};
+  device->enqueue_fill(buffer.address(), 7, 2, 6);
+  device->enqueue_copy(reinterpret_cast<std::uint64_t>(halves),
+                       buffer.address(), 12);
+  EXPECT_THAT(halves, testing::Each(7));
+  device->enqueue_fill(buffer.address(), 0x10001, 4, 3);
+  device->enqueue_fill(buffer.address(), 2, 1, 1);
+  device->copy_out(halves, buffer, 12);
+  EXPECT_THAT(halves, ElementsAre(2, 1, 1, 1, 1, 1));
+  device->wait(device->create_event());
+  EXPECT_EQ(fake->count("cuStreamWaitEvent"), 1);
+}
+
+TEST_F(CudaDeviceTest, MemoryOfTheHostIsSharedWhileItIsHeld) {
+  float data[4];
+  {
+    Buffer shared = device->share(data, sizeof(data));
+    EXPECT_EQ(shared.address(), reinterpret_cast<std::uint64_t>(data));
+    EXPECT_EQ(fake->registered, 1);
+  }
+  EXPECT_EQ(fake->registered, 0);
+}
+
+TEST_F(CudaDeviceTest, ALoadedModuleIsLaunchedByName) {
+  std::string_view texts[] = {kTwoEntries};
+  std::shared_ptr<LoadedModule> module = device->load(texts);
+  EXPECT_THAT(module->entries(), ElementsAre("first", "second"));
+  EXPECT_EQ(messageOf<UserError>([&] { (void)module->entry("third"); }),
+            "the PTX has no entry 'third'; it has: first, second");
+  LaunchDescription launch;
+  launch.name = "second";
+  launch.module = module;
+  bool isTold = false;
+  device->enqueue(launch, {}, [&](const LaunchResult &) { isTold = true; });
+  EXPECT_TRUE(isTold);
+  EXPECT_EQ(fake->launches.size(), 1u);
+  std::string_view mixed[] = {kPtx};
+  EXPECT_THAT(device->load(mixed)->entry("mixed").parameter_bytes,
+              ElementsAre(8, 4, 128, 12));
+  std::string_view two[] = {kPtx, kTwoEntries};
+  EXPECT_EQ(messageOf<UserError>([&] { device->load(two); }),
+            "2 PTX texts cannot be linked on the GPU; the simulator does "
+            "(open_sim)");
+  EXPECT_EQ(messageOf<UserError>([&] { module->variable("x"); }),
+            "the variable 'x' cannot be reached on the GPU; the simulator can "
+            "(open_sim)");
+  EXPECT_EQ(messageOf<UserError>([&] { module->registers("first"); }),
+            "registers of an entry are not counted on the GPU; the simulator "
+            "does (open_sim)");
+}
+
 TEST_F(CudaDeviceTest, NothingIsAskedForZeroBytes) {
   Buffer empty = device->allocate(0);
   fake->calls.clear();

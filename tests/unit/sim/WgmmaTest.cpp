@@ -451,6 +451,60 @@ TEST(Wgmma, RegistersOfAMayBeReadAndNotWritten) {
                  "this touches an accumulator of the wgmma at");
 }
 
+/// Only the second CTA touches a register behind the fence.
+TEST(Wgmma, NamesWhoTouchedARegisterInAnyCta) {
+  constexpr const char *kPtx = R"(
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel()
+{
+    .shared .align 1024 .b8 tile[4096];
+    .reg .pred %p;
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<4>;
+    .reg .f32 %f<8>;
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 4;
+    mov.u32 %r4, tile;
+    add.u32 %r3, %r4, %r2;
+    mov.u32 %r5, 0;
+    st.shared.v4.b32 [%r3], {%r5, %r5, %r5, %r5};
+    st.shared.v4.b32 [%r3+2048], {%r5, %r5, %r5, %r5};
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    shr.u32 %r6, %r4, 4;
+    cvt.u64.u32 %rd1, %r6;
+    or.b64 %rd1, %rd1, 0x1000080000;
+    add.u64 %rd2, %rd1, 128;
+    mov.u32 %r7, %ctaid.x;
+    setp.eq.u32 %p, %r7, 1;
+    mov.f32 %f1, 0f00000000;
+    mov.f32 %f2, 0f00000000;
+    mov.f32 %f3, 0f00000000;
+    mov.f32 %f4, 0f00000000;
+    wgmma.fence.sync.aligned;
+    @%p mov.f32 %f1, 0f00000000;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, 1, 1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    ret;
+}
+)";
+  SimOptions options;
+  options.threads = 1;
+  LaunchDescription launch;
+  launch.ptx = kPtx;
+  launch.grid = {2, 1, 1};
+  launch.block = {128, 1, 1};
+  std::vector<Finding> findings = open_sim(options)->launch(launch).findings;
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].id, "wgmma-fence-order");
+  ASSERT_TRUE(findings[0].other);
+  EXPECT_EQ(findings[0].other->who,
+            "thread 96 and 31 more of its warp of CTA (1, 0, 0)");
+}
+
 TEST(Wgmma, RefusesByReason) {
   expectRefusals({
       {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r, %r}, %d, %d, "

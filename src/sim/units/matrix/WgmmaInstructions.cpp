@@ -102,6 +102,8 @@ static void checkFence(Warp &warp, const Op &op, const Product &product,
   }
   Access access{.warp = &warp, .op = &op, .issuers = active};
   Record earlier{};
+  earlier.component = warp.clock.lanes;
+  earlier.lanes = active;
   if (touching)
     earlier.op = static_cast<std::uint32_t>(touching - warp.code().ops.data());
   if (!warp.races()->isTold(id, access, earlier))

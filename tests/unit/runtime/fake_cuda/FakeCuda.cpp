@@ -180,6 +180,45 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, std::size_t bytes,
   return CUDA_SUCCESS;
 }
 
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                       CUstream) {
+  ENTER_IN_CONTEXT;
+  std::memcpy(reinterpret_cast<void *>(to),
+              reinterpret_cast<const void *>(from), bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostRegister_v2(void *, std::size_t, unsigned) {
+  ENTER_IN_CONTEXT;
+  ++fakeCuda()->registered;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostUnregister(void *) {
+  ENTER_IN_CONTEXT;
+  --fakeCuda()->registered;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value,
+                          std::size_t count, CUstream) {
+  ENTER_IN_CONTEXT;
+  std::fill_n(reinterpret_cast<unsigned short *>(to), count, value);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count,
+                          CUstream) {
+  ENTER_IN_CONTEXT;
+  std::fill_n(reinterpret_cast<unsigned *>(to), count, value);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) {
+  ENTER_IN_CONTEXT;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, std::size_t bytes,
                          CUstream) {
   ENTER_IN_CONTEXT;

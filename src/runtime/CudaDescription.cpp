@@ -1,0 +1,107 @@
+// CudaDescription: the GPUs of this machine, and what the driver says of them.
+#include "runtime/CudaDriver.h"
+
+#include "kiln/device.h"
+
+#include "support/Error.h"
+
+namespace kiln {
+
+using namespace cuda;
+
+DeviceDescription describeCudaDevice(const CudaDriver &driver,
+                                     CUdevice device) {
+  auto read = [&](CUdevice_attribute attribute) {
+    int value = 0;
+    driver.call(
+        driver.cuDeviceGetAttribute,
+        [&] {
+          return fmt::format("reading attribute {} of the GPU",
+                             static_cast<int>(attribute));
+        },
+        &value, attribute, device);
+    return value;
+  };
+  char text[256] = {};
+  driver.call(driver.cuDeviceGetName, "reading the GPU's name", text,
+              static_cast<int>(sizeof(text)) - 1, device);
+  std::size_t memoryBytes = 0;
+  driver.call(driver.cuDeviceTotalMem, "reading the GPU's memory size",
+              &memoryBytes, device);
+
+  DeviceDescription description;
+  description.name = text;
+  description.memory_bytes = static_cast<long long>(memoryBytes);
+  description.compute_major =
+      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  description.compute_minor =
+      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  description.sms = read(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  description.max_threads_per_cta =
+      read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  description.max_threads_per_sm =
+      read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  description.max_ctas_per_sm =
+      read(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  if (!read(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+    description.max_cluster_ctas = description.max_nonportable_cluster_ctas = 1;
+  description.registers_per_sm =
+      read(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  description.smem_per_sm_bytes =
+      read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  description.max_smem_per_cta_bytes =
+      read(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  description.reserved_smem_per_cta_bytes =
+      read(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  description.l2_bytes = read(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  description.sm_clock_mhz = read(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1000;
+  description.memory_clock_mhz =
+      read(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) / 1000;
+  // Two transfers a clock, over the width of the bus.
+  description.memory_gb_per_s =
+      2e-3 * description.memory_clock_mhz *
+      read(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
+  return description;
+}
+
+int countCudaDevices(const CudaDriver &driver) {
+  int count = 0;
+  driver.call(driver.cuDeviceGetCount, "counting the GPUs", &count);
+  return count;
+}
+
+CUdevice getCudaDevice(const CudaDriver &driver, int ordinal) {
+  CUdevice device = 0;
+  driver.call(
+      driver.cuDeviceGet,
+      [&] { return fmt::format("opening cuda:{}", ordinal); }, &device,
+      ordinal);
+  return device;
+}
+
+DeviceListing listCudaDevices(const CudaDriver &driver) {
+  DeviceListing listing;
+  int count = countCudaDevices(driver);
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    DeviceDescription description =
+        describeCudaDevice(driver, getCudaDevice(driver, ordinal));
+    std::string name = description.name;
+    listing.devices.push_back({fmt::format("cuda:{}", ordinal), std::move(name),
+                               std::move(description)});
+  }
+  if (count == 0)
+    listing.missing.emplace_back("cuda: the driver finds no GPU");
+  return listing;
+}
+
+DeviceListing list_devices() {
+  try {
+    return listCudaDevices(*CudaDriver::ofProcess());
+  } catch (const RuntimeError &error) {
+    DeviceListing listing;
+    listing.missing.push_back("cuda: " + error.message());
+    return listing;
+  }
+}
+
+} // namespace kiln
