@@ -258,8 +258,11 @@ void LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
 }
 
 void LaunchScheduler::work() {
-  Mine mine = std::move(aside_);
-  aside_.clear();
+  Mine mine;
+  {
+    std::lock_guard lock(mutex_);
+    mine.swap(aside_); // one thread has them, where there are any
+  }
   bool canMove = false;
   while (!isAside_) {
     std::uint64_t seen;

@@ -34,8 +34,8 @@ void ValidBits::setSlowly(std::size_t offset, std::size_t bytes) {
 }
 
 bool ValidBits::allSlowly(std::size_t offset, std::size_t bytes) const {
-  return forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
-    return (words_[word] & mask) == mask;
+  return forEachWord(offset, bytes, [&](std::size_t i, std::uint64_t mask) {
+    return (word(i) & mask) == mask;
   });
 }
 

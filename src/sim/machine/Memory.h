@@ -33,7 +33,7 @@ public:
     if (!isInOneWord(offset, bytes))
       return allSlowly(offset, bytes);
     std::uint64_t mask = ((std::uint64_t(1) << bytes) - 1) << offset % 64;
-    return (words_[offset / 64] & mask) == mask;
+    return (word(offset / 64) & mask) == mask;
   }
   /// Which of up to 8 bytes are not: all ones in each.
   std::uint64_t unwritten(std::size_t offset, std::size_t bytes) const;
@@ -45,6 +45,10 @@ private:
   /// Most ranges are: what a lane or a chunk of a copy touches.
   static bool isInOneWord(std::size_t offset, std::size_t bytes) {
     return bytes - 1 < 63 && offset % 64 + bytes <= 64;
+  }
+  /// Others may set bits meanwhile.
+  std::uint64_t word(std::size_t i) const {
+    return __atomic_load_n(&words_[i], __ATOMIC_RELAXED);
   }
   void setSlowly(std::size_t offset, std::size_t bytes);
   bool allSlowly(std::size_t offset, std::size_t bytes) const;

@@ -1,5 +1,6 @@
 // Mgpu: MLIR's runtime functions as lowered programs call them, and what each
 // says where it cannot: a sentence, and the exit status of the process.
+#include "Sanitized.h"
 #include "kiln/file.h"
 
 #include <dlfcn.h>
@@ -183,6 +184,7 @@ TEST_F(Mgpu, NamesAKernelThatIsNotThere) {
 }
 
 TEST_F(Mgpu, RefusesMemoryByReason) {
+  SKIP_WHERE_SANITIZED("it asks for more memory than there is");
   auto refused = [](int which) {
     Library mgpu;
     static float data[8];

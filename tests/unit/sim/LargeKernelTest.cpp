@@ -1,5 +1,6 @@
 // LargeKernel: the time to read and decode a kernel grows with its length,
 // whatever its branches, functions and variables are like.
+#include "Sanitized.h"
 #include "kiln/sim.h"
 
 #include <ctime>
@@ -95,6 +96,7 @@ std::vector<LargeKernel> largeKernels() {
 } // namespace
 
 TEST(LargeKernel, IsReadInTimeThatGrowsWithItsLength) {
+  SKIP_WHERE_SANITIZED("it measures time");
   for (const LargeKernel &kernel : largeKernels()) {
     std::string text = fmt::format(R"(.version 8.0
 .target sm_90a
