@@ -9,12 +9,14 @@
 // without any the module is as it was published.
 #pragma once
 
+#include <kiln/export.h>
+
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 enum class NvgpuRepair : std::uint8_t {
   init_once,      ///< one thread, not one of each warpgroup, makes the barriers

@@ -4,12 +4,13 @@
 // lies in global memory, as MLIR's programs have them.
 #pragma once
 
+#include <kiln/export.h>
 #include <kiln/tensor_map.h>
 
 #include <array>
 #include <cstddef>
 
-namespace kiln {
+namespace KILN_API kiln {
 
 /// Encoded by the CUDA driver. Throws RuntimeError where there is none.
 std::array<std::byte, 128> cuda_tensor_map(const TensorMap &map);
