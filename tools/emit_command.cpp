@@ -121,6 +121,9 @@ static std::string text_of(const EmitOptions &options) {
 
 /// The launch file of the kernel, beside its PTX.
 static void save_launch(const EmitOptions &options) {
+  if (options.form == "nvgpu")
+    throw UserError("--save-launch is for kernels; a program of --ir nvgpu "
+                    "launches its own (kiln run)");
   if (options.source.front() != "gemm")
     throw UserError(fmt::format("--save-launch is for gemm M N K; how {} is "
                                 "launched is for its program to say",
