@@ -111,13 +111,44 @@ static CUtensorMap encode(const CudaDriver &driver, const TensorMap &map,
   return encoded;
 }
 
-std::array<std::byte, 128> cuda_tensor_map(const TensorMap &map) {
-  CUtensorMap encoded =
-      encode(*CudaDriver::ofProcess(), map, "the tensor map of a memref");
+namespace {
+/// A context of the first GPU, current while this lives. Which one does not
+/// matter to who only encodes a map; the driver wants any.
+class AnyContext {
+public:
+  explicit AnyContext(const CudaDriver &driver) : driver_(driver) {
+    constexpr const char *kWhy = "encoding a tensor map";
+    driver.call(driver.cuDeviceGet, kWhy, &device_, 0);
+    driver.call(driver.cuDevicePrimaryCtxRetain, kWhy, &context_, device_);
+    isCurrent_ = driver.cuCtxPushCurrent.function(context_) == CUDA_SUCCESS;
+  }
+  AnyContext(const AnyContext &) = delete;
+  ~AnyContext() {
+    if (isCurrent_)
+      driver_.cuCtxPopCurrent.function(&context_);
+    driver_.cuDevicePrimaryCtxRelease.function(device_);
+  }
+
+private:
+  const CudaDriver &driver_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  bool isCurrent_ = false;
+};
+} // namespace
+
+std::array<std::byte, 128> encodeAlone(const CudaDriver &driver,
+                                       const TensorMap &map) {
+  AnyContext context(driver);
+  CUtensorMap encoded = encode(driver, map, "the tensor map of a memref");
   std::array<std::byte, 128> bytes{};
   static_assert(sizeof(encoded) == bytes.size());
   std::memcpy(bytes.data(), &encoded, bytes.size());
   return bytes;
+}
+
+std::array<std::byte, 128> cuda_tensor_map(const TensorMap &map) {
+  return encodeAlone(*CudaDriver::ofProcess(), map);
 }
 
 PackedParameters packParameters(const CudaDriver &driver,

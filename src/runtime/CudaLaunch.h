@@ -31,4 +31,8 @@ PackedParameters packParameters(const CudaDriver &driver,
                                 const LaunchDescription &launch,
                                 const std::string &name);
 
+/// The bytes of a map that is not a parameter of a launch.
+std::array<std::byte, 128> encodeAlone(const CudaDriver &driver,
+                                       const TensorMap &map);
+
 } // namespace kiln

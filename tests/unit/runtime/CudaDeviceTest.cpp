@@ -2,6 +2,7 @@
 // when the driver or the caller is wrong.
 #include "kiln/device.h"
 
+#include "runtime/CudaLaunch.h"
 #include "unit/runtime/fake_cuda/FakeCudaTest.h"
 
 #include <gmock/gmock.h>
@@ -255,6 +256,16 @@ TEST_F(CudaDeviceTest, TensorMapIsEncodedAsGiven) {
   EXPECT_EQ(map.swizzle, cuda::CU_TENSOR_MAP_SWIZZLE_128B);
   EXPECT_EQ(map.l2, cuda::CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
   EXPECT_EQ(map.oob, cuda::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
+}
+
+TEST_F(CudaDeviceTest, ATensorMapIsEncodedWithoutALaunch) {
+  LaunchDescription launch = mixed();
+  const auto &map = std::get<TensorMap>(launch.parameters[2].value);
+  // Nobody has made a context current.
+  auto bytes = encodeAlone(*CudaDriver::load(KILN_FAKE_CUDA), map);
+  EXPECT_EQ(bytes[127], std::byte{0x5a});
+  EXPECT_EQ(fake->tensorMaps.size(), 1u);
+  EXPECT_EQ(fake->contextDepth, 0);
 }
 
 TEST_F(CudaDeviceTest, EveryTypeHasItsTensorMapType) {
