@@ -91,6 +91,42 @@ TEST_F(Mgpu, RunsAKernelOfAFatBinary) {
               "kiln: 1 launch, 1 checked: 0 errors, 0 warnings");
 }
 
+TEST_F(Mgpu, TakesAStreamForWhatHasBeenPutIntoIt) {
+  auto body = [] {
+    Library mgpu;
+    void *function = findScale(mgpu);
+    void *first = mgpu.pointer("mgpuStreamCreate");
+    void *second = mgpu.pointer("mgpuStreamCreate");
+    void *x = mgpu.pointer("mgpuMemAlloc", std::uint64_t(16), first, false);
+    float host[4] = {1, 2, 3, 4};
+    mgpu("mgpuMemcpy", x, +host, std::size_t(16), first);
+    mgpu("mgpuStreamWaitEvent", second, first); // as async.execute has it
+    mgpu("mgpuEventDestroy", first);
+    mgpu("mgpuEventDestroy", first);
+    int n = 4;
+    void *parameters[] = {&x, &n};
+    mgpu("mgpuLaunchKernel", function, Size(1), Size(1), Size(1), Size(32),
+         Size(1), Size(1), 0, second, +parameters, nullptr, std::size_t(2));
+    mgpu("mgpuMemcpy", +host, x, std::size_t(16), second);
+    mgpu("mgpuEventSynchronize", second);
+    std::exit(host[3] == 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(0),
+              "kiln: 1 launch, 1 checked: 0 errors, 0 warnings");
+}
+
+TEST_F(Mgpu, RefusesWhatIsNotAnEvent) {
+  auto body = [] {
+    Library mgpu;
+    int something = 0;
+    mgpu("mgpuStreamWaitEvent", nullptr, &something);
+    std::exit(0);
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(3),
+              "kiln: mgpuStreamWaitEvent: 0x[0-9a-f]+ is not an event of this "
+              "program; mgpuEventCreate makes one");
+}
+
 TEST_F(Mgpu, RefusesMachineCode) {
   auto body = [] {
     Library mgpu;
