@@ -249,10 +249,14 @@ static Wait standOf(Machine &machine, Warp &warp, const Group &group) {
 }
 
 static std::string show(const Machine &machine, const Line &line) {
+  std::string threads =
+      line.first == line.last
+          ? fmt::format("thread {}", line.first)
+          : fmt::format("threads {} to {}", line.first, line.last);
   std::string text =
-      fmt::format("\n  CTA ({}, {}, {}), threads {} to {}: {}, at {}",
-                  line.cta[0], line.cta[1], line.cta[2], line.first, line.last,
-                  line.wait.what, machine.findings().placeOf(*line.wait.op));
+      fmt::format("\n  CTA ({}, {}, {}), {}: {}, at {}", line.cta[0],
+                  line.cta[1], line.cta[2], threads, line.wait.what,
+                  machine.findings().placeOf(*line.wait.op));
   return line.wait.source.empty() ? text : text + "\n    " + line.wait.source;
 }
 

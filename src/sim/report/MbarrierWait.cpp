@@ -134,10 +134,14 @@ Wait waitForMbarrier(const Machine &machine, const Warp &warp,
       barrier.txCount < 0
           ? fmt::format(" are missing and {} bytes too many have come",
                         -barrier.txCount)
-          : fmt::format(" and {} bytes are missing", barrier.txCount);
-  wait.what +=
-      fmt::format(": {} of {} arrivals{}, {} phases are complete",
-                  barrier.pending, barrier.expected, bytes, barrier.phase);
+      : barrier.txCount > 0
+          ? fmt::format(" and {} bytes are missing", barrier.txCount)
+          : " are missing";
+  wait.what += fmt::format(": {} of {} arrivals{}, {} complete",
+                           barrier.pending, barrier.expected, bytes,
+                           barrier.phase == 1
+                               ? "1 phase is"
+                               : fmt::format("{} phases are", barrier.phase));
   wait.what += lapOf(warp, address);
   auto isSender = [&](const Op *op) {
     return std::find(barrier.senders.begin(), barrier.senders.end(), op) !=
