@@ -1,17 +1,12 @@
 // attention_command: one attention from its sizes to a verdict.
-//
-// The last line is the verdict: PASS, FAIL, or DONE where nothing was verified.
 #include "commands.h"
+#include "kernel_command.h"
 #include "kernel_run.h"
-#include "output_file.h"
 #include "say.h"
-#include "sim_options.h"
 
 #include <kiln/attention.h>
-#include <kiln/compile.h>
 #include <kiln/host_memory.h>
 #include <kiln/reference.h>
-#include <kiln/sim.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -26,13 +21,11 @@ namespace {
 
 struct AttentionCommand {
   std::vector<int> sizes;
-  std::string type = "bf16", layout = "bhsd", device = "auto";
-  bool is_causal = false, is_unverified = false, is_without_cache = false;
+  std::string type = "bf16", layout = "bhsd";
+  bool is_causal = false;
   double scale = 0;
   AttentionSchedule schedule;
-  SimFlags sim;
-  std::uint64_t data_seed = 0;
-  std::string save_kernel_path;
+  KernelCommand common;
 
   AttentionProblem problem() const;
 };
@@ -83,12 +76,6 @@ HostTensors::HostTensors(const AttentionProblem &problem, std::uint64_t seed) {
   fill_normal(problem.type, v.data(), keys * d, seed + 2);
 }
 
-static Buffer copied(Device &device, const std::vector<std::byte> &data) {
-  Buffer buffer = device.allocate(data.size());
-  device.copy_in(buffer, data.data(), data.size());
-  return buffer;
-}
-
 /// Run once into `host`; on a GPU some times more, for the time. False where
 /// the simulator found an error.
 static bool launch(Device &device, const AttentionCommand &command,
@@ -99,7 +86,7 @@ static bool launch(Device &device, const AttentionCommand &command,
                                            copied(device, host.k),
                                            copied(device, host.v), o, lse};
   return run_kernel(device, kernel, arguments,
-                    {kTimedLaunches, problem.operations()}, command.sim,
+                    {kTimedLaunches, problem.operations()}, command.common.sim,
                     outputs, [&] {
                       device.copy_out(host.o.data(), o, host.o.size());
                       device.copy_out(host.lse.data(), lse, host.lse.size());
@@ -126,39 +113,18 @@ static ExitStatus verify(const AttentionProblem &problem,
 
 static ExitStatus run_command(const AttentionCommand &command) {
   AttentionProblem problem = command.problem();
-  check_output("--save-kernel", command.save_kernel_path);
-  if (command.sim.timeline_path != "-")
-    check_output("--timeline", command.sim.timeline_path);
-  Outputs outputs;
-  SimOptions options = command.sim.options();
-  RunWatch::attach(options);
-  std::shared_ptr<Device> device;
-  if (command.device != "none")
-    device = open_device(command.device, options);
-  report("attention", "{}", problem.to_string());
-  Kernel kernel = compile(build_attention(problem, command.schedule),
-                          {.use_cache = !command.is_without_cache});
-  report("compiled", "{}", kernel.name);
-  if (!command.save_kernel_path.empty())
-    outputs.attempt([&] {
-      kernel.save(command.save_kernel_path);
-      report("saved", "{}", command.save_kernel_path);
-    });
-  if (!device) {
-    report("device", "none, as asked");
-    say("DONE (not verified)\n");
-    return outputs.conclude(ExitStatus::ok);
-  }
-  report("device", "{}", device->name());
-  HostTensors host(problem, command.data_seed);
-  if (!launch(*device, command, problem, kernel, host, outputs)) {
-    show_failure();
-    return outputs.conclude(ExitStatus::finding);
-  }
-  if (!command.is_unverified)
-    return outputs.conclude(verify(problem, host));
-  say("DONE (not verified)\n");
-  return outputs.conclude(ExitStatus::ok);
+  std::optional<HostTensors> host;
+  return run(
+      command.common,
+      {.what = "attention",
+       .problem = problem.to_string(),
+       .build = [&] { return build_attention(problem, command.schedule); },
+       .launch =
+           [&](Device &device, const Kernel &kernel, Outputs &outputs) {
+             host.emplace(problem, command.common.data_seed);
+             return launch(device, command, problem, kernel, *host, outputs);
+           },
+       .verify = [&] { return verify(problem, *host); }});
 }
 
 void add_attention_command(CLI::App &app, Action &action) {
@@ -188,19 +154,7 @@ void add_attention_command(CLI::App &app, Action &action) {
   command->add_option("--stages", options->schedule.stages,
                       "blocks of K and of V in shared memory; 0: by head "
                       "dimension");
-  command->add_option("--device", options->device, "auto, sim, cuda or none")
-      ->capture_default_str();
-  options->sim.add_to(*command);
-  command->add_option("--allow", options->sim.allow,
-                      "ids of findings not to report");
-  command->add_option("--data-seed", options->data_seed, "of the numbers")
-      ->capture_default_str();
-  command->add_flag("--no-verify", options->is_unverified,
-                    "do not compare with the reference");
-  command->add_flag("--no-cache", options->is_without_cache,
-                    "compile again, keep nothing");
-  command->add_option("--save-kernel", options->save_kernel_path,
-                      "write the kernel to this file");
+  options->common.add_to(*command);
   command->callback([&action, options] {
     action = [options] { return run_command(*options); };
   });

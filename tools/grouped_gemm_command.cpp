@@ -1,22 +1,18 @@
 // grouped_gemm_command: the products of all groups, from their sizes to a
 // verdict.
-//
-// The last line is the verdict: PASS, FAIL, or DONE where nothing was verified.
 #include "commands.h"
+#include "kernel_command.h"
 #include "kernel_run.h"
-#include "output_file.h"
 #include "say.h"
-#include "sim_options.h"
 
-#include <kiln/compile.h>
 #include <kiln/grouped_gemm.h>
 #include <kiln/host_memory.h>
 #include <kiln/reference.h>
-#include <kiln/sim.h>
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
+#include <optional>
 #include <random>
 
 namespace kiln::cli {
@@ -30,12 +26,9 @@ struct GroupedCommand {
   std::vector<int> sizes; ///< groups, rows of each, N, K
   std::vector<int> rows;  ///< of each group, where they differ
   bool is_random = false, is_masked = false;
-  std::string type = "bf16", out, device = "auto";
-  bool is_unverified = false, is_without_cache = false;
+  std::string type = "bf16", out;
   GroupedGemmSchedule schedule;
-  SimFlags sim;
-  std::uint64_t data_seed = 0;
-  std::string save_kernel_path;
+  KernelCommand common;
 
   std::vector<int> group_rows() const;
   GroupedGemmProblem problem(const std::vector<int> &group_rows) const;
@@ -66,7 +59,7 @@ std::vector<int> GroupedCommand::group_rows() const {
   }
   std::vector<int> result(std::max(groups, 0), most);
   if (is_random) {
-    std::mt19937_64 random(data_seed);
+    std::mt19937_64 random(common.data_seed);
     for (int &count : result)
       count = static_cast<int>(random() % (std::max(most, 0) + 1ull));
   }
@@ -116,14 +109,6 @@ HostMatrices::HostMatrices(const GroupedGemmProblem &problem,
   numbers = row_numbers(problem, group_rows);
 }
 
-template <typename T>
-static Buffer copied(Device &device, const std::vector<T> &data) {
-  std::size_t bytes = data.size() * sizeof(T);
-  Buffer buffer = device.allocate(bytes);
-  device.copy_in(buffer, data.data(), bytes);
-  return buffer;
-}
-
 static ExitStatus verify(const GroupedGemmProblem &problem,
                          const std::vector<int> &group_rows,
                          const HostMatrices &host) {
@@ -141,50 +126,38 @@ static ExitStatus verify(const GroupedGemmProblem &problem,
   return ExitStatus::wrong;
 }
 
+/// Run once into `host`; on a GPU some times more, for the time. False where
+/// the simulator found an error.
+static bool launch(Device &device, const GroupedCommand &command,
+                   const GroupedGemmProblem &problem, const Kernel &kernel,
+                   HostMatrices &host, double rows, Outputs &outputs) {
+  Buffer d = copied(device, host.d);
+  std::vector<LaunchArgument> arguments = {copied(device, host.a),
+                                           copied(device, host.b),
+                                           copied(device, host.numbers), d};
+  return run_kernel(device, kernel, arguments,
+                    {kTimedLaunches, 2.0 * rows * problem.n * problem.k},
+                    command.common.sim, outputs,
+                    [&] { device.copy_out(host.d.data(), d, host.d.size()); });
+}
+
 static ExitStatus run_command(const GroupedCommand &command) {
   std::vector<int> group_rows = command.group_rows();
   GroupedGemmProblem problem = command.problem(group_rows);
-  check_output("--save-kernel", command.save_kernel_path);
-  if (command.sim.timeline_path != "-")
-    check_output("--timeline", command.sim.timeline_path);
-  Outputs outputs;
-  SimOptions options = command.sim.options();
-  RunWatch::attach(options);
-  std::shared_ptr<Device> device;
-  if (command.device != "none")
-    device = open_device(command.device, options);
-  report("grouped", "{}", problem.to_string());
-  Kernel kernel = compile(build_grouped_gemm(problem, command.schedule),
-                          {.use_cache = !command.is_without_cache});
-  report("compiled", "{}", kernel.name);
-  if (!command.save_kernel_path.empty())
-    outputs.attempt([&] {
-      kernel.save(command.save_kernel_path);
-      report("saved", "{}", command.save_kernel_path);
-    });
-  if (!device) {
-    report("device", "none, as asked");
-    say("DONE (not verified)\n");
-    return outputs.conclude(ExitStatus::ok);
-  }
-  report("device", "{}", device->name());
-  HostMatrices host(problem, group_rows, command.data_seed);
-  Buffer d = copied(*device, host.d);
-  std::vector<LaunchArgument> arguments = {copied(*device, host.a),
-                                           copied(*device, host.b),
-                                           copied(*device, host.numbers), d};
   double rows = std::accumulate(group_rows.begin(), group_rows.end(), 0.0);
-  if (!run_kernel(*device, kernel, arguments,
-                  {kTimedLaunches, 2.0 * rows * problem.n * problem.k},
-                  command.sim, outputs,
-                  [&] { device->copy_out(host.d.data(), d, host.d.size()); })) {
-    show_failure();
-    return outputs.conclude(ExitStatus::finding);
-  }
-  if (!command.is_unverified)
-    return outputs.conclude(verify(problem, group_rows, host));
-  say("DONE (not verified)\n");
-  return outputs.conclude(ExitStatus::ok);
+  std::optional<HostMatrices> host;
+  return run(
+      command.common,
+      {.what = "grouped",
+       .problem = problem.to_string(),
+       .build = [&] { return build_grouped_gemm(problem, command.schedule); },
+       .launch =
+           [&](Device &device, const Kernel &kernel, Outputs &outputs) {
+             host.emplace(problem, group_rows, command.common.data_seed);
+             return launch(device, command, problem, kernel, *host, rows,
+                           outputs);
+           },
+       .verify = [&] { return verify(problem, group_rows, *host); }});
 }
 
 void add_grouped_gemm_command(CLI::App &app, Action &action) {
@@ -213,19 +186,7 @@ void add_grouped_gemm_command(CLI::App &app, Action &action) {
                       "K tiles in shared memory; 0: as many as fit");
   command->add_option("--ctas", options->schedule.ctas,
                       "0: one for each multiprocessor");
-  command->add_option("--device", options->device, "auto, sim, cuda or none")
-      ->capture_default_str();
-  options->sim.add_to(*command);
-  command->add_option("--allow", options->sim.allow,
-                      "ids of findings not to report");
-  command->add_option("--data-seed", options->data_seed, "of the numbers")
-      ->capture_default_str();
-  command->add_flag("--no-verify", options->is_unverified,
-                    "do not compare with the reference");
-  command->add_flag("--no-cache", options->is_without_cache,
-                    "compile again, keep nothing");
-  command->add_option("--save-kernel", options->save_kernel_path,
-                      "write the kernel to this file");
+  options->common.add_to(*command);
   command->callback([&action, options] {
     action = [options] { return run_command(*options); };
   });
