@@ -256,9 +256,8 @@ LaunchDescription resolve(const Kernel &kernel,
 /// What stands behind a Device.
 enum class DeviceKind : std::uint8_t { cuda, sim };
 
-/// What is not said to be there on every device is refused by those that lack
-/// it, with a UserError: modules, shared memory, waiting for events, copies
-/// that only wait their turn, calls and occupancy are the simulator's.
+/// What a device lacks it refuses with a UserError: is_done, call and occupancy
+/// are the simulator's alone.
 class Device {
 public:
   virtual ~Device();
