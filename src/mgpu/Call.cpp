@@ -6,9 +6,12 @@
 
 namespace kiln::mgpu {
 
+static bool hasEnded = false;
+
 /// At the end of the process: where it says 0 and something was wrong, leave
 /// with another status. glibc goes on with the handlers that are left.
 static void leave(int status, void *) {
+  hasEnded = true;
   cudart::Findings &findings = Session::get().findings();
   findings.conclude();
   if (status == 0 && findings.exitStatus() != ExitStatus::ok)
@@ -39,6 +42,8 @@ void failed(const char *name, std::exception_ptr thrown) {
     tell(error.what(), ExitStatus::internal);
   }
 }
+
+bool isEnding() { return hasEnded; }
 
 bool isBroken() {
   cudart::Findings &findings = session().findings();

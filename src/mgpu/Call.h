@@ -20,6 +20,10 @@ Session &session();
 /// Tell an error that was thrown while `name` worked.
 void failed(const char *name, std::exception_ptr thrown);
 
+/// Whether the process ends, and with it whatever device there was: programs
+/// unload their modules then, last of all.
+bool isEnding();
+
 /// Whether an error has ended a launch: as on a GPU, nothing runs after that.
 bool isBroken();
 

@@ -3,7 +3,6 @@
 #include "mgpu/Call.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 
 using namespace kiln;
@@ -11,18 +10,12 @@ using namespace kiln::mgpu;
 using cudart::Function;
 using cudart::ProgramModule;
 
-/// Whether the process ends, and with it whatever device there was: programs
-/// unload their modules then, last of all.
-static bool isEnding = false;
-
 /// Keep an image, with a NUL behind it: the program's is gone when it unloads
 /// itself. Loaded when a kernel of it is first looked for, so that the device
 /// can be chosen by all modules.
 static ProgramModule *keep(std::string image) {
   static std::mutex mutex;
   static auto *kept = new std::vector<std::unique_ptr<std::string>>;
-  static int noted = std::atexit([] { isEnding = true; });
-  (void)noted;
   std::lock_guard lock(mutex);
   constexpr std::size_t kHeader = 32; // what is looked at before anything else
   image.reserve(std::max(image.size(), kHeader));
@@ -47,7 +40,7 @@ KILN_MGPU ProgramModule *mgpuModuleLoad(const void *image, std::size_t bytes) {
 
 KILN_MGPU void mgpuModuleUnload(ProgramModule *module) {
   attempt("mgpuModuleUnload", [&] {
-    if (!module || isEnding)
+    if (!module || isEnding())
       return;
     // What still runs may hold a kernel of it; a module that was never used
     // opens no device.

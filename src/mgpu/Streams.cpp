@@ -12,58 +12,61 @@ using namespace kiln;
 using namespace kiln::mgpu;
 
 namespace {
-/// What programs were given and have not given back.
-struct Handles {
-  std::mutex mutex;
-  std::unordered_set<const void *> streams, events;
-
+/// Of one kind, what programs were given and have not given back.
+template <typename T> class Handles {
+public:
   /// For as long as the process lasts: programs let go of theirs last of all.
   static Handles &get() {
     static auto *handles = new Handles;
     return *handles;
   }
-  bool isStream(const void *handle) {
-    std::lock_guard lock(mutex);
-    return streams.contains(handle);
+  T *keep(T made) {
+    std::lock_guard lock(mutex_);
+    return *live_.insert(new T(std::move(made))).first;
   }
-  /// Refuse what is neither.
-  void check(const void *handle) {
-    std::lock_guard lock(mutex);
-    if (!events.contains(handle) && !streams.contains(handle))
-      userError("{} is not an event of this program; mgpuEventCreate makes one",
-                handle);
+  void destroy(T *handle) {
+    std::lock_guard lock(mutex_);
+    if (live_.erase(handle))
+      delete handle;
   }
+  /// The handle where it is one of these; null: it is not.
+  T *find(void *handle) {
+    std::lock_guard lock(mutex_);
+    auto *asked = static_cast<T *>(handle);
+    return live_.contains(asked) ? asked : nullptr;
+  }
+
+private:
+  std::mutex mutex_;
+  std::unordered_set<T *> live_;
 };
+using Streams = Handles<MgpuStream>;
+using Events = Handles<MgpuEvent>;
 } // namespace
 
 /// Of an event, or of a stream in its place: what it holds by now.
 static Event eventOf(MgpuEvent *event) {
-  Handles &handles = Handles::get();
-  handles.check(event);
-  if (!handles.isStream(event))
+  if (Events::get().find(event))
     return event->event;
+  MgpuStream *stream = Streams::get().find(event);
+  if (!stream)
+    userError("{} is not an event of this program; mgpuEventCreate makes one",
+              static_cast<void *>(event));
   Device &device = session().device();
   Event fresh = device.create_event();
-  device.record(fresh, reinterpret_cast<MgpuStream *>(event)->stream);
+  device.record(fresh, stream->stream);
   return fresh;
 }
 
 KILN_MGPU MgpuStream *mgpuStreamCreate() {
   return attempt<MgpuStream *>("mgpuStreamCreate", nullptr, [] {
-    auto *stream = new MgpuStream{session().device().create_stream(false)};
-    Handles &handles = Handles::get();
-    std::lock_guard lock(handles.mutex);
-    handles.streams.insert(stream);
-    return stream;
+    return Streams::get().keep({session().device().create_stream(false)});
   });
 }
 
 KILN_MGPU void mgpuStreamDestroy(MgpuStream *stream) {
-  Handles &handles = Handles::get();
-  std::lock_guard lock(handles.mutex);
   // What was put into it is still done: the device holds it.
-  if (handles.streams.erase(stream))
-    delete stream;
+  Streams::get().destroy(stream);
 }
 
 KILN_MGPU void mgpuStreamSynchronize(MgpuStream *stream) {
@@ -80,19 +83,12 @@ KILN_MGPU void mgpuStreamWaitEvent(MgpuStream *stream, MgpuEvent *event) {
 
 KILN_MGPU MgpuEvent *mgpuEventCreate() {
   return attempt<MgpuEvent *>("mgpuEventCreate", nullptr, [] {
-    auto *event = new MgpuEvent{session().device().create_event()};
-    Handles &handles = Handles::get();
-    std::lock_guard lock(handles.mutex);
-    handles.events.insert(event);
-    return event;
+    return Events::get().keep({session().device().create_event()});
   });
 }
 
 KILN_MGPU void mgpuEventDestroy(MgpuEvent *event) {
-  Handles &handles = Handles::get();
-  std::lock_guard lock(handles.mutex);
-  if (handles.events.erase(event))
-    delete event;
+  Events::get().destroy(event);
 }
 
 KILN_MGPU void mgpuEventSynchronize(MgpuEvent *event) {
@@ -108,8 +104,8 @@ KILN_MGPU void mgpuEventRecord(MgpuEvent *event, MgpuStream *stream) {
   attempt("mgpuEventRecord", [&] {
     if (!event)
       return;
-    Handles::get().check(event);
-    if (!Handles::get().isStream(event))
-      session().device().record(event->event, streamOf(stream));
+    Event point = eventOf(event);
+    if (Events::get().find(event))
+      session().device().record(point, streamOf(stream));
   });
 }
