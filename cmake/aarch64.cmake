@@ -7,4 +7,7 @@ set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
 # serve both.
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu /usr)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_IGNORE_PATH /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu)
+set(host_libraries /usr/lib/${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu)
+set(CMAKE_IGNORE_PATH ${host_libraries} /lib/${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu)
+# Its package stands beside its library; Kiln takes the headers alone.
+set(fmt_DIR ${host_libraries}/cmake/fmt)

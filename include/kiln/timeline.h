@@ -38,6 +38,9 @@ struct Timeline {
     int ptx_line = 0;
     std::string file = {}; ///< of the source, where the PTX tells its lines
     int line = 0;
+    /// The mbarrier that it waits for or tells: "v_empty[1]" where the kernel
+    /// has named it, else its variable; empty where neither is known.
+    std::string object = {};
   };
 
   std::vector<Event> events; ///< by CTA, then by start
@@ -48,7 +51,8 @@ struct Timeline {
   /// The first CTA as a table: the thread that loads, each slot, the
   /// warpgroups that multiply, or else the first warps; a row where something
   /// changes, at most `rows`. Below it, where in the source each word comes
-  /// from. A slot whose barrier was never complete is not shown as full.
+  /// from, and which barriers it waits for or tells. A slot whose barrier was
+  /// never complete is not shown as full.
   std::string to_table(int rows = 48) const;
 };
 

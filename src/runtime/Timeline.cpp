@@ -50,6 +50,8 @@ std::string Timeline::to_trace() const {
     ordered_json arguments = {{"ptx_line", event.ptx_line}};
     if (event.line)
       arguments["source"] = fmt::format("{}:{}", event.file, event.line);
+    if (!event.object.empty())
+      arguments["mbarrier"] = event.object;
     if (!event.is_complete)
       arguments["complete"] = false;
     if (event.slot >= 0)
@@ -101,7 +103,8 @@ private:
   std::map<int, Spans> groups_; ///< what a warpgroup does
   std::map<int, Spans> warps_;
   std::set<int> issuing_, multiplying_;
-  std::map<std::string, std::set<std::string>> places_; ///< by word
+  /// By word: places of the source, and mbarriers.
+  std::map<std::string, std::set<std::string>> places_, barriers_;
   int slots_ = 0;
 };
 } // namespace
@@ -213,6 +216,8 @@ void Table::take(const Event &event) {
     add(warps_[warp], event, line ? fmt::format("{} :{}", word, line) : word);
   if (event.line)
     places_[word].insert(fmt::format("{}:{}", event.file, event.line));
+  if (!event.object.empty())
+    barriers_[word].insert(event.object);
 }
 
 /// The warps that have columns: where nobody multiplies, the first ones.
@@ -268,18 +273,23 @@ std::string Table::cellsAt(std::uint64_t time) const {
   return cells;
 }
 
-/// Where in the source each word of the table comes from.
-std::string Table::legend() const {
+/// "a.cpp:1, a.cpp:7"; the first ones of many.
+static std::string listed(const std::set<std::string> &names) {
   constexpr std::size_t kMost = 6;
+  std::vector<std::string> shown(names.begin(), names.end());
+  bool isCut = shown.size() > kMost;
+  if (isCut)
+    shown.resize(kMost);
+  return fmt::format("{}{}", fmt::join(shown, ", "), isCut ? ", ..." : "");
+}
+
+/// Where in the source each word of the table comes from, and its barriers.
+std::string Table::legend() const {
   std::string text;
-  for (const auto &[word, places] : places_) {
-    std::vector<std::string> shown(places.begin(), places.end());
-    bool isCut = shown.size() > kMost;
-    if (isCut)
-      shown.resize(kMost);
-    text += fmt::format("{}: {}{}\n", word, fmt::join(shown, ", "),
-                        isCut ? ", ..." : "");
-  }
+  for (const auto &[word, places] : places_)
+    text += fmt::format("{}: {}\n", word, listed(places));
+  for (const auto &[word, barriers] : barriers_)
+    text += fmt::format("mbarriers of {}: {}\n", word, listed(barriers));
   return text;
 }
 

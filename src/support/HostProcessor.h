@@ -2,16 +2,17 @@
 //
 // A function marked KILN_WIDEST_VECTORS is compiled for three widths of x86
 // vectors, and the widest that the processor has is chosen while the program is
-// loaded; elsewhere it is compiled once, for the vectors every such processor
-// has. Sanitizers are not ready when that choice is made.
+// loaded; elsewhere, and by clang, which knows no such levels here, it is
+// compiled once, for the vectors every such processor has. Sanitizers are not
+// ready when that choice is made.
 #pragma once
 
 #include "kiln/export.h"
 
 #include <cstdint>
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) &&                   \
-    !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !defined(__clang__) &&                              \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define KILN_HAS_VECTOR_CHOICE 1
 #define KILN_WIDEST_VECTORS                                                    \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

@@ -370,6 +370,9 @@ std::vector<Timeline::Event> Recorder::take() {
   std::vector<Timeline::Event> events;
   for (Drawn &drawn : drawn_) {
     drawn.event.is_complete = isComplete(drawn);
+    if (drawn.barrier && drawn.event.kind != Timeline::Kind::product)
+      drawn.event.object =
+          drawn.cta->machine().findings().sharedName(drawn.barrier);
     auto found = slots.find({drawn.cta, drawn.barrier});
     if (found != slots.end()) {
       drawn.event.slot = found->second.first;

@@ -364,9 +364,10 @@ TEST(BulkCopy, FindsWhatIsWrong) {
                  "address 5104; the CTA has");
   expectContains(finding(load + "[%s], [%in+8192], 16, [%bar];"),
                  "out-of-bounds: a bulk copy of 16 bytes at global address");
-  expectContains(finding(load + "[%s], [%in], 16, [%s+64];"),
-                 "mbarrier-uninitialized: a copy completes on shared address "
-                 "1088, where there is no initialised mbarrier");
+  expectContains(
+      finding(load + "[%s], [%in], 16, [%s+64];"),
+      "mbarrier-uninitialized: a copy completes on shared address "
+      "1088 (byte 64 of tile), where there is no initialised mbarrier");
   expectContains(finding("mapa.shared::cluster.u32 %r1, %s, 1;" + load +
                          "[%r1], [%in], 16, [%bar];"),
                  "bulk-barrier: the bytes go to CTA 1 of the cluster and their "

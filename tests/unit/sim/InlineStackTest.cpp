@@ -107,10 +107,9 @@ TEST(InlineStack, OneFindingForEachLineAndKindWithItsCount) {
   EXPECT_NE(json.find("\"access\": \"write\""), std::string::npos) << json;
 }
 
-TEST(InlineStack, NamesThatTheKernelGaveAreSaid) {
-  auto device = open_sim();
-  Buffer buffer = device->allocate(64);
-  LaunchDescription launch{.ptx = R"(.version 8.6
+/// A kernel that initialises an mbarrier, arrives at it, and waits once.
+static std::string barrierText(const std::string &arrival) {
+  return R"(.version 8.6
 .target sm_90a
 .address_size 64
 .extern .shared .align 1024 .b8 pool[];
@@ -118,23 +117,40 @@ TEST(InlineStack, NamesThatTheKernelGaveAreSaid) {
 {
     .reg .pred %p;
     .reg .b32 %r<3>;
+    .reg .b64 %x;
+    ld.param.u64 %x, [p];
     mov.u32 %r1, pool;
     mbarrier.init.shared.b64 [%r1+8], 2;
+    fence.mbarrier_init.release.cluster;
+    )" + arrival +
+         R"(
 again:
     mbarrier.try_wait.parity.shared.b64 %p, [%r1+8], 0;
     @!%p bra again;
     ret;
 }
-)",
-                           .dynamic_smem_bytes = 64,
-                           .parameters = {{buffer}}};
+)";
+}
+
+/// Launch it, with a name for its mbarriers.
+static LaunchResult launchNamed(const std::string &arrival) {
+  auto device = open_sim({.timeline = true});
+  std::string text = barrierText(arrival);
+  Buffer buffer = device->allocate(512);
+  device->fill(buffer, 0);
+  LaunchDescription launch{
+      .ptx = text, .dynamic_smem_bytes = 1024, .parameters = {{buffer}}};
   launch.shared_objects = {{.name = "v_empty",
                             .offset = 0,
                             .element_bytes = 8,
                             .count = 2,
                             .file = "kernel.cpp",
                             .line = 30}};
-  LaunchResult result = device->launch(launch);
+  return device->launch(launch);
+}
+
+TEST(InlineStack, NamesThatTheKernelGaveAreSaid) {
+  LaunchResult result = launchNamed("");
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].buffer, "v_empty[1]");
   EXPECT_NE(result.findings[0].message.find(
@@ -142,6 +158,26 @@ again:
                 "kernel.cpp:30)"),
             std::string::npos)
       << result.findings[0].message;
+}
+
+/// Also by faults of the barrier's own, and in the timeline.
+TEST(InlineStack, NamesAreSaidOfFaultsAndInTheTimeline) {
+  LaunchResult late = launchNamed("mbarrier.arrive.shared.b64 _, [%r1+8], 3;");
+  ASSERT_EQ(late.findings.size(), 1u);
+  EXPECT_EQ(late.findings[0].id, "mbarrier-over-arrival");
+  EXPECT_NE(late.findings[0].message.find(
+                "at the mbarrier at v_empty[1] (shared address 1032, declared "
+                "at kernel.cpp:30)"),
+            std::string::npos)
+      << late.findings[0].message;
+  LaunchResult complete = launchNamed(R"(
+    mbarrier.arrive.shared.b64 _, [%r1+8];
+    mbarrier.arrive.expect_tx.shared.b64 _, [%r1+8], 512;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+      [%r1+16], [%x], 512, [%r1+8];)");
+  ASSERT_EQ(complete.timeline.events.size(), 2u) << complete.to_string();
+  EXPECT_EQ(complete.timeline.events.front().object, "v_empty[1]");
+  EXPECT_EQ(complete.timeline.events.back().object, "v_empty[1]");
 }
 
 } // namespace kiln

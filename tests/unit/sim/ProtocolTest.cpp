@@ -41,7 +41,8 @@ TEST(Mbarrier, KeepsItsCounts) {
       afterInit(1, "mbarrier.expect_tx.relaxed.cta.shared.b64 [%bar], "
                    "1048575;"
                    "mbarrier.expect_tx.relaxed.cta.shared.b64 [%bar], 16;"),
-      "mbarrier-bytes: the mbarrier at shared address 5120 counts 1048591 "
+      "mbarrier-bytes: the mbarrier at shared address 5120 (byte 0 of barrier) "
+      "counts 1048591 "
       "bytes");
 }
 
@@ -121,9 +122,9 @@ TEST(Mbarrier, IsWaitedForByItsOwnCta) {
                   std::string(operation) +
                   "barrier.cluster.arrive; barrier.cluster.wait;");
     run.config.grid = run.config.cluster = {2, 1, 1};
-    expectContains(run.finding(),
-                   "mbarrier-address: the mbarrier at shared address 5120 "
-                   "belongs to CTA 1 of the cluster");
+    expectContains(run.finding(), "mbarrier-address: the mbarrier at shared "
+                                  "address 5120 (byte 0 of barrier) "
+                                  "belongs to CTA 1 of the cluster");
   }
 }
 

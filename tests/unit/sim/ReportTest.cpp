@@ -147,6 +147,16 @@ TEST(Report, ASlotIsNotFullWhoseBarrierNeverCompleted) {
   expectContains(result.timeline.to_trace(), R"("complete":false)");
 }
 
+TEST(Report, WaitsAndCopiesSayTheirBarrier) {
+  RunKernel run(kCopy);
+  run.input(counting<std::uint32_t>(256));
+  run.config.timeline = true;
+  LaunchResult result = run.run();
+  expectContains(result.timeline.to_table(), "mbarriers of tma: barrier\n"
+                                             "mbarriers of wait: barrier\n");
+  expectContains(result.timeline.to_trace(), R"("mbarrier":"barrier")");
+}
+
 /// A pipeline of two slots: two loads, two products.
 static Timeline smallTimeline() {
   using Kind = Timeline::Kind;

@@ -25,8 +25,8 @@ void settlePhase(MbarrierState &barrier, Cluster &cluster) {
   if (barrier.history) {
     barrier.history->completed = std::move(barrier.history->arriving);
     // Whoever waits for a later phase knows what was committed to this one.
-    barrier.history->arriving = {
-        .committed = barrier.history->completed.committed};
+    barrier.history->arriving = {.committed =
+                                     barrier.history->completed.committed};
     ++barrier.history->phases;
   }
   cluster.notify();
@@ -60,8 +60,8 @@ static MbarrierState &barrierOf(Warp &warp, const Op &op, int lane,
   if (found == cta.mbarriers.end())
     warp.machine().findings().fault(
         FindingId::mbarrierUninitialized, warp, op, LaneMask(1) << lane,
-        fmt::format("there is no initialised mbarrier at shared address {}",
-                    plain));
+        fmt::format("there is no initialised mbarrier at {}",
+                    warp.machine().findings().describeShared(plain)));
   if (RaceDetector *races = warp.races())
     races->use(warp, op, lane, cta, plain);
   return found->second;
@@ -94,10 +94,11 @@ static void checkOwn(Warp &warp, const Op &op, int lane, const Cta &owner,
   if (&owner != &warp.cta())
     warp.machine().findings().fault(
         FindingId::mbarrierAddress, warp, op, LaneMask(1) << lane,
-        fmt::format("the mbarrier at shared address {} belongs to CTA {} of "
+        fmt::format("the mbarrier at {} belongs to CTA {} of "
                     "the cluster; from elsewhere it takes arrivals, expect_tx "
                     "and complete_tx only",
-                    plain, owner.rankInCluster()),
+                    warp.machine().findings().describeShared(plain),
+                    owner.rankInCluster()),
         {"shared", plain});
 }
 
@@ -183,24 +184,26 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
     if (barrier.txCount > kMaxCount)
       warp.machine().findings().fault(
           FindingId::mbarrierBytes, warp, op, bit,
-          fmt::format("the mbarrier at shared address {} expects {} bytes; at "
+          fmt::format("the mbarrier at {} expects {} bytes; at "
                       "most {} are possible",
-                      plain, barrier.txCount, kMaxCount));
+                      warp.machine().findings().describeShared(plain),
+                      barrier.txCount, kMaxCount));
     if (count > barrier.pending)
       warp.machine().findings().fault(
           FindingId::mbarrierOverArrival, warp, op, bit,
-          fmt::format("{} arrival(s) at the mbarrier at shared address {}, "
+          fmt::format("{} arrival(s) at the mbarrier at {}, "
                       "which waits for {} of {} in phase {}",
-                      count, plain, barrier.pending, barrier.expected,
-                      barrier.phase));
+                      count, warp.machine().findings().describeShared(plain),
+                      barrier.pending, barrier.expected, barrier.phase));
     barrier.pending -= count;
     barrier.note(op);
     if ((op.flags & isDrop) && barrier.expected <= count)
       warp.machine().findings().fault(
           FindingId::mbarrierCount, warp, op, bit,
           fmt::format("arrive_drop takes {} of the {} arrivals of the mbarrier "
-                      "at shared address {}; at least 1 must be left",
-                      count, barrier.expected, plain));
+                      "at {}; at least 1 must be left",
+                      count, barrier.expected,
+                      warp.machine().findings().describeShared(plain)));
     if (op.flags & isDrop)
       barrier.expected -= count;
     if ((op.flags & isNoComplete) && barrier.pending == 0)
@@ -208,7 +211,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
           FindingId::mbarrierNoComplete, warp, op, bit,
           fmt::format("a noComplete arrival completes the "
                       "phase of the mbarrier at {}",
-                      plain));
+                      warp.machine().findings().describeShared(plain)));
     settlePhase(barrier, warp.cta().cluster());
   });
   return Step::next;
@@ -227,9 +230,10 @@ static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
     if (std::abs(barrier.txCount) > kMaxCount)
       warp.machine().findings().fault(
           FindingId::mbarrierBytes, warp, op, LaneMask(1) << lane,
-          fmt::format("the mbarrier at shared address {} counts {} bytes; -{} "
+          fmt::format("the mbarrier at {} counts {} bytes; -{} "
                       "to {} are possible",
-                      plain, barrier.txCount, kMaxCount, kMaxCount));
+                      warp.machine().findings().describeShared(plain),
+                      barrier.txCount, kMaxCount, kMaxCount));
     settlePhase(barrier, warp.cta().cluster());
   });
   return Step::next;

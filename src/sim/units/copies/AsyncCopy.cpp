@@ -138,8 +138,8 @@ static MbarrierState &barrierAt(Warp &warp, const Op &op, int lane,
   if (found == range.owner->mbarriers.end())
     warp.machine().findings().fault(
         FindingId::mbarrierUninitialized, warp, op, LaneMask(1) << lane,
-        fmt::format("there is no initialised mbarrier at shared address {}",
-                    range.address));
+        fmt::format("there is no initialised mbarrier at {}",
+                    warp.machine().findings().describeShared(range.address)));
   return found->second;
 }
 
@@ -158,9 +158,10 @@ static void arriveOnce(Warp &warp, const Op &op, int lane,
   if (barrier.pending == 0)
     warp.machine().findings().fault(
         FindingId::mbarrierOverArrival, warp, op, LaneMask(1) << lane,
-        fmt::format("an arrival of cp.async at the mbarrier at shared address "
-                    "{}, which waits for 0 of {} in phase {}",
-                    range.address, barrier.expected, barrier.phase));
+        fmt::format("an arrival of cp.async at the mbarrier at {}, "
+                    "which waits for 0 of {} in phase {}",
+                    warp.machine().findings().describeShared(range.address),
+                    barrier.expected, barrier.phase));
   --barrier.pending;
   barrier.note(op);
   settlePhase(barrier, warp.cta().cluster());
@@ -178,8 +179,10 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
       warp.machine().findings().fault(
           FindingId::mbarrierCount, warp, op, LaneMask(1) << lane,
           fmt::format("cp.async adds an arrival to the {} that the mbarrier at "
-                      "shared address {} waits for; at most {} are possible",
-                      barrier.pending - 1, range.address, kMaxCount));
+                      "{} waits for; at most {} are possible",
+                      barrier.pending - 1,
+                      warp.machine().findings().describeShared(range.address),
+                      kMaxCount));
     if (RaceDetector *races = warp.races())
       races->use(warp, op, lane, *range.owner, range.address);
     cluster.enqueue([&warp, &op, lane, range, &cluster, now = warp.clock.now,

@@ -94,9 +94,9 @@ void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
   if (found == cta.mbarriers.end())
     warp.machine().findings().fault(
         FindingId::mbarrierUninitialized, warp, op, LaneMask(1) << lane,
-        fmt::format("a copy completes on shared address {}, where "
+        fmt::format("a copy completes on {}, where "
                     "there is no initialised mbarrier",
-                    barrier));
+                    warp.machine().findings().describeShared(barrier)));
   found->second.txCount -= bytes;
   found->second.note(op);
   settlePhase(found->second, cta.cluster());

@@ -24,17 +24,19 @@ static void arrive(Warp &warp, const Op &op, int lane, Cta &target,
   auto found = target.mbarriers.find(address);
   if (found == target.mbarriers.end())
     findings.fault(FindingId::mbarrierUninitialized, warp, op, bit,
-                   fmt::format("tcgen05.commit arrives at shared address {} of "
+                   fmt::format("tcgen05.commit arrives at {} of "
                                "CTA {} of the cluster, where there is no "
                                "initialised mbarrier",
-                               address, target.rankInCluster()));
+                               findings.describeShared(address),
+                               target.rankInCluster()));
   MbarrierState &barrier = found->second;
   if (barrier.pending == 0)
     findings.fault(FindingId::mbarrierOverArrival, warp, op, bit,
                    fmt::format("tcgen05.commit arrives at the mbarrier at "
-                               "shared address {}, which waits for 0 of {} in "
+                               "{}, which waits for 0 of {} in "
                                "phase {}",
-                               address, barrier.expected, barrier.phase));
+                               findings.describeShared(address),
+                               barrier.expected, barrier.phase));
   --barrier.pending;
   barrier.note(op);
   if (barrier.history && warp.tensor.components)
