@@ -23,21 +23,51 @@ struct AttentionCommand {
   std::vector<int> sizes;
   std::string type = "bf16", layout = "bhsd";
   bool is_causal = false;
-  double scale = 0;
+  double scale = 0, soft_cap = 0;
+  std::vector<int> window, lengths, key_lengths;
   AttentionSchedule schedule;
   KernelCommand common;
 
   AttentionProblem problem() const;
+  AttentionOffsets offsets() const;
 };
 
 /// Q, K, V, O and lse on the host.
 struct HostTensors {
   std::vector<std::byte> q, k, v, o, lse;
+  AttentionOffsets offsets;
 
-  HostTensors(const AttentionProblem &problem, std::uint64_t seed);
+  HostTensors(const AttentionProblem &problem, const AttentionOffsets &offsets,
+              std::uint64_t seed);
 };
 
 } // namespace
+
+/// Where packed sequences of these lengths begin.
+static std::vector<std::int32_t> offsets_of(const std::vector<int> &lengths) {
+  std::vector<std::int32_t> offsets = {0};
+  for (int length : lengths)
+    offsets.push_back(offsets.back() + length);
+  return offsets;
+}
+
+AttentionOffsets AttentionCommand::offsets() const {
+  return {offsets_of(lengths),
+          offsets_of(key_lengths.empty() ? lengths : key_lengths)};
+}
+
+/// Refuse lengths that are not those of `count` sequences of at most `most`.
+static void check_lengths(const char *option, const std::vector<int> &lengths,
+                          int count, const char *what, int most) {
+  if (static_cast<int>(lengths.size()) != count)
+    throw UserError(fmt::format("{} has {} numbers; there are {} sequences",
+                                option, lengths.size(), count));
+  for (int length : lengths)
+    if (length < 0 || length > most)
+      throw UserError(fmt::format("{}: a sequence of {} {}; 0 to {} are "
+                                  "possible",
+                                  option, length, what, most));
+}
 
 AttentionProblem AttentionCommand::problem() const {
   if (layout != "bhsd" && layout != "bshd")
@@ -51,15 +81,40 @@ AttentionProblem AttentionCommand::problem() const {
                            .head_dim = sizes[5],
                            .type = parse_type(type),
                            .is_causal = is_causal,
-                           .scale = scale};
+                           .scale = scale,
+                           .soft_cap = soft_cap};
+  if (!window.empty())
+    problem.window_left = window[0];
+  if (window.size() > 1)
+    problem.window_right = window[1];
+  if (lengths.empty() && !key_lengths.empty())
+    throw UserError("--key-lengths without --lengths; give both");
+  if (!lengths.empty()) {
+    check_lengths("--lengths", lengths, problem.batch, "queries",
+                  problem.queries);
+    AttentionOffsets packed = offsets();
+    if (key_lengths.empty())
+      check_lengths("--lengths", lengths, problem.batch, "keys", problem.keys);
+    else
+      check_lengths("--key-lengths", key_lengths, problem.batch, "keys",
+                    problem.keys);
+    problem.total_queries = std::max(packed.queries.back(), problem.queries);
+    problem.total_keys = std::max(packed.keys.back(), problem.keys);
+  }
   if (layout == "bshd")
     problem.layout = AttentionLayout::bshd;
   return problem.resolved();
 }
 
-HostTensors::HostTensors(const AttentionProblem &problem, std::uint64_t seed) {
+HostTensors::HostTensors(const AttentionProblem &problem,
+                         const AttentionOffsets &offsets, std::uint64_t seed)
+    : offsets(offsets) {
   auto rows = std::size_t(problem.batch) * problem.heads * problem.queries;
   auto keys = std::size_t(problem.batch) * problem.kv_heads * problem.keys;
+  if (problem.is_packed()) {
+    rows = std::size_t(problem.heads) * problem.total_queries;
+    keys = std::size_t(problem.kv_heads) * problem.total_keys;
+  }
   auto d = std::size_t(problem.head_dim);
   HostMemory together;
   double bytes = 4.0 * (double(rows) + double(keys)) * double(d);
@@ -85,9 +140,12 @@ static bool launch(Device &device, const AttentionCommand &command,
   std::vector<LaunchArgument> arguments = {copied(device, host.q),
                                            copied(device, host.k),
                                            copied(device, host.v), o, lse};
+  if (problem.is_packed())
+    for (const auto *numbers : {&host.offsets.queries, &host.offsets.keys})
+      arguments.push_back(copied(device, *numbers));
   return run_kernel(device, kernel, arguments,
-                    {kTimedLaunches, problem.operations()}, command.common.sim,
-                    outputs, [&] {
+                    {kTimedLaunches, problem.operations(host.offsets)},
+                    command.common.sim, outputs, [&] {
                       device.copy_out(host.o.data(), o, host.o.size());
                       device.copy_out(host.lse.data(), lse, host.lse.size());
                     });
@@ -97,7 +155,7 @@ static ExitStatus verify(const AttentionProblem &problem,
                          const HostTensors &host) {
   AttentionComparison result = compare_attention(
       problem, host.q.data(), host.k.data(), host.v.data(), host.o.data(),
-      reinterpret_cast<const float *>(host.lse.data()));
+      reinterpret_cast<const float *>(host.lse.data()), host.offsets);
   if (result.is_sampled)
     report("compared", "{} rows, spread over O", result.compared);
   if (result.ok()) {
@@ -121,7 +179,7 @@ static ExitStatus run_command(const AttentionCommand &command) {
        .build = [&] { return build_attention(problem, command.schedule); },
        .launch =
            [&](Device &device, const Kernel &kernel, Outputs &outputs) {
-             host.emplace(problem, command.common.data_seed);
+             host.emplace(problem, command.offsets(), command.common.data_seed);
              return launch(device, command, problem, kernel, *host, outputs);
            },
        .verify = [&] { return verify(problem, *host); }});
@@ -139,6 +197,24 @@ void add_attention_command(CLI::App &app, Action &action) {
       ->expected(6);
   command->add_flag("--causal", options->is_causal,
                     "query i sees the keys up to i + keys - queries");
+  command
+      ->add_option("--window", options->window,
+                   "keys that a query sees before its own, and behind it: "
+                   "LEFT or LEFT,RIGHT; -1: all")
+      ->delimiter(',')
+      ->expected(1, 2);
+  command->add_option("--soft-cap", options->soft_cap,
+                      "scores become C * tanh(score / C); 0: they do not");
+  command
+      ->add_option("--lengths", options->lengths,
+                   "pack sequences of these numbers of queries, one behind the "
+                   "other")
+      ->delimiter(',');
+  command
+      ->add_option("--key-lengths", options->key_lengths,
+                   "and of these numbers of keys; as many as queries where it "
+                   "is not given")
+      ->delimiter(',');
   command->add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
       ->capture_default_str();
   command
@@ -154,6 +230,8 @@ void add_attention_command(CLI::App &app, Action &action) {
   command->add_option("--stages", options->schedule.stages,
                       "blocks of K and of V in shared memory; 0: by head "
                       "dimension");
+  command->add_option("--q-stages", options->schedule.q_stages,
+                      "tiles of Q in shared memory; 0: by head dimension");
   options->common.add_to(*command);
   command->callback([&action, options] {
     action = [options] { return run_command(*options); };

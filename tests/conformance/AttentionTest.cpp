@@ -23,6 +23,10 @@ struct Tensors {
     AttentionProblem known = problem.resolved();
     std::size_t rows = std::size_t(known.batch) * known.heads * known.queries;
     std::size_t keys = std::size_t(known.batch) * known.kv_heads * known.keys;
+    if (known.is_packed()) {
+      rows = std::size_t(known.heads) * known.total_queries;
+      keys = std::size_t(known.kv_heads) * known.total_keys;
+    }
     for (auto *of : {&q, &k, &v, &o}) {
       bool is_of_queries = of == &q || of == &o;
       of->assign((is_of_queries ? rows : keys) * known.head_dim, 0xffff);
@@ -35,15 +39,19 @@ struct Tensors {
 } // namespace
 
 static void check_on(Device &device, const Kernel &kernel,
-                     const AttentionProblem &problem, unsigned seed) {
+                     const AttentionProblem &problem, unsigned seed,
+                     AttentionOffsets offsets = {}) {
   Tensors host(problem, seed);
   LaunchResult result =
-      try_run(device, kernel, host.q, host.k, host.v, host.o, host.lse);
+      problem.is_packed()
+          ? try_run(device, kernel, host.q, host.k, host.v, host.o, host.lse,
+                    offsets.queries, offsets.keys)
+          : try_run(device, kernel, host.q, host.k, host.v, host.o, host.lse);
   EXPECT_TRUE(result.findings.empty())
       << problem.to_string() << ": " << result.to_string();
   AttentionComparison comparison =
       compare_attention(problem, host.q.data(), host.k.data(), host.v.data(),
-                        host.o.data(), host.lse.data());
+                        host.o.data(), host.lse.data(), offsets);
   EXPECT_TRUE(comparison.ok())
       << problem.to_string() << ": " << comparison.first_wrong;
 }
@@ -51,17 +59,18 @@ static void check_on(Device &device, const Kernel &kernel,
 /// On the simulator under all orders, with few multiprocessors, so that each
 /// CTA has several tiles.
 static void check(const std::string &id, const AttentionProblem &problem,
-                  const AttentionSchedule &schedule = {}, unsigned seed = 1) {
+                  const AttentionSchedule &schedule = {}, unsigned seed = 1,
+                  const AttentionOffsets &offsets = {}) {
   Kernel kernel = compile_checked(build_attention(problem, schedule));
   if (id != "sim") {
     if (Device *device = conformance::open(id).device.get())
-      check_on(*device, kernel, problem, seed);
+      check_on(*device, kernel, problem, seed, offsets);
     return;
   }
   for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
     SimOptions options{.order = order, .seed = seed};
     options.device.sms = 2;
-    check_on(*open_sim(options), kernel, problem, seed);
+    check_on(*open_sim(options), kernel, problem, seed, offsets);
   }
 }
 
@@ -107,6 +116,81 @@ TEST_P(Attention, HeadsShareKeys) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(Attention, SlidingWindow) {
+  // Both sides, with the causal mask, and windows that some queries miss.
+  for (auto [left, right] :
+       {std::pair{70, 20}, std::pair{40, -1}, std::pair{0, 0}})
+    check(GetParam(),
+          {.heads = 2,
+           .queries = 200,
+           .keys = 330,
+           .head_dim = 64,
+           .window_left = left,
+           .window_right = right},
+          {.consumers = 2, .tile_n = 32});
+  check(GetParam(),
+        {.queries = 300,
+         .keys = 100,
+         .head_dim = 64,
+         .is_causal = true,
+         .window_left = 33},
+        {.consumers = 2, .tile_n = 32});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Attention, SoftCap) {
+  check(GetParam(),
+        {.queries = 130, .keys = 100, .head_dim = 64, .soft_cap = 1.5},
+        {.consumers = 2, .tile_n = 64});
+  check(GetParam(),
+        {.queries = 70,
+         .keys = 100,
+         .head_dim = 128,
+         .is_causal = true,
+         .soft_cap = 50},
+        {.tile_n = 64});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Attention, PackedSequences) {
+  // Empty ones, of one row, of a tile and more; more keys than queries, and
+  // none; rows behind the last sequence are nobody's.
+  for (bool is_causal : {false, true})
+    check(GetParam(),
+          {.batch = 6,
+           .heads = 2,
+           .kv_heads = 1,
+           .queries = 150,
+           .keys = 170,
+           .head_dim = 64,
+           .is_causal = is_causal,
+           .layout = is_causal ? AttentionLayout::bshd : AttentionLayout::bhsd,
+           .total_queries = 350,
+           .total_keys = 320},
+          {.consumers = 2, .tile_n = 64}, 1,
+          {{0, 1, 1, 129, 279, 284, 338}, {0, 1, 41, 110, 280, 280, 310}});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Attention, NobodysRowsStayAsTheyAre) {
+  AttentionProblem problem{.batch = 2,
+                           .queries = 70,
+                           .keys = 70,
+                           .head_dim = 64,
+                           .total_queries = 200,
+                           .total_keys = 100};
+  std::vector<std::int32_t> offsets = {0, 70, 90};
+  Kernel kernel = compile_checked(build_attention(problem));
+  SKIP_WITHOUT_DEVICE();
+  Tensors host(problem, 3);
+  run(*conformance::open(GetParam()).device, kernel, host.q, host.k, host.v,
+      host.o, host.lse, offsets, offsets);
+  for (std::size_t i = 90 * 64; i < host.o.size(); ++i)
+    ASSERT_EQ(host.o[i], 0xffff) << i;
+  for (std::size_t i = 0; i < host.lse.size(); ++i)
+    ASSERT_EQ(std::isnan(host.lse[i]), i >= 90) << i;
+}
+
 /// One of a few numbers.
 static int one_of(std::mt19937 &random, const std::vector<int> &numbers) {
   return numbers[random() % numbers.size()];
@@ -131,6 +215,23 @@ TEST_P(Attention, RandomProblems) {
     problem.is_causal = one_of(random, {0, 1}) != 0;
     if (one_of(random, {0, 1}))
       problem.layout = AttentionLayout::bshd;
+    if (one_of(random, {0, 0, 1}))
+      problem.window_left = static_cast<int>(random() % 200);
+    if (!problem.is_causal && one_of(random, {0, 0, 1}))
+      problem.window_right = static_cast<int>(random() % 100);
+    problem.soft_cap = one_of(random, {0, 0, 0, 2, 30});
+    AttentionOffsets offsets;
+    if (one_of(random, {0, 0, 1})) {
+      for (auto [numbers, most] : {std::pair{&offsets.queries, problem.queries},
+                                   std::pair{&offsets.keys, problem.keys}}) {
+        *numbers = {0};
+        for (int i = 0; i < problem.batch; ++i)
+          numbers->push_back(numbers->back() +
+                             static_cast<int>(random() % (most + 1)));
+      }
+      problem.total_queries = std::max(problem.queries, offsets.queries.back());
+      problem.total_keys = std::max(problem.keys, offsets.keys.back());
+    }
     AttentionSchedule schedule;
     schedule.consumers = problem.head_dim == 64 ? one_of(random, {0, 2}) : 0;
     schedule.tile_n = one_of(random, {0, 16, 48, 64});
@@ -141,12 +242,12 @@ TEST_P(Attention, RandomProblems) {
         compile(build_attention(problem, schedule), {.use_cache = false});
     if (GetParam() != "sim") {
       if (Device *device = conformance::open(GetParam()).device.get())
-        check_on(*device, kernel, problem, draw);
+        check_on(*device, kernel, problem, draw, offsets);
       continue;
     }
     SimOptions options{.order = static_cast<SimOrder>(draw % 3),
                        .seed = static_cast<std::uint64_t>(draw)};
     options.device.sms = one_of(random, {1, 2, 132});
-    check_on(*open_sim(options), kernel, problem, draw);
+    check_on(*open_sim(options), kernel, problem, draw, offsets);
   }
 }

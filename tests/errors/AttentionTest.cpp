@@ -19,6 +19,17 @@ TEST(AttentionErrors, Problems) {
          "a head dimension of 96; attention takes 64, 128 and 256");
   refuse({.type = f32}, "attention of bf16 or f16, not of f32");
   refuse({.scale = -1}, "scores scaled by -1; use a number greater than 0");
+  refuse({.is_causal = true, .window_right = 3},
+         "a causal mask with a window of 3 keys behind a query; use one of "
+         "them");
+  refuse({.window_left = -2},
+         "a window of -2 keys before and -1 behind a query; use 0 or more, or "
+         "-1 for all");
+  refuse({.soft_cap = -1},
+         "scores capped at -1; use a number greater than 0, or 0 for none");
+  refuse({.queries = 20, .keys = 30, .total_queries = 19, .total_keys = 30},
+         "packed sequences of 19 queries and 30 keys in all; the longest ones "
+         "have 20 and 30");
   refuse(
       {.batch = 1 << 15, .heads = 1 << 15, .queries = 2},
       "attention of 32768 sequences with 32768 heads of 2 queries and 1 keys "
