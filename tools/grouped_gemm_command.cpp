@@ -26,6 +26,7 @@ struct GroupedCommand {
   std::vector<int> sizes; ///< groups, rows of each, N, K
   std::vector<int> rows;  ///< of each group, where they differ
   bool is_random = false, is_masked = false;
+  bool is_swiglu = false, has_scales = false;
   std::string type = "bf16", out;
   GroupedGemmSchedule schedule;
   KernelCommand common;
@@ -37,6 +38,7 @@ struct GroupedCommand {
 /// A, B, the numbers of rows, and D on the host.
 struct HostMatrices {
   std::vector<std::byte> a, b, d;
+  std::vector<float> a_scales, b_scales;
   std::vector<std::int32_t> numbers;
 
   HostMatrices(const GroupedGemmProblem &problem,
@@ -73,7 +75,13 @@ GroupedCommand::problem(const std::vector<int> &group_rows) const {
                              .n = sizes[2],
                              .k = sizes[3],
                              .type = parse_type(type)};
-  problem.out = out.empty() ? problem.type : parse_type(out);
+  bool is_fp8 = problem.type == Type::e4m3;
+  problem.out = !out.empty() ? parse_type(out)
+                : is_fp8     ? Type::bf16
+                             : problem.type;
+  problem.is_swiglu = is_swiglu;
+  if (has_scales)
+    problem.scales = GroupScales::blocks;
   if (is_masked)
     problem.layout = GroupLayout::masked;
   problem.check();
@@ -93,7 +101,7 @@ HostMatrices::HostMatrices(const GroupedGemmProblem &problem,
   auto rows = static_cast<std::size_t>(problem.stored_rows());
   auto k = static_cast<std::size_t>(problem.k);
   auto n = static_cast<std::size_t>(problem.n);
-  std::size_t b_count = static_cast<std::size_t>(problem.groups) * n * k;
+  std::size_t b_count = problem.groups * problem.b_rows() * k;
   auto in = static_cast<std::size_t>(size_bytes(problem.type));
   auto out = static_cast<std::size_t>(size_bytes(problem.out));
   HostMemory together;
@@ -107,13 +115,24 @@ HostMatrices::HostMatrices(const GroupedGemmProblem &problem,
   fill_random(problem.type, a.data(), rows * k, seed);
   fill_random(problem.type, b.data(), b_count, seed + 1);
   numbers = row_numbers(problem, group_rows);
+  if (problem.scales == GroupScales::none)
+    return;
+  std::size_t k_blocks = problem.k_blocks();
+  a_scales.resize(rows * k_blocks);
+  b_scales.resize(k_blocks * problem.n_blocks() * problem.halves() *
+                  problem.groups);
+  fill_random(Type::f32, a_scales.data(), a_scales.size(), seed + 2, 0.5, 2);
+  fill_random(Type::f32, b_scales.data(), b_scales.size(), seed + 3, 0.5, 2);
 }
 
 static ExitStatus verify(const GroupedGemmProblem &problem,
                          const std::vector<int> &group_rows,
                          const HostMatrices &host) {
-  GroupedComparison result = compare_grouped_gemm(
-      problem, group_rows, host.a.data(), host.b.data(), host.d.data());
+  GroupedComparison result =
+      compare_grouped_gemm(problem, group_rows,
+                           {host.a.data(), host.b.data(), host.a_scales.data(),
+                            host.b_scales.data()},
+                           host.d.data());
   if (result.is_sampled)
     report("compared", "{} elements, spread over D", result.compared);
   if (result.ok()) {
@@ -135,8 +154,11 @@ static bool launch(Device &device, const GroupedCommand &command,
   std::vector<LaunchArgument> arguments = {copied(device, host.a),
                                            copied(device, host.b),
                                            copied(device, host.numbers), d};
-  return run_kernel(device, kernel, arguments,
-                    {kTimedLaunches, 2.0 * rows * problem.n * problem.k},
+  if (problem.scales != GroupScales::none)
+    for (const auto *factors : {&host.a_scales, &host.b_scales})
+      arguments.push_back(copied(device, *factors));
+  double operations = 2.0 * rows * double(problem.b_rows()) * problem.k;
+  return run_kernel(device, kernel, arguments, {kTimedLaunches, operations},
                     command.common.sim, outputs,
                     [&] { device.copy_out(host.d.data(), d, host.d.size()); });
 }
@@ -176,12 +198,17 @@ void add_grouped_gemm_command(CLI::App &app, Action &action) {
                     "of each group, from 0 on, drawn from the data's seed");
   command->add_flag("--masked", options->is_masked,
                     "each group has room for all its rows, and a count");
-  command->add_option("--type", options->type, "of A and B: bf16, f16")
+  command->add_flag("--swiglu", options->is_swiglu,
+                    "D = silu(A * gate^T) * (A * up^T), both of N rows in B");
+  command->add_flag("--scales", options->has_scales,
+                    "factors of 1x128 elements of A and 128x128 of B; of e4m3");
+  command->add_option("--type", options->type, "of A and B: bf16, f16, e4m3")
       ->capture_default_str();
   command->add_option("--out", options->out,
-                      "type of D: that of A and B, or f32");
+                      "type of D: that of A and B, or f32; of e4m3 bf16, f16 "
+                      "or f32");
   command->add_option("--tile-n", options->schedule.tile_n,
-                      "columns of a tile of 128 rows: 64, 128, 192 or 256");
+                      "rows of B for 128 rows of A: 64, 128, 192 or 256");
   command->add_option("--stages", options->schedule.stages,
                       "K tiles in shared memory; 0: as many as fit");
   command->add_option("--ctas", options->schedule.ctas,

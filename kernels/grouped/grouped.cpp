@@ -6,6 +6,10 @@
 // theirs; a tile of A may begin at any row, and its last rows may be another
 // group's. They are multiplied like the rest and not stored: a full tile leaves
 // by TMA, the last one of a group row by row.
+//
+// Factors of blocks: each K tile has a sum of its own, which is multiplied by
+// the factors of its rows and of its block of B and added to the tile's. They
+// are read from global memory one K tile ahead.
 #include <kiln/grouped_gemm.h>
 
 #include <kiln/kiln.h>
@@ -16,7 +20,7 @@ namespace kiln {
 
 namespace {
 
-constexpr int kTileM = 128, kTileK = 64, kConsumers = 2;
+constexpr int kTileM = 128, kConsumers = 2;
 constexpr int kRows = kTileM / kConsumers; ///< of a consumer
 constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 
@@ -28,18 +32,27 @@ public:
         kb_(name(problem, schedule), {.warpgroups = kConsumers + 1}),
         a_(kb_.tensor_map(
             "a", problem.type, {stored_rows(), problem.k},
-            {.tile = {kTileM, kTileK}, .swizzle = Swizzle::b128})),
+            {.tile = {kTileM, tile_k()}, .swizzle = Swizzle::b128})),
         b_(kb_.tensor_map(
-            "b", problem.type, {problem.groups, problem.n, problem.k},
-            {.tile = {1, schedule.tile_n, kTileK}, .swizzle = Swizzle::b128})),
+            "b", problem.type,
+            {problem.groups, problem.halves(), problem.n, problem.k},
+            {.tile = {1, problem.halves(), columns(), tile_k()},
+             .swizzle = Swizzle::b128})),
         numbers_(kb_.tensor(is_masked() ? "counts" : "offsets", i32,
                             {problem.row_numbers()})),
         d_(kb_.tensor("d", problem.out, {stored_rows(), problem.n})),
-        scheduler_(kb_, problem.groups, kTileM,
-                   ceil_div(problem.n, schedule.tile_n), stored_rows(),
+        scheduler_(kb_, problem.groups, kTileM, ceil_div(problem.n, columns()),
+                   stored_rows(),
                    [this](const Value &group) { return rows_of(group); },
                    {.ctas = schedule.ctas}),
         pipeline_(kb_, schedule.stages, {a_, b_}, {.consumers = kConsumers}) {
+    if (has_scales()) {
+      a_scales_ =
+          kb_.tensor("a_scales", f32, {problem.k_blocks(), stored_rows()});
+      b_scales_ = kb_.tensor("b_scales", f32,
+                             {problem.groups, problem.halves(),
+                              problem.n_blocks(), problem.k_blocks()});
+    }
     if (!stores_by_tma(problem))
       return;
     TileLayout tile = subtile(problem, schedule);
@@ -59,8 +72,9 @@ public:
   /// One piece of a tile on its way to D.
   static TileLayout subtile(const GroupedGemmProblem &problem,
                             const GroupedGemmSchedule &schedule) {
-    int columns = std::min(128 / size_bytes(problem.out), schedule.tile_n);
-    return TileLayout::of(problem.out, kRows, columns);
+    int columns = schedule.tile_n / problem.halves();
+    return TileLayout::of(problem.out, kRows,
+                          std::min(128 / size_bytes(problem.out), columns));
   }
   static bool stores_by_tma(const GroupedGemmProblem &problem) {
     return problem.n * size_bytes(problem.out) % 16 == 0;
@@ -70,10 +84,21 @@ private:
   static std::string name(const GroupedGemmProblem &problem,
                           const GroupedGemmSchedule &schedule);
   bool is_masked() const { return problem_.layout == GroupLayout::masked; }
+  bool has_scales() const { return problem_.scales != GroupScales::none; }
   Dim stored_rows() const { return problem_.stored_rows(); }
+  int tile_k() const { return 128 / size_bytes(problem_.type); }
+  /// Of D, of a tile.
+  int columns() const { return schedule_.tile_n / problem_.halves(); }
   GroupRows rows_of(const Value &group) const;
   void produce();
   void consume(const Value &consumer);
+  void multiply(Accumulator &sums, const Value &consumer);
+  RegisterTile scaled_sums(Accumulator &part, const GroupedTile &tile,
+                           const Value &consumer);
+  RegisterTile gated(const RegisterTile &sums, const RegisterLayout &to) const;
+  SharedTile rows_of(const Slot &slot, const Value &consumer) const {
+    return slot[a_].slice(consumer * kRows, 0, kRows, tile_k());
+  }
   void store(Accumulator &sums, const GroupedTile &tile, const Value &consumer);
 
   GroupedGemmProblem problem_;
@@ -84,17 +109,20 @@ private:
   GroupedTileScheduler scheduler_;
   Pipeline pipeline_;
   std::optional<Epilogue> epilogue_;
+  std::optional<Tensor> a_scales_, b_scales_;
 };
 
 } // namespace
 
 std::string GroupedKernel::name(const GroupedGemmProblem &problem,
                                 const GroupedGemmSchedule &schedule) {
-  return fmt::format("grouped_{}x{}x{}x{}_{}_{}{}_{}x{}x{}_{}", problem.groups,
+  return fmt::format("grouped_{}x{}x{}x{}_{}_{}{}{}{}_{}x{}_{}", problem.groups,
                      problem.rows, problem.n, problem.k,
                      kiln::name(problem.type), kiln::name(problem.out),
                      problem.layout == GroupLayout::masked ? "_masked" : "",
-                     kTileM, schedule.tile_n, kTileK, schedule.stages);
+                     problem.scales == GroupScales::none ? "" : "_scaled",
+                     problem.is_swiglu ? "_swiglu" : "", kTileM,
+                     schedule.tile_n, schedule.stages);
 }
 
 GroupRows GroupedKernel::rows_of(const Value &group) const {
@@ -105,33 +133,107 @@ GroupRows GroupedKernel::rows_of(const Value &group) const {
 }
 
 void GroupedKernel::produce() {
-  Dim k_tiles = ceil_div(problem_.k, kTileK);
+  Dim k_tiles = ceil_div(problem_.k, tile_k());
   one_thread([&] {
     scheduler_.for_each([&](const GroupedTile &tile) {
-      Value column = tile.n * schedule_.tile_n;
+      Value column = tile.n * columns();
       for_range(0, k_tiles, [&](Value k) {
         pipeline_.produce([&](const Slot &slot) {
-          slot.load(a_, {tile.row, k * kTileK});
-          slot.load(b_, {tile.group, column, k * kTileK});
+          slot.load(a_, {tile.row, k * tile_k()});
+          slot.load(b_, {tile.group, 0, column, k * tile_k()});
         });
       });
     });
   });
 }
 
-void GroupedKernel::consume(const Value &consumer) {
-  Dim k_tiles = ceil_div(problem_.k, kTileK);
-  Accumulator sums(f32, kRows, schedule_.tile_n);
-  scheduler_.for_each([&](const GroupedTile &tile) {
-    sums.reset();
-    for_range(0, k_tiles, [&](Value) {
-      pipeline_.consume(sums, [&](const Slot &slot) {
-        SharedTile a = slot[a_].slice(consumer * kRows, 0, kRows, kTileK);
-        sums.mma(a, slot[b_].transpose());
-      });
+/// The sums of one tile.
+void GroupedKernel::multiply(Accumulator &sums, const Value &consumer) {
+  sums.reset();
+  for_range(0, ceil_div(problem_.k, tile_k()), [&](Value) {
+    pipeline_.consume(sums, [&](const Slot &slot) {
+      sums.mma(rows_of(slot, consumer), slot[b_].transpose());
     });
-    pipeline_.drain(sums);
-    store(sums, tile, consumer);
+  });
+  pipeline_.drain(sums);
+}
+
+/// The same, with factors.
+RegisterTile GroupedKernel::scaled_sums(Accumulator &part,
+                                        const GroupedTile &tile,
+                                        const Value &consumer) {
+  RegisterTile sums(f32, part.layout(), 0.0);
+  RegisterTile rows(f32, part.layout().per_row());
+  int blocks = problem_.k_blocks(), halves = problem_.halves();
+  Value first = tile.row + consumer * kRows, n = tile.n * columns() / 128;
+  // Of A by row, of B by half.
+  auto load_rows = [&](const Value &block) {
+    for (int reg = 0; reg < rows.registers(); ++reg) {
+      Value row = min(first + rows.row(reg), // others' rows are not stored
+                      constant(i32, problem_.stored_rows() - 1));
+      rows.set(reg, (*a_scales_)(block, row));
+    }
+  };
+  auto load_half = [&](const Value &block, int half) -> Value {
+    return b_scales_->index(0, tile.group)(half, n, block);
+  };
+  load_rows(constant(i32, 0));
+  Var gate(load_half(constant(i32, 0), 0));
+  Var up(load_half(constant(i32, 0), halves - 1));
+  for_range(0, blocks, [&](Value block) {
+    Slot slot = pipeline_.acquire();
+    part.reset();
+    part.mma(rows_of(slot, consumer), slot[b_].transpose());
+    RegisterTile of_rows = rows;
+    Value of_gate = gate, of_up = up;
+    Value next = min(block + 1, blocks - 1);
+    load_rows(next);
+    gate = load_half(next, 0);
+    up = load_half(next, halves - 1);
+    wgmma_wait(0);
+    pipeline_.release(slot);
+    RegisterTile product = part.tile();
+    RegisterTile by_gate = of_rows * of_gate, by_up = of_rows * of_up;
+    std::vector<int> row_of = rows.layout().registers_for(sums.layout());
+    for (int reg = 0; reg < sums.registers(); ++reg) {
+      bool is_up = sums.layout().element(0, reg).column >= columns();
+      const RegisterTile &by = is_up ? by_up : by_gate;
+      sums.set(reg, fma(product.element(reg), by.element(row_of[reg]),
+                        sums.element(reg)));
+    }
+  });
+  return sums;
+}
+
+/// silu(gate) * up, of sums that have them side by side.
+RegisterTile GroupedKernel::gated(const RegisterTile &sums,
+                                  const RegisterLayout &to) const {
+  constexpr double kLog2E = 1.4426950408889634;
+  RegisterTile gate = sums.slice(0, 0, kRows, columns());
+  RegisterTile up = sums.slice(0, columns(), kRows, columns());
+  RegisterTile result(f32, to);
+  for (int reg = 0; reg < to.registers(); ++reg) {
+    Value x = gate.element(reg);
+    result.set(reg, x * rcp(exp2(x * -kLog2E) + 1.0) * up.element(reg));
+  }
+  return result;
+}
+
+void GroupedKernel::consume(const Value &consumer) {
+  Accumulator sums(f32, kRows, schedule_.tile_n);
+  std::optional<Accumulator> out;
+  if (has_scales() || problem_.is_swiglu)
+    out.emplace(f32, kRows, columns());
+  scheduler_.for_each([&](const GroupedTile &tile) {
+    if (!has_scales()) {
+      multiply(sums, consumer);
+      if (!out)
+        return store(sums, tile, consumer);
+    }
+    RegisterTile result =
+        has_scales() ? scaled_sums(sums, tile, consumer) : sums.tile();
+    out->start_from(problem_.is_swiglu ? gated(result, out->layout()) : result);
+    store(*out, tile, consumer);
   });
   if (epilogue_)
     epilogue_->finish();
@@ -142,7 +244,7 @@ void GroupedKernel::store(Accumulator &sums, const GroupedTile &tile,
                           const Value &consumer) {
   Value first = consumer * kRows;
   Value row = tile.row + first, rows = tile.rows - first;
-  Value column = tile.n * schedule_.tile_n;
+  Value column = tile.n * columns();
   auto store_rows = [&] {
     sums.store(d_.slice(0, row, rows), {0, column}, {.column_multiple = 8});
   };
@@ -156,15 +258,19 @@ void GroupedKernel::store(Accumulator &sums, const GroupedTile &tile,
 /// The schedule with what was left open filled in.
 static GroupedGemmSchedule filled(const GroupedGemmProblem &problem,
                                   GroupedGemmSchedule schedule) {
+  // With factors a tile's sums are there twice.
+  bool has_scales = problem.scales != GroupScales::none;
+  int most = has_scales ? 128 : 256, least = 64 * problem.halves();
   if (schedule.tile_n == 0)
-    for (schedule.tile_n = 64;
-         schedule.tile_n < 256 && schedule.tile_n < problem.n;)
+    for (schedule.tile_n = least;
+         schedule.tile_n < most && schedule.tile_n < problem.b_rows();)
       schedule.tile_n += schedule.tile_n == 64 ? 64 : 128;
-  if (schedule.tile_n % 64 != 0 || schedule.tile_n < 64 ||
-      schedule.tile_n > 256)
-    throw UserError(fmt::format("tiles of {} columns; a grouped GEMM has 64, "
-                                "128, 192 or 256",
-                                schedule.tile_n));
+  if (schedule.tile_n % least != 0 || schedule.tile_n < least ||
+      schedule.tile_n > most)
+    throw UserError(fmt::format("tiles of {} rows of B; {} has a multiple of "
+                                "{} up to {}",
+                                schedule.tile_n, problem.to_string(), least,
+                                most));
   if (schedule.ctas < 0)
     throw UserError(fmt::format(
         "{} CTAs; 0 stands for one on each multiprocessor", schedule.ctas));
@@ -172,15 +278,16 @@ static GroupedGemmSchedule filled(const GroupedGemmProblem &problem,
   if (GroupedKernel::stores_by_tma(problem))
     reserved += epilogue_bytes(GroupedKernel::subtile(problem, schedule),
                                {.warpgroups = kConsumers});
-  TileLayout a{problem.type, kTileM, kTileK, Swizzle::b128};
-  TileLayout b{problem.type, schedule.tile_n, kTileK, Swizzle::b128};
-  int most = max_stages({a, b}, reserved);
+  int tile_k = 128 / size_bytes(problem.type);
+  TileLayout a{problem.type, kTileM, tile_k, Swizzle::b128};
+  TileLayout b{problem.type, schedule.tile_n, tile_k, Swizzle::b128};
+  int fitting = max_stages({a, b}, reserved);
   if (schedule.stages == 0)
-    schedule.stages = most;
-  if (schedule.stages < 1 || schedule.stages > most)
+    schedule.stages = fitting;
+  if (schedule.stages < 1 || schedule.stages > fitting)
     throw UserError(fmt::format("{} stages of 128x{} tiles; 1 to {} fit into "
                                 "shared memory",
-                                schedule.stages, schedule.tile_n, most));
+                                schedule.stages, schedule.tile_n, fitting));
   return schedule;
 }
 

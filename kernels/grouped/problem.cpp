@@ -22,27 +22,36 @@ void GroupedGemmProblem::check() const {
     if (count < 1)
       throw UserError(fmt::format(
           "a grouped GEMM of {} {}; at least 1 is needed", count, what));
-  if (type != Type::bf16 && type != Type::f16)
-    throw UserError(
-        fmt::format("a grouped GEMM of bf16 or f16, not of {}", name(type)));
-  if (out != type && out != Type::f32)
+  bool is_fp8 = type == Type::e4m3;
+  if (type != Type::bf16 && type != Type::f16 && !is_fp8)
+    throw UserError(fmt::format(
+        "a grouped GEMM of bf16, f16 or e4m3, not of {}", name(type)));
+  bool is_half = out == Type::bf16 || out == Type::f16;
+  if (out != Type::f32 && !(is_fp8 ? is_half : out == type))
     throw UserError(fmt::format("a grouped GEMM of {} gives {} or f32, not {}",
-                                name(type), name(type), name(out)));
-  if (k % 8 != 0)
+                                name(type), is_fp8 ? "bf16, f16" : name(type),
+                                name(out)));
+  if (scales != GroupScales::none && !is_fp8)
+    throw UserError(
+        fmt::format("factors of blocks of {}; e4m3 has them", name(type)));
+  int least = 16 / size_bytes(type);
+  if (k % least != 0)
     throw UserError(fmt::format("a grouped GEMM with K = {}; TMA takes rows of "
-                                "a multiple of 16 bytes, 8 elements of {}",
-                                k, name(type)));
+                                "a multiple of 16 bytes, {} elements of {}",
+                                k, least, name(type)));
   // Counted in 32 bits, with a tile beyond the last row.
-  if (stored_rows() > (1 << 30) || std::int64_t{groups} * n > (1 << 30))
+  if (stored_rows() > (1 << 30) || groups * b_rows() > (1 << 30))
     throw UserError(fmt::format("a grouped GEMM of {} groups of {} rows and {} "
                                 "columns is too large to count in 32 bits",
                                 groups, rows, n));
 }
 
 std::string GroupedGemmProblem::to_string() const {
-  return fmt::format("{} groups of {}x{}x{} {} -> {}, {}", groups, rows, n, k,
-                     name(type), name(out),
-                     layout == GroupLayout::masked ? "masked" : "contiguous");
+  return fmt::format("{} groups of {}x{}x{} {} -> {}, {}{}{}", groups, rows, n,
+                     k, name(type), name(out),
+                     layout == GroupLayout::masked ? "masked" : "contiguous",
+                     scales == GroupScales::blocks ? ", factors of blocks" : "",
+                     is_swiglu ? ", SwiGLU" : "");
 }
 
 } // namespace kiln

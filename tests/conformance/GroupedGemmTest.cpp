@@ -21,15 +21,26 @@ static void check_on(Device &device, const Kernel &kernel,
                      const std::vector<int> &rows, unsigned seed) {
   auto stored = static_cast<std::size_t>(problem.stored_rows());
   std::size_t n = problem.n, k = problem.k, bytes = size_bytes(problem.out);
-  std::vector<std::uint16_t> a(stored * k), b(problem.groups * n * k);
+  std::size_t in = size_bytes(problem.type),
+              b_count = problem.groups * problem.b_rows() * k;
+  std::vector<std::uint8_t> a(stored * k * in), b(b_count * in);
   std::vector<std::uint8_t> d(stored * n * bytes, 0xff);
-  fill_random(problem.type, a.data(), a.size(), seed);
-  fill_random(problem.type, b.data(), b.size(), seed + 1);
+  fill_random(problem.type, a.data(), stored * k, seed);
+  fill_random(problem.type, b.data(), b_count, seed + 1);
   std::vector<std::int32_t> numbers = row_numbers(problem, rows);
-  LaunchResult result = try_run(device, kernel, a, b, numbers, d);
+  std::vector<float> a_scales(problem.k_blocks() * stored);
+  std::vector<float> b_scales(problem.groups * problem.halves() *
+                              problem.n_blocks() * problem.k_blocks());
+  fill_random(f32, a_scales.data(), a_scales.size(), seed + 2, 0.1, 3);
+  fill_random(f32, b_scales.data(), b_scales.size(), seed + 3, -2, 2);
+  LaunchResult result =
+      problem.scales == GroupScales::none
+          ? try_run(device, kernel, a, b, numbers, d)
+          : try_run(device, kernel, a, b, numbers, d, a_scales, b_scales);
   EXPECT_TRUE(result.findings.empty()) << result.to_string();
-  GroupedComparison comparison =
-      compare_grouped_gemm(problem, rows, a.data(), b.data(), d.data());
+  GroupedComparison comparison = compare_grouped_gemm(
+      problem, rows, {a.data(), b.data(), a_scales.data(), b_scales.data()},
+      d.data());
   EXPECT_TRUE(comparison.ok()) << comparison.first_wrong;
 }
 
@@ -73,6 +84,45 @@ TEST_P(GroupedGemm, Masked) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(GroupedGemm, SwiGlu) {
+  check(GetParam(),
+        {.groups = 3, .rows = 231, .n = 136, .k = 72, .is_swiglu = true},
+        {130, 1, 100}, {.tile_n = 128});
+  check(GetParam(),
+        {.groups = 2,
+         .rows = 140,
+         .n = 77,
+         .k = 64,
+         .type = f16,
+         .out = f16,
+         .layout = GroupLayout::masked,
+         .is_swiglu = true},
+        {140, 50});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(GroupedGemm, FactorsOfBlocks) {
+  for (bool is_swiglu : {false, true})
+    check(GetParam(),
+          {.groups = 3,
+           .rows = 300,
+           .n = 200,
+           .k = 336,
+           .type = e4m3,
+           .out = is_swiglu ? bf16 : f32,
+           .scales = GroupScales::blocks,
+           .is_swiglu = is_swiglu},
+          {170, 0, 120});
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(GroupedGemm, EightBitsWithoutFactors) {
+  check(GetParam(),
+        {.groups = 2, .rows = 200, .n = 96, .k = 144, .type = e4m3, .out = f16},
+        {130, 70});
+  SKIP_WITHOUT_DEVICE();
+}
+
 TEST_P(GroupedGemm, RowsThatTmaCannotStore) {
   check(GetParam(), {.groups = 2, .rows = 200, .n = 75, .k = 64}, {130, 70},
         {.tile_n = 128});
@@ -83,7 +133,7 @@ TEST_P(GroupedGemm, RandomGroups) {
   SKIP_WITHOUT_DEVICE();
   // KILN_GROUPED_DRAWS=1000 draws more of them.
   const char *asked = std::getenv("KILN_GROUPED_DRAWS");
-  int draws = asked ? std::atoi(asked) : 12;
+  int draws = asked ? std::atoi(asked) : 16;
   std::mt19937 random(2025);
   for (int draw = 0; draw < draws; ++draw) {
     GroupedGemmProblem problem{.groups = 1 + static_cast<int>(random() % 9)};
@@ -97,11 +147,18 @@ TEST_P(GroupedGemm, RandomGroups) {
                   : std::max(1, std::accumulate(rows.begin(), rows.end(), 0)) +
                         static_cast<int>(random() % 50);
     problem.n = 1 + static_cast<int>(random() % 200);
-    problem.k = 8 + 8 * static_cast<int>(random() % 20);
-    problem.type = random() % 2 ? f16 : bf16;
-    problem.out = random() % 2 ? problem.type : f32;
-    GroupedGemmSchedule schedule{.tile_n = 64 * static_cast<int>(random() % 5),
-                                 .stages = static_cast<int>(random() % 4)};
+    problem.k = 16 + 16 * static_cast<int>(random() % 15);
+    problem.type = std::vector<Type>{f16, bf16, e4m3}[random() % 3];
+    bool is_fp8 = problem.type == e4m3;
+    problem.out = random() % 2 ? (is_fp8 ? bf16 : problem.type) : f32;
+    if (is_fp8 && random() % 3)
+      problem.scales = GroupScales::blocks;
+    problem.is_swiglu = random() % 3 == 0;
+    int least = 64 * problem.halves();
+    int most = problem.scales == GroupScales::none ? 256 : 128;
+    GroupedGemmSchedule schedule{
+        .tile_n = least * static_cast<int>(random() % (most / least + 1)),
+        .stages = static_cast<int>(random() % 4)};
     SCOPED_TRACE(fmt::format("draw {}: {}, rows {}", draw, problem.to_string(),
                              fmt::join(rows, " ")));
     Kernel kernel =
@@ -124,7 +181,8 @@ TEST(GroupedGemmReference, SeesWhatIsWrong) {
   std::vector<std::uint16_t> ones(3 * 8, 0x3f80), b(2 * 2 * 8, 0x3f80);
   std::vector<std::uint16_t> d(3 * 2, 0x4100); // 8
   auto first_wrong = [&] {
-    return compare_grouped_gemm(problem, rows, ones.data(), b.data(), d.data())
+    return compare_grouped_gemm(problem, rows, {ones.data(), b.data()},
+                                d.data())
         .first_wrong;
   };
   EXPECT_EQ(first_wrong(), "row 2 of D is no group's and was written");
