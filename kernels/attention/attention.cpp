@@ -28,7 +28,6 @@ namespace kiln {
 namespace {
 
 constexpr int kRows = 64; ///< queries of a consumer
-constexpr int kThreads = 128;
 constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453;
 /// A tile whose last product is still to be made.
 struct Unfinished {
