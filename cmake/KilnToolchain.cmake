@@ -31,6 +31,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
   # GCC 12 sees overlapping copies in "text" + std::string().
   target_compile_options(kiln_flags INTERFACE -Wno-restrict)
 endif()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # a * b + c is rounded twice, as it is written; plain x86 knows nothing else.
+  target_compile_options(kiln_flags INTERFACE -ffp-contract=off)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12's own stable_sort uses what it deprecates.
   target_compile_options(kiln_flags INTERFACE -Wno-deprecated-declarations)

@@ -1,6 +1,11 @@
 // lessons: what the launchers of the lessons share.
 #include "lessons.h"
 
+#include <kiln/attention.h>
+#include <kiln/reference.h>
+
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 using namespace kiln;
@@ -94,6 +99,36 @@ int launch_gemm(Device &device, const Kernel &kernel, const GemmShape &shape,
   std::printf("%.1f us, %.0f TFLOP/s\n", time_us,
               2e-6 * shape.m * shape.n * shape.k / time_us);
   return 0;
+}
+
+int launch_attention(Device &device, const Kernel &kernel,
+                     const AttentionShape &shape) {
+  AttentionProblem problem{.heads = shape.heads,
+                           .queries = shape.queries,
+                           .keys = shape.keys,
+                           .head_dim = 64,
+                           .type = f16};
+  std::size_t rows = std::size_t(shape.heads) * shape.queries;
+  std::size_t keys = std::size_t(shape.heads) * shape.keys;
+  std::vector<std::uint16_t> q(rows * 64), k(keys * 64), v(keys * 64), o = q;
+  fill_normal(f16, q.data(), q.size(), 1);
+  fill_normal(f16, k.data(), k.size(), 2);
+  fill_normal(f16, v.data(), v.size(), 3);
+  LaunchResult result = run(device, kernel, q, k, v, o);
+  if (result.time_us > 0 && !is_simulator(device))
+    std::printf("%.1f us, %.0f TFLOP/s\n", result.time_us,
+                problem.operations() / result.time_us * 1e-6);
+  double worst = 0;
+  for (std::size_t row = 0; row < rows; row += 1 + rows / 50) {
+    AttentionRow want =
+        reference_attention(problem, q.data(), k.data(), v.data(), row);
+    for (int i = 0; i < 64; ++i)
+      worst = std::max(worst,
+                       std::abs(from_bits(f16, o[row * 64 + i]) - want.o[i]) /
+                           want.magnitude[i]);
+  }
+  std::printf("the largest error is %.1e of the terms' magnitudes\n", worst);
+  return worst < 0x1p-9 ? 0 : 1;
 }
 
 } // namespace lessons

@@ -42,6 +42,13 @@ struct WgmmaOptions {
 };
 kiln::Module gemm_wgmma(const GemmShape &shape, const WgmmaOptions &options);
 
+/// O = softmax(Q K^T / 8) V of f16, [heads, sequence, 64].
+struct AttentionShape {
+  int heads = 0, queries = 0, keys = 0;
+};
+/// `overlaps`: a product is in flight under the softmax.
+kiln::Module attention(const AttentionShape &shape, bool overlaps);
+
 /// Run either saxpy on random numbers and compare with the host; defined in
 /// lesson 1. What `main` should return.
 int launch_saxpy(const kiln::Kernel &kernel);
@@ -55,6 +62,10 @@ struct GemmOperands {
 /// launch. What `main` should return.
 int launch_gemm(kiln::Device &device, const kiln::Kernel &kernel,
                 const GemmShape &shape, const GemmOperands &operands = {});
+
+/// Attention of random numbers; some rows are compared with the host.
+int launch_attention(kiln::Device &device, const kiln::Kernel &kernel,
+                     const AttentionShape &shape);
 
 /// The GPU where there is one, else the simulator.
 std::shared_ptr<kiln::Device> open_device();

@@ -76,6 +76,7 @@ struct AttentionProblem {
   double operations(const AttentionOffsets &offsets = {}) const;
   /// "4x16x4096x128 bf16 causal, 8 key heads, 5000 keys"
   std::string to_string() const;
+  bool operator==(const AttentionProblem &) const = default;
 };
 
 /// What one CTA does at a time.

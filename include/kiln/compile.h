@@ -18,6 +18,9 @@ namespace KILN_API kiln {
 struct CompileOptions {
   bool use_cache = true;
   int opt_level = 3; ///< of LLVM, 0 to 3
+  /// Of the PTX, times ten: 86 is PTX 8.6. What needs a newer one is refused.
+  /// 0: the oldest that suffices, so that the widest range of drivers takes it.
+  int ptx_version = 0;
   /// Microseconds per phase are added to these where they are not null.
   struct Timing {
     double lower_us = 0; ///< MLIR to the NVVM dialect

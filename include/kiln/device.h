@@ -351,6 +351,9 @@ struct HostArgument {
   const void *data = nullptr;
   void *writable = nullptr;
   std::size_t bytes = 0;
+  /// Of an array of numbers, so that one of another type is refused; 0: bytes.
+  std::size_t element_bytes = 0;
+  bool is_floating = false; ///< its elements are float or double
 
   template <typename T>
     requires std::is_arithmetic_v<T>
@@ -360,8 +363,12 @@ struct HostArgument {
     requires requires(T &array) { std::span(array); }
   HostArgument(T &array) {
     auto span = std::span(array);
+    using Element = std::remove_cv_t<typename decltype(span)::element_type>;
     data = span.data();
     bytes = span.size_bytes();
+    if constexpr (std::is_arithmetic_v<Element> && sizeof(Element) > 1)
+      element_bytes = sizeof(Element);
+    is_floating = std::is_floating_point_v<Element>;
     if constexpr (!std::is_const_v<typename decltype(span)::element_type>)
       writable = span.data();
   }

@@ -72,6 +72,7 @@ struct GroupedGemmProblem {
   void check() const;
   /// "64 groups of 16384x4096x2048 bf16 -> bf16, contiguous"
   std::string to_string() const;
+  bool operator==(const GroupedGemmProblem &) const = default;
 };
 
 /// What one CTA does at a time: a tile of D, divided by two consumers.

@@ -6,6 +6,7 @@
 #include <kiln/atomics.h>
 #include <kiln/attention.h>
 #include <kiln/builder.h>
+#include <kiln/call.h>
 #include <kiln/cluster.h>
 #include <kiln/compile.h>
 #include <kiln/control.h>

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-using gemm::KernelProblem;
+using gemm_kernel::KernelProblem;
 
 template <typename... Args>
 [[noreturn]] static void refuse(fmt::format_string<Args...> format,
@@ -128,7 +128,7 @@ static GemmSchedule filled(const KernelProblem &computed,
   if (full.epilogue_m == 0)
     full.epilogue_m = 64;
   if (full.epilogue_n == 0)
-    full.epilogue_n = gemm::subtile_columns(full, problem.out);
+    full.epilogue_n = gemm_kernel::subtile_columns(full, problem.out);
   // Nothing is multicast that threads copy; and one warpgroup that does
   // everything has no thread to tell other CTAs of a released slot.
   if (full.kind == GemmKind::multistage || !computed.uses_tma())
@@ -257,9 +257,9 @@ static void check_roles(const KernelProblem &computed,
                "multicast off",
                matrix, tile.rows, parts);
     };
-    check_parts("A", gemm::tile_of_a(computed.problem, schedule),
+    check_parts("A", gemm_kernel::tile_of_a(computed.problem, schedule),
                 schedule.cluster_n);
-    check_parts("B", gemm::tile_of_b(computed.problem, schedule),
+    check_parts("B", gemm_kernel::tile_of_b(computed.problem, schedule),
                 schedule.cluster_m);
   }
   if (schedule.raster_group < 1)
@@ -279,7 +279,7 @@ static void check_roles(const KernelProblem &computed,
 /// Throw where the way out is none.
 static void check_epilogue(const KernelProblem &computed,
                            const GemmSchedule &schedule) {
-  if (gemm::uses_sums(schedule))
+  if (gemm_kernel::uses_sums(schedule))
     return; // D does not go out by subtiles
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   if (schedule.epilogue_m < 64 || rows % schedule.epilogue_m ||
@@ -354,12 +354,12 @@ static int shared_bytes(const KernelProblem &computed,
     end = (end + alignment - 1) / alignment * alignment;
     end += tile.stride_bytes() * count;
   };
-  for (const TileLayout &tile : gemm::slot_tiles(computed, schedule))
+  for (const TileLayout &tile : gemm_kernel::slot_tiles(computed, schedule))
     place(tile, stages);
   end += 2 * stages * kBarrierBytes;
   GemmSchedule with_stages = schedule;
   with_stages.stages = stages;
-  auto output = gemm::output_buffers(computed, with_stages);
+  auto output = gemm_kernel::output_buffers(computed, with_stages);
   if (output.count && !output.is_over_slots)
     place(output.tile, output.count);
   return end;
@@ -415,8 +415,8 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
 
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
                   const GemmDebug &debug, const DeviceDescription &device) {
-  return gemm::build_kernel(problem, fit(problem, schedule, device), debug,
-                            device);
+  return gemm_kernel::build_kernel(problem, fit(problem, schedule, device),
+                                   debug, device);
 }
 
 } // namespace kiln

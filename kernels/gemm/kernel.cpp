@@ -20,7 +20,7 @@
 #include <kiln/register_tile.h>
 #include <kiln/threads.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 namespace {
 
@@ -315,4 +315,4 @@ Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
   return GemmKernel(problem, schedule, debug, device).build();
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -12,7 +12,7 @@
 
 #include <optional>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// A matrix in memory: `rows` of `columns` elements, `stride` apart.
 struct StoredMatrix {
@@ -94,4 +94,4 @@ private:
   Multicast a_parts_, b_parts_;
 };
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -4,7 +4,7 @@
 #include <kiln/control.h>
 #include <kiln/math.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// One subtile of D in shared memory.
 static TileLayout subtile(const GemmProblem &problem,
@@ -226,4 +226,4 @@ void Output::finish() {
     epilogue_->finish();
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

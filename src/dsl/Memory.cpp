@@ -247,6 +247,19 @@ static mlir::Value elementAddress(KernelBuilder::State &state,
                                    state.lower(type), address, sum);
 }
 
+/// Refuse a constant index that lies outside a constant extent.
+static void checkIndex(const char *what, std::size_t dimension, const At &index,
+                       const Dim &extent) {
+  const auto *number = std::get_if<std::int64_t>(&index.operand());
+  if (!number || !extent.is_constant() ||
+      (*number >= 0 && *number < extent.constant()))
+    return;
+  userErrorAt(index.where(),
+              "index {} of dimension {} of a {}; its {} elements are 0 to {}",
+              *number, dimension, what, extent.constant(),
+              extent.constant() - 1);
+}
+
 Element Tensor::operator()(At i) const { return at({i}); }
 Element Tensor::operator()(At i, At j) const { return at({i, j}); }
 Element Tensor::operator()(At i, At j, At k) const { return at({i, j, k}); }
@@ -254,6 +267,8 @@ Element Tensor::operator()(At i, At j, At k) const { return at({i, j, k}); }
 Element Tensor::at(const std::vector<At> &indices) const {
   Where where = indices.empty() ? Where::current() : indices[0].where();
   auto &state = KernelBuilder::State::current(where);
+  for (std::size_t i = 0; i < std::min(indices.size(), shape_.size()); ++i)
+    checkIndex("tensor", i, indices[i], shape_[i]);
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
   return Make::a<Element>(state.wrap(address, Type::u64), type_, argument_,
@@ -370,6 +385,8 @@ static Value inWhole(KernelBuilder::State &state, const At &index, int origin,
 }
 
 Element SharedTile::operator()(At row, At column) const {
+  checkIndex("shared tile", 0, row, rows());
+  checkIndex("shared tile", 1, column, columns());
   auto &state = KernelBuilder::State::current(row.where());
   const Where &where = row.where();
   Value r = inWhole(state, is_transposed_ ? column : row, origin_row_,

@@ -1,6 +1,7 @@
 // Codegen: LLVM's half of the lowering, from the llvm dialect to PTX text.
 #include "lower/Lowering.h"
 #include "support/Error.h"
+#include "support/PtxVersion.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 
@@ -30,16 +31,51 @@ namespace kiln {
 
 static constexpr const char *kTriple = "nvptx64-nvidia-cuda";
 
-/// The oldest PTX version that has what Kiln emits for `target`, so that the
-/// widest range of drivers takes it.
-static const char *ptxFeature(const std::string &target) {
+/// The oldest PTX version that knows `target`.
+static int oldestVersion(const std::string &target) {
   if (target == "sm_103a")
-    return "+ptx88";
-  return target == "sm_100a" ? "+ptx86" : "+ptx80";
+    return 88;
+  return target == "sm_100a" ? 86 : 80;
+}
+
+/// The PTX version to write: what was asked for, or the oldest that has all
+/// that the module's assembly uses.
+static int chooseVersion(const llvm::Module &module, const std::string &target,
+                         int asked) {
+  if (asked && !isPtxVersion(asked))
+    userError("PTX version {} (ten times PTX's own) is not one that can be "
+              "written; those are {}",
+              asked, knownPtxVersions());
+  int needed = oldestVersion(target);
+  if (asked && asked < needed)
+    userError("PTX {} does not know {}; it came with {}", ptxVersionText(asked),
+              target, ptxVersionText(needed));
+  for (const llvm::Function &function : module)
+    for (const llvm::BasicBlock &block : function)
+      for (const llvm::Instruction &instruction : block) {
+        const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+        const auto *text =
+            call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand())
+                 : nullptr;
+        if (!text)
+          continue;
+        PtxNeed need = neededPtxVersion(text->getAsmString());
+        if (asked && need.version > asked) {
+          const llvm::DebugLoc &loc = instruction.getDebugLoc();
+          std::string message = fmt::format(
+              "'{}' came with PTX {}, and PTX {} is asked for", need.what,
+              ptxVersionText(need.version), ptxVersionText(asked));
+          if (!loc)
+            userError("{}", message);
+          userErrorAt({loc->getFilename().str(), loc.getLine()}, "{}", message);
+        }
+        needed = std::max(needed, need.version);
+      }
+  return asked ? asked : needed;
 }
 
 static std::unique_ptr<llvm::TargetMachine>
-makeTargetMachine(const std::string &target, int optLevel) {
+makeTargetMachine(const std::string &target, int optLevel, int ptxVersion) {
   static const bool isInitialised = [] {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetInfo();
@@ -55,9 +91,9 @@ makeTargetMachine(const std::string &target, int optLevel) {
   if (!backend)
     internalError("LLVM has no NVPTX back end: {}", error);
   auto level = static_cast<llvm::CodeGenOptLevel>(optLevel);
-  return std::unique_ptr<llvm::TargetMachine>(
-      backend->createTargetMachine(triple, target, ptxFeature(target), {},
-                                   std::nullopt, std::nullopt, level));
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, target, fmt::format("+ptx{}", ptxVersion), {}, std::nullopt,
+      std::nullopt, level));
 }
 
 /// Inline assembly as MLIR writes it is not convergent, and LLVM did move a
@@ -128,7 +164,7 @@ std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
   auto gpuModules = module.getOps<mlir::gpu::GPUModuleOp>();
   // Checked when the module was built or parsed: it holds exactly one.
   assert(!gpuModules.empty());
-  auto machine = makeTargetMachine(target, optLevel);
+  auto machine = makeTargetMachine(target, optLevel, oldestVersion(target));
   // The translation gives accesses the alignment of the layout it knows: with
   // LLVM's default one, eight-byte integers would be accessed in two halves.
   mlir::Operation *gpuModule = *gpuModules.begin();
@@ -172,8 +208,9 @@ struct CollectErrors : llvm::DiagnosticHandler {
 } // namespace
 
 std::string lowerToPtx(llvm::Module &module, const std::string &target,
-                       int optLevel) {
-  auto machine = makeTargetMachine(target, optLevel);
+                       int optLevel, int ptxVersion) {
+  auto machine = makeTargetMachine(target, optLevel,
+                                   chooseVersion(module, target, ptxVersion));
   std::string errors;
   module.getContext().setDiagnosticHandler(
       std::make_unique<CollectErrors>(errors));

@@ -88,7 +88,8 @@ static std::string moduleBytes(Module::Impl &impl) {
 /// Everything the PTX depends on, in one key.
 static std::string cacheKey(Module::Impl &impl, const CompileOptions &options) {
   return hashHex(fmt::format(
-      "kernel\n{}\n{}\n{}\n{}\n{}", version(), impl.target, options.opt_level,
+      "kernel\n{}\n{}\n{}\n{}\n{}\n{}", version(), impl.target,
+      options.opt_level, options.ptx_version,
       hashHex(Kernel{impl.name, impl.target, "", impl.contract}.serialize()),
       moduleBytes(impl)));
 }
@@ -154,7 +155,8 @@ std::string emit(const Module &module, Stage stage,
     return text;
   }
   Stopwatch watch(&timing.ptx_us);
-  return lowerToPtx(*llvmModule, impl.target, options.opt_level);
+  return lowerToPtx(*llvmModule, impl.target, options.opt_level,
+                    options.ptx_version);
 }
 
 /// The kernel that the cache holds under a key; nothing where the entry is not

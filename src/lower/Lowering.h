@@ -20,9 +20,11 @@ std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
                                           const std::string &target,
                                           int optLevel);
 
-/// PTX text of an LLVM module that lowerToLlvm made.
+/// PTX text of an LLVM module that lowerToLlvm made, of `ptxVersion` (80, 86)
+/// or, 0, of the oldest that has all it uses. Throws UserError where that one
+/// is too old.
 std::string lowerToPtx(llvm::Module &module, const std::string &target,
-                       int optLevel);
+                       int optLevel, int ptxVersion);
 
 /// The passes of lowerToNvvm with their reasons, for documentation and tests.
 struct LoweringStep {

@@ -169,6 +169,27 @@ static void checkOutputs(const Kernel &kernel,
                 kernel.name, i + 1, kernel.contract.arguments[i].name);
 }
 
+/// Numbers of another size or kind than the kernel's are another array.
+static void checkElements(const Kernel &kernel,
+                          std::span<const HostArgument> arguments) {
+  std::size_t count =
+      std::min(arguments.size(), kernel.contract.arguments.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const HostArgument &given = arguments[i];
+    const ArgumentSpec &wanted = kernel.contract.arguments[i];
+    if (given.element_bytes == 0 || wanted.kind != ArgumentSpec::Kind::buffer)
+      continue;
+    auto size = static_cast<std::size_t>(size_bytes(wanted.type));
+    if (given.element_bytes != size ||
+        (given.is_floating && !is_float(wanted.type)))
+      userError("argument {} \"{}\" of kernel \"{}\" is of {}, {} bytes an "
+                "element, and the array's elements are {} of {} bytes; give an "
+                "array of that type, or of bytes",
+                i + 1, wanted.name, kernel.name, name(wanted.type), size,
+                given.is_floating ? "floats" : "integers", given.element_bytes);
+  }
+}
+
 /// The argument on the device; memory of 0 bytes is asked for as 1, because
 /// drivers refuse none.
 static LaunchArgument allocateFor(Device &device,
@@ -182,6 +203,7 @@ static LaunchArgument allocateFor(Device &device,
 LaunchResult try_run(Device &device, const Kernel &kernel,
                      std::span<const HostArgument> arguments) {
   checkOutputs(kernel, arguments);
+  checkElements(kernel, arguments);
   std::vector<LaunchArgument> onDevice;
   for (const HostArgument &argument : arguments)
     onDevice.push_back(allocateFor(device, argument));

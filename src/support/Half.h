@@ -108,4 +108,15 @@ inline float canonical(float value) {
 }
 inline double canonical(double value) { return value; }
 
+/// What an operation made of `operands`: a NaN of numbers is negative on the
+/// GPU, as on x86, and positive on other hosts.
+template <typename T, typename... Operands>
+inline T madeOf(T result, Operands... operands) {
+#if !defined(__x86_64__)
+  if (isNan(result) && !(isNan(operands) || ...))
+    return std::copysign(result, T(-1));
+#endif
+  return result;
+}
+
 } // namespace kiln

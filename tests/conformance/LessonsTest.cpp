@@ -3,6 +3,9 @@
 
 #include "tutorial/lessons.h"
 
+#include <kiln/attention.h>
+#include <kiln/reference.h>
+
 using namespace conformance;
 
 class Lessons : public OnDevice {};
@@ -290,4 +293,33 @@ TEST(LessonTimelines, OneConsumerStoresWhileTheOtherMultiplies) {
     EXPECT_TRUE(
         overlaps(timeline, "warp 4", Kind::store, "wgmma 0", Kind::product));
   }
+}
+
+TEST_P(Lessons, AttentionIsRight) {
+  for (bool overlaps : {false, true})
+    for (auto [queries, keys] : {std::pair{64, 64}, std::pair{70, 200}}) {
+      Kernel kernel =
+          compile_checked(lessons::attention({2, queries, keys}, overlaps));
+      OPEN_OR_SKIP(device);
+      AttentionProblem problem{.heads = 2,
+                               .queries = queries,
+                               .keys = keys,
+                               .head_dim = 64,
+                               .type = f16};
+      std::vector<std::uint16_t> q(2 * queries * 64), k(2 * keys * 64), v = k,
+                                                                        o = q;
+      fill_random(f16, q.data(), q.size(), 1, -2, 2);
+      fill_random(f16, k.data(), k.size(), 2, -2, 2);
+      fill_random(f16, v.data(), v.size(), 3, -2, 2);
+      LaunchResult result = try_run(device, kernel, q, k, v, o);
+      EXPECT_TRUE(result.findings.empty()) << result.to_string();
+      for (int row = 0; row < 2 * queries; ++row) {
+        AttentionRow want =
+            reference_attention(problem, q.data(), k.data(), v.data(), row);
+        for (int i = 0; i < 64; ++i)
+          ASSERT_NEAR(from_bits(f16, o[row * 64 + i]), want.o[i],
+                      0x1p-9 * want.magnitude[i])
+              << "row " << row;
+      }
+    }
 }

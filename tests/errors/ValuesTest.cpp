@@ -125,6 +125,23 @@ TEST_F(ValueErrors, AnotherKernel) {
       "this Var belongs to another kernel than other");
 }
 
+TEST_F(ValueErrors, IndicesOutsideAConstantShape) {
+  SharedTile tile = kb.shared({f32, 8, 16});
+  Tensor any = kb.tensor("any", f32, {n, 4});
+  refused(
+      __LINE__, [&] { bytes(32); },
+      "index 32 of dimension 0 of a tensor; its 32 elements are 0 to 31");
+  refused(
+      __LINE__, [&] { any(1 << 20, -1); },
+      "index -1 of dimension 1 of a tensor; its 4 elements are 0 to 3");
+  refused(
+      __LINE__, [&] { tile(8, 0); },
+      "index 8 of dimension 0 of a shared tile; its 8 elements are 0 to 7");
+  refused(
+      __LINE__, [&] { tile.transpose()(0, 8); },
+      "index 8 of dimension 1 of a shared tile; its 8 elements are 0 to 7");
+}
+
 TEST_F(ValueErrors, OutsideItsRegion) {
   Value inner;
   unsigned loop = __LINE__ + 1;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -55,6 +56,59 @@ TEST(CompileCache, AnotherKernelOrLevelMisses) {
   compile_timed(scale(3));
   EXPECT_FALSE(compile_timed(scale(4)).second);
   EXPECT_FALSE(compile_timed(scale(3), 1).second);
+}
+
+TEST(Compile, ThePtxVersionFollowsFromWhatIsUsed) {
+  auto module = [](const char *text) {
+    KernelBuilder kb("k", {.threads = 32});
+    Tensor x = kb.tensor("x", f32, {32});
+    x(thread_id()) = 1.0;
+    inline_ptx(text);
+    return kb.module();
+  };
+  auto version = [&](const Module &of, int asked = 0) {
+    std::string ptx =
+        compile(of, {.use_cache = false, .ptx_version = asked}).ptx;
+    return ptx.substr(ptx.find(".version"), 12);
+  };
+  const char *plain = "fence.proxy.async;";
+  const char *newer = "fence.acquire.sync_restrict::shared::cluster.cluster;";
+  EXPECT_EQ(version(module(plain)), ".version 8.0");
+  EXPECT_EQ(version(module(plain), 84), ".version 8.4");
+  EXPECT_EQ(version(module(newer)), ".version 8.6");
+  auto message = [&](const Module &of, int asked) -> std::string {
+    try {
+      version(of, asked);
+    } catch (const UserError &error) {
+      return error.message();
+    }
+    return "";
+  };
+  EXPECT_NE(message(module(newer), 80)
+                .find("'fence.acquire.sync_restrict::shared::cluster.cluster' "
+                      "came with PTX 8.6, and PTX 8.0 is asked for"),
+            std::string::npos)
+      << message(module(newer), 80);
+  EXPECT_NE(
+      message(module(plain), 79)
+          .find("PTX version 79 (ten times PTX's own) is not one that can be "
+                "written; those are 8.0, 8.1"),
+      std::string::npos);
+}
+
+/// Level 0 keeps what is computed twice.
+TEST(Compile, TheLevelReachesCodeGeneration) {
+  KernelBuilder kb("sums", {.threads = 32});
+  Tensor x = kb.tensor("x", f32, {64});
+  for (int i = 0; i < 2; ++i) // the same twice
+    x(thread_id() * 2 + i) = x(thread_id() * 2) * 3.0 + x(thread_id() * 2 + 1);
+  Module module = kb.module();
+  auto lines = [&](int level) {
+    std::string ptx =
+        compile(module, {.use_cache = false, .opt_level = level}).ptx;
+    return std::count(ptx.begin(), ptx.end(), '\n');
+  };
+  EXPECT_GT(lines(0), lines(3));
 }
 
 /// The files of the cache.

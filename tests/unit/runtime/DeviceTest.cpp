@@ -140,6 +140,18 @@ TEST(Device, RunTakesConstInputsAndOtherFloats) {
   EXPECT_THAT(y, ElementsAre(0.5f, 0.5f, 0.5f, 0.5f));
 }
 
+TEST(Device, RunRefusesArraysOfAnotherType) {
+  HostDevice device;
+  std::vector<float> y(4);
+  std::vector<double> wide(4);
+  EXPECT_EQ(errorText([&] { run(device, saxpyKernel(), wide, y, 1.0f); }),
+            "argument 1 \"x\" of kernel \"saxpy\" is of f32, 4 bytes an "
+            "element, and the array's elements are floats of 8 bytes; give an "
+            "array of that type, or of bytes");
+  std::vector<std::byte> bytes(16);
+  run(device, saxpyKernel(), bytes, y, 1.0f);
+}
+
 TEST(Device, RunRefusesAConstOutput) {
   HostDevice device;
   const std::vector<float> x(4), y(4);

@@ -73,12 +73,12 @@ TEST(Stop, ALaunchIsCancelledFromAnotherThread) {
   });
   LaunchResult result = runSlowly(2, 0, &cancel);
   other.join();
-  ASSERT_EQ(result.findings.size(), 2u);
-  EXPECT_EQ(result.findings[1].id, "interrupted");
+  ASSERT_FALSE(result.findings.empty());
+  const Finding &last = result.findings.back();
+  EXPECT_EQ(last.id, "interrupted");
   EXPECT_FALSE(result.is_finished);
-  expectContains(result.findings[1].message,
-                 "the launch was interrupted after 0.");
-  expectContains(result.findings[1].message, "threads 0 to 31: running, at ");
+  expectContains(last.message, "the launch was interrupted after 0.");
+  expectContains(last.message, "threads 0 to 31: running, at ");
 }
 
 TEST(Stop, NothingHasBegun) {

@@ -56,7 +56,8 @@ void decodeFloatDivision(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   if (type == ptx::ScalarType::f64) {
     decodeLanewise<double, double, double>(
-        decoder, instruction, op, [](double a, double b) { return a / b; });
+        decoder, instruction, op,
+        [](double a, double b) { return madeOf(a / b, a, b); });
     return applyRounding(instruction, op);
   }
   if (type != ptx::ScalarType::f32)
@@ -94,8 +95,9 @@ static void decodeRoots(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
   const std::string &opcode = instruction.opcode;
   if (lastType(decoder, instruction) == ptx::ScalarType::f64) {
-    auto decode = [&](auto function) {
-      decodeLanewise<double, double>(decoder, instruction, op, function);
+    auto decode = [&]<typename F>(F) {
+      decodeLanewise<double, double>(
+          decoder, instruction, op, [](double a) { return madeOf(F{}(a), a); });
       applyRounding(instruction, op);
     };
     if (opcode == "sqrt")

@@ -44,7 +44,8 @@ template <Arithmetic what, typename T, bool isFlushed, bool isSaturated>
       return value;
   };
   storeLanes<T>(warp, op.dst, active, [=](int lane) {
-    T result = calculate<what>(read(a[lane]), read(b[lane]), read(c[lane]));
+    T x = read(a[lane]), y = read(b[lane]), z = read(c[lane]);
+    T result = madeOf(calculate<what>(x, y, z), x, y, z);
     if constexpr (isFlushed)
       result = flush(result);
     return isSaturated ? saturate(result) : canonical(result);
@@ -72,6 +73,7 @@ KILN_FUSED_MULTIPLY static Step executeFused(Warp &warp, const Op &op,
       x = flush(x), y = flush(y), z = flush(z);
     T value =
         sizeof(T) == 4 ? T(__builtin_fmaf(x, y, z)) : T(__builtin_fma(x, y, z));
+    value = madeOf(value, x, y, z);
     if constexpr (isFlushed)
       value = flush(value);
     value = isSaturated ? saturate(value) : canonical(value);

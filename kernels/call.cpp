@@ -1,0 +1,233 @@
+// call: kernels by problem, and launches by problem and buffers.
+#include <kiln/call.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+
+namespace kiln {
+
+namespace {
+
+/// What a kernel's arguments are called, and what is given for them.
+struct Given {
+  std::string_view name;
+  LaunchArgument value;
+};
+
+/// Two launches are the same where their arguments are.
+bool is_same(const LaunchArgument &x, const LaunchArgument &y) {
+  if (x.index() != y.index())
+    return false;
+  if (const auto *buffer = std::get_if<Buffer>(&x)) {
+    const Buffer &other = std::get<Buffer>(y);
+    return buffer->address() == other.address() &&
+           buffer->bytes() == other.bytes();
+  }
+  const Scalar &number = std::get<Scalar>(x), &other = std::get<Scalar>(y);
+  return number.type == other.type && number.bits == other.bits;
+}
+
+/// Buffers are the caller's: what is packed must not keep them.
+LaunchArgument without_owner(const LaunchArgument &argument) {
+  if (const auto *buffer = std::get_if<Buffer>(&argument))
+    return Buffer(buffer->address(), buffer->bytes());
+  return argument;
+}
+
+/// The arguments of a kernel in its order.
+std::vector<LaunchArgument> in_order(const Kernel &kernel,
+                                     std::span<const Given> given) {
+  std::vector<LaunchArgument> arguments;
+  for (const ArgumentSpec &argument : kernel.contract.arguments) {
+    auto found =
+        std::find_if(given.begin(), given.end(), [&](const Given &one) {
+          return one.name == argument.name;
+        });
+    if (found == given.end())
+      throw UserError(fmt::format("{} takes '{}', and a call has no such "
+                                  "operand; give a number in the problem",
+                                  kernel.name, argument.name));
+    LaunchArgument value = without_owner(found->value);
+    if (const auto *number = std::get_if<Scalar>(&value))
+      value = Scalar(argument.type, to_bits(argument.type, number->value()));
+    else if (std::get<Buffer>(value).address() == 0)
+      throw UserError(fmt::format("{} takes '{}', and the call has no buffer "
+                                  "for it",
+                                  kernel.name, argument.name));
+    arguments.push_back(value);
+  }
+  return arguments;
+}
+
+/// What was compiled and packed for problems of one kind.
+template <typename Problem> class Calls {
+public:
+  using Build = std::function<Module(const Problem &, const Device &)>;
+
+  explicit Calls(Build build) : build_(std::move(build)) {}
+
+  void operator()(const std::shared_ptr<Device> &device, const Stream &stream,
+                  const Problem &problem, std::span<const Given> given) {
+    if (!device)
+      throw UserError("a call without a device; open_cuda and open_sim give "
+                      "one");
+    std::size_t hash = hash_of(device.get(), given);
+    std::shared_ptr<const Launch> launch = find(hash, device, problem, given);
+    if (!launch)
+      launch = pack(hash, device, problem, given);
+    launch->submit(stream);
+  }
+
+private:
+  struct Entry {
+    const Device *device;
+    std::weak_ptr<Device> life;
+    Problem problem;
+    std::shared_ptr<const Kernel> kernel;
+
+    bool is_of(const std::shared_ptr<Device> &other,
+               const Problem &wanted) const {
+      return device == other.get() && !life.expired() && problem == wanted;
+    }
+  };
+  struct Launch : Entry {
+    std::vector<LaunchArgument> given;
+    std::function<void(const Stream &)> submit;
+  };
+  /// Launches that are kept; then all are dropped.
+  static constexpr std::size_t kMostLaunches = 4096;
+
+  static std::size_t hash_of(const Device *device,
+                             std::span<const Given> given) {
+    std::size_t hash = std::hash<const void *>{}(device);
+    for (const Given &one : given) {
+      const auto *buffer = std::get_if<Buffer>(&one.value);
+      std::size_t bits =
+          buffer ? buffer->address() : std::get<Scalar>(one.value).bits;
+      hash = (hash ^ bits) * 0x9e3779b97f4a7c15u;
+    }
+    return hash;
+  }
+
+  std::shared_ptr<const Launch> find(std::size_t hash,
+                                     const std::shared_ptr<Device> &device,
+                                     const Problem &problem,
+                                     std::span<const Given> given) {
+    std::lock_guard lock(mutex_);
+    auto [first, last] = launches_.equal_range(hash);
+    for (; first != last; ++first) {
+      const Launch &launch = *first->second;
+      if (launch.is_of(device, problem) &&
+          std::equal(given.begin(), given.end(), launch.given.begin(),
+                     launch.given.end(),
+                     [](const Given &x, const LaunchArgument &y) {
+                       return is_same(x.value, y);
+                     }))
+        return first->second;
+    }
+    return nullptr;
+  }
+
+  /// Nobody waits for a compilation but who asked for it.
+  std::shared_ptr<const Launch> pack(std::size_t hash,
+                                     const std::shared_ptr<Device> &device,
+                                     const Problem &problem,
+                                     std::span<const Given> given) {
+    auto launch = std::make_shared<Launch>(Launch{
+        {device.get(), device, problem, compiled(device, problem)}, {}, {}});
+    const Kernel &kernel = *launch->kernel;
+    launch->submit = device->prepare(
+        resolve(kernel, in_order(kernel, given), device->description()));
+    for (const Given &one : given)
+      launch->given.push_back(without_owner(one.value));
+    std::lock_guard lock(mutex_);
+    std::erase_if(launches_,
+                  [](const auto &kept) { return kept.second->life.expired(); });
+    if (launches_.size() >= kMostLaunches)
+      launches_.clear();
+    launches_.emplace(hash, launch);
+    return launch;
+  }
+
+  std::shared_ptr<const Kernel> compiled(const std::shared_ptr<Device> &device,
+                                         const Problem &problem) {
+    {
+      std::lock_guard lock(mutex_);
+      std::erase_if(kernels_,
+                    [](const Entry &kept) { return kept.life.expired(); });
+      for (const Entry &kept : kernels_)
+        if (kept.is_of(device, problem))
+          return kept.kernel;
+    }
+    auto kernel =
+        std::make_shared<const Kernel>(compile(build_(problem, *device)));
+    std::lock_guard lock(mutex_);
+    kernels_.push_back({device.get(), device, problem, kernel});
+    return kernel;
+  }
+
+  Build build_;
+  std::mutex mutex_;
+  std::vector<Entry> kernels_;
+  std::unordered_multimap<std::size_t, std::shared_ptr<const Launch>> launches_;
+};
+
+} // namespace
+
+void gemm(const std::shared_ptr<Device> &device, const Stream &stream,
+          const GemmProblem &problem, const GemmArguments &arguments) {
+  // Never destroyed: what they hold may outlive the driver.
+  static auto &calls =
+      *new Calls<GemmProblem>([](const GemmProblem &wanted, const Device &on) {
+        return build_gemm(wanted, pick_schedule(wanted, on.description()));
+      });
+  std::array<Given, 7> given = {{{"a", arguments.a},
+                                 {"b", arguments.b},
+                                 {"c", arguments.c},
+                                 {"bias", arguments.bias},
+                                 {"d", arguments.d},
+                                 {"alpha", Scalar(arguments.alpha)},
+                                 {"beta", Scalar(arguments.beta)}}};
+  calls(device, stream, problem, given);
+}
+
+void attention(const std::shared_ptr<Device> &device, const Stream &stream,
+               const AttentionProblem &problem,
+               const AttentionArguments &arguments) {
+  static auto &calls = *new Calls<AttentionProblem>(
+      [](const AttentionProblem &wanted, const Device &) {
+        return build_attention(wanted);
+      });
+  std::array<Given, 7> given = {{{"q", arguments.q},
+                                 {"k", arguments.k},
+                                 {"v", arguments.v},
+                                 {"o", arguments.o},
+                                 {"lse", arguments.lse},
+                                 {"query_offsets", arguments.query_offsets},
+                                 {"key_offsets", arguments.key_offsets}}};
+  calls(device, stream, problem, given);
+}
+
+void grouped_gemm(const std::shared_ptr<Device> &device, const Stream &stream,
+                  const GroupedGemmProblem &problem,
+                  const GroupedGemmArguments &arguments) {
+  static auto &calls = *new Calls<GroupedGemmProblem>(
+      [](const GroupedGemmProblem &wanted, const Device &) {
+        return build_grouped_gemm(wanted);
+      });
+  std::array<Given, 7> given = {{{"a", arguments.a},
+                                 {"b", arguments.b},
+                                 {"d", arguments.d},
+                                 {"offsets", arguments.rows},
+                                 {"counts", arguments.rows},
+                                 {"a_scales", arguments.a_scales},
+                                 {"b_scales", arguments.b_scales}}};
+  calls(device, stream, problem, given);
+}
+
+} // namespace kiln
