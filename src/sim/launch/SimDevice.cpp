@@ -33,7 +33,15 @@ struct Allocation {
   std::uint64_t base;
   ~Allocation() {
     // What is under way may use it.
-    streams->finish(nullptr);
+    if (streams->isCaller()) {
+      streams->put(streams->defaultQueue(),
+                   [memory = memory, base = base](bool) {
+                     memory->free(base);
+                     return State::done;
+                   });
+      return;
+    }
+    streams->settle([this] { return streams->areEmpty(); });
     std::lock_guard lock(streams->mutex());
     memory->free(base);
   }
@@ -192,10 +200,7 @@ public:
                   });
   }
   void call(std::function<void()> function, const Stream &stream) override {
-    streams_->put(queueOf(stream), [function = std::move(function)](bool) {
-      function();
-      return State::done;
-    });
+    streams_->putCall(queueOf(stream), std::move(function));
   }
   double elapsed_us(const Event &from, const Event &to) override {
     streams_->finish([&] { return is_done(from) && is_done(to); });
@@ -240,9 +245,16 @@ private:
                ? *static_cast<sim::Streams::Queue *>(stream.native())
                : streams_->defaultQueue();
   }
+  /// What waits leaves its place in the stream when it has been done, no
+  /// earlier.
+  void checkMayWait() {
+    if (streams_->isCaller())
+      streams_->finish([] { return false; }); // throws
+  }
   /// Behind what is in the stream; it has been done when this returns.
   template <typename Action>
   void doInTurn(const Stream &stream, const Action &action) {
+    checkMayWait();
     bool isDone = false;
     streams_->put(queueOf(stream), [&](bool) {
       isDone = true;
@@ -434,6 +446,7 @@ void SimDevice::enqueue(const LaunchDescription &description,
 
 LaunchResult SimDevice::launch(const LaunchDescription &description,
                                const Stream &stream) {
+  checkMayWait();
   std::optional<LaunchResult> result;
   {
     std::lock_guard lock(streams_->mutex());
