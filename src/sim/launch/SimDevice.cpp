@@ -93,8 +93,12 @@ public:
     options_.device = description_;
   }
   std::unique_ptr<SimSnapshot> snapshot() {
-    streams_->finish(nullptr);
-    return sim::takeSnapshot(memory_);
+    return sim::takeSnapshot(memory_, streams_);
+  }
+  std::shared_ptr<LoadedModule> loadAt(std::span<const std::string_view> ptx,
+                                       const sim::VariablePlaces &places) {
+    std::lock_guard lock(streams_->mutex());
+    return std::make_shared<sim::SimModule>(memory_, ptx, description_, places);
   }
 
   DeviceKind kind() const override { return DeviceKind::sim; }
@@ -123,6 +127,7 @@ public:
                const Stream &stream) override {
     doInTurn(stream, [&] {
       sim::Region &region = locate(to, bytes, "copy_in");
+      region.touch(to.address(), bytes, /*isWrite=*/true);
       std::memcpy(region.at(to.address()), from, bytes);
       region.valid.set(to.address() - region.base, bytes);
     });
@@ -138,6 +143,7 @@ public:
             const Stream &stream) override {
     doInTurn(stream, [&] {
       sim::Region &region = locate(buffer, buffer.bytes(), "fill");
+      region.touch(buffer.address(), buffer.bytes(), /*isWrite=*/true);
       std::memset(region.at(buffer.address()), byte, buffer.bytes());
       region.valid.set(buffer.address() - region.base, buffer.bytes());
     });
@@ -215,8 +221,7 @@ public:
 
   std::shared_ptr<LoadedModule>
   load(std::span<const std::string_view> ptx) override {
-    std::lock_guard lock(streams_->mutex());
-    return std::make_shared<sim::SimModule>(memory_, ptx, description_);
+    return loadAt(ptx, {});
   }
   int occupancy(const LaunchDescription &description) override;
 
@@ -486,6 +491,12 @@ void set_sim_options(Device &device, const SimOptions &options) {
 Buffer allocate_sim_at(Device &device, std::uint64_t address,
                        std::size_t bytes) {
   return simulatorOf(device, "allocate_sim_at").allocateAt(address, bytes);
+}
+
+std::shared_ptr<LoadedModule>
+load_sim_at(Device &device, std::span<const std::string_view> ptx,
+            const std::map<std::string, std::uint64_t> &variables) {
+  return simulatorOf(device, "load_sim_at").loadAt(ptx, variables);
 }
 
 SimSnapshot::~SimSnapshot() = default;
