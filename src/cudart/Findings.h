@@ -32,6 +32,8 @@ public:
   void fail(const std::string &sentence, ExitStatus status);
   /// What the program shall exit with where it says 0 itself.
   ExitStatus exitStatus();
+  /// Write the files of a captured launch; what goes wrong is told.
+  void capture(const std::function<void()> &write);
   /// Say something once, however often it happens.
   void sayOnce(const std::string &sentence);
   bool hasReport() const { return !reportPath_.empty(); }
@@ -54,8 +56,5 @@ private:
   std::string launches_; ///< of the report: JSON objects with commas
   bool isConcluded_ = false;
 };
-
-/// "scale(float*, int)" for "_Z5scalePfi".
-std::string demangled(const std::string &name);
 
 } // namespace kiln::cudart
