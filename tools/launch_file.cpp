@@ -225,9 +225,10 @@ void Reader::declare(const JsonNode &entry, const std::string &name) {
   if (auto variable = entry.find("variable"))
     spec.is_variable = variable->boolean();
   // What the PTX gives a variable stays unless something else is said.
-  if (spec.is_variable && !entry.has("init"))
-    spec.init = {.kind = BufferInit::Kind::poison},
+  if (spec.is_variable && !entry.has("init")) {
+    spec.init = {.kind = BufferInit::Kind::poison};
     spec.init_text = "as in PTX";
+  }
   if (auto written = entry.find("written"))
     spec.written_path = read_file_of(*written);
   if (!index_.emplace(name, result_.buffers.size()).second)

@@ -100,11 +100,13 @@ SimJob load_job(const std::string &ptx_path, const std::string &launch_path) {
   return job;
 }
 
+namespace {
 /// What launches work on.
 struct Memory {
   std::vector<Buffer> buffers;
   std::shared_ptr<const LoadedModule> module;
 };
+} // namespace
 
 static LaunchDescription describe(const SimJob &job, const LaunchSpec &launch,
                                   const Memory &memory) {

@@ -2,6 +2,7 @@
 #include "cudart/Capture.h"
 #include "kiln/file.h"
 #include "support/Error.h"
+#include "support/Hash.h"
 #include "support/Npy.h"
 
 #include <nlohmann/json.hpp>
@@ -28,19 +29,22 @@ Capture::Capture(std::string folder) : folder_(std::move(folder)) {
 }
 
 std::vector<std::string>
-Capture::addModule(const void *module, const std::vector<std::string> &texts) {
+Capture::addModule(const std::vector<std::string> &texts) {
+  std::string hashes;
+  for (const std::string &text : texts)
+    hashes += hashHex(text);
   std::lock_guard lock(mutex_);
-  std::vector<std::string> &names = modules_[module];
-  if (!names.empty())
-    return names;
-  ++moduleCount_;
+  if (auto known = modules_.find(hashes); known != modules_.end())
+    return known->second;
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     std::string part = texts.size() > 1 ? fmt::format("-{}", i + 1) : "";
-    std::string name = fmt::format("module-{}{}.ptx", moduleCount_, part);
+    std::string name =
+        fmt::format("module-{}{}.ptx", modules_.size() + 1, part);
     write_file((fs::path(folder_) / name).string(), {texts[i]});
     names.push_back(std::move(name));
   }
-  return names;
+  return modules_[hashes] = names;
 }
 
 /// "device_kernel" for "void cutlass::device_kernel<...>(...)".
@@ -215,11 +219,16 @@ json Writer::bufferOf(std::size_t index) const {
   return row;
 }
 
+/// A value in one line; names are what the program says.
+static std::string textOf(const json &value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 /// The values of a list, a line each.
 static std::string lines(const std::vector<json> &rows) {
   std::string text;
   for (const json &row : rows)
-    text += fmt::format("{}\n    {}", text.empty() ? "" : ",", row.dump());
+    text += fmt::format("{}\n    {}", text.empty() ? "" : ",", textOf(row));
   return text;
 }
 
@@ -248,7 +257,7 @@ void Capture::write(const LaunchNote &note, const LaunchDescription &launch,
     head["co_resident"] = true;
   std::string text = "{";
   for (const auto &[key, value] : head.items())
-    text += fmt::format("\n  \"{}\": {},", key, value.dump());
+    text += fmt::format("\n  \"{}\": {},", key, textOf(value));
   text += fmt::format("\n  \"args\": [{}],\n  \"buffers\": [{}]\n}}\n",
                       lines(arguments), lines(buffers));
   write_file((fs::path(folder_) / (name + ".json")).string(), {text});

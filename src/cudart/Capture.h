@@ -19,8 +19,7 @@ public:
   explicit Capture(std::string folder);
 
   /// Write the texts of a module, once; their names in the folder.
-  std::vector<std::string> addModule(const void *module,
-                                     const std::vector<std::string> &texts);
+  std::vector<std::string> addModule(const std::vector<std::string> &texts);
   /// Write a launch that has ended and began with `before`. Throws
   /// RuntimeError.
   void write(const LaunchNote &note, const LaunchDescription &launch,
@@ -29,8 +28,8 @@ public:
 private:
   std::string folder_;
   std::mutex mutex_; ///< of what follows
-  std::map<const void *, std::vector<std::string>> modules_;
-  int moduleCount_ = 0;
+  /// Names of files, by the hash of what is in them.
+  std::map<std::string, std::vector<std::string>> modules_;
 };
 
 } // namespace kiln::cudart

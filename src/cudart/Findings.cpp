@@ -103,13 +103,14 @@ void Findings::fail(const std::string &sentence, ExitStatus failure) {
   sayOnce(sentence);
 }
 
-void Findings::capture(const std::function<void()> &write) {
+bool Findings::attempt(const std::function<void()> &write) {
   try {
     write();
-    ++status().captured;
+    return true;
   } catch (const Error &error) {
     ++status().unwritten;
     sayOnce(fmt::format("a launch was not captured: {}", error.message()));
+    return false;
   }
 }
 

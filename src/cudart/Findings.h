@@ -32,8 +32,9 @@ public:
   void fail(const std::string &sentence, ExitStatus status);
   /// What the program shall exit with where it says 0 itself.
   ExitStatus exitStatus();
-  /// Write the files of a captured launch; what goes wrong is told.
-  void capture(const std::function<void()> &write);
+  /// Write files of a captured launch; false: what went wrong is told.
+  bool attempt(const std::function<void()> &write);
+  void countCaptured() { ++status().captured; }
   /// Say something once, however often it happens.
   void sayOnce(const std::string &sentence);
   bool hasReport() const { return !reportPath_.empty(); }

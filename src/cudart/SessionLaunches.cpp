@@ -127,13 +127,16 @@ Session::Finished Session::capturing(const LaunchDescription &description,
         note.number, note.kernel));
     return finished;
   }
-  std::vector<std::string> ptx = capture_->addModule(
-      launch.function->module, launch.function->module->texts());
+  std::vector<std::string> ptx;
+  const ProgramModule &module = *launch.function->module;
+  if (!findings_.attempt([&] { ptx = capture_->addModule(module.texts()); }))
+    return finished;
   std::shared_ptr<SimSnapshot> before = snapshot_sim(device());
   return [this, description, note, ptx, before,
           finished = std::move(finished)](LaunchResult result) {
-    findings_.capture(
-        [&] { capture_->write(note, description, ptx, *before); });
+    if (findings_.attempt(
+            [&] { capture_->write(note, description, ptx, *before); }))
+      findings_.countCaptured();
     finished(std::move(result));
   };
 }
