@@ -46,6 +46,7 @@ private:
   BufferInit read_init(const JsonNode &node) const;
   std::string read_file_name(const JsonNode &node,
                              const std::string &text) const;
+  std::string read_file_of(const JsonNode &node) const;
   void read_fields(const JsonNode &list, std::size_t index);
   void read_shared(const JsonNode &list);
   LaunchSpec read_launch(const JsonNode &node) const;
@@ -64,11 +65,12 @@ private:
 /// A buffer's name is a file's name too, where it is saved.
 static std::string read_name(const JsonNode &node) {
   static const std::string accepted =
-      "a name of letters, digits, '_', '-' and '.' that begins with no '.'";
+      "a name of letters, digits, spaces, '_', '-', '$' and '.' that begins "
+      "with no '.'";
   std::string text = node.text(accepted);
   bool is_good = !text.empty() && text[0] != '.' &&
                  std::all_of(text.begin(), text.end(), [](unsigned char c) {
-                   return std::isalnum(c) || std::strchr("_-.", c);
+                   return std::isalnum(c) || (c && std::strchr(" _-$.", c));
                  });
   if (!is_good)
     node.refuse(accepted);
@@ -129,6 +131,13 @@ std::string Reader::read_file_name(const JsonNode &node,
   return (folder_ / file).string();
 }
 
+std::string Reader::read_file_of(const JsonNode &node) const {
+  std::string text = node.text("file:NAME.npy");
+  if (!text.starts_with("file:"))
+    node.refuse("file:NAME.npy");
+  return read_file_name(node, text);
+}
+
 BufferInit Reader::read_init(const JsonNode &node) const {
   using Kind = BufferInit::Kind;
   std::string accepted(kInits);
@@ -176,7 +185,7 @@ static std::uint64_t count_elements(const JsonNode &node,
 void Reader::declare(const JsonNode &entry, const std::string &name) {
   entry.checkKeys({"buffer", "type", "shape", "init", "output", "expected",
                    "rtol", "atol", "exact", "align", "address", "offset",
-                   "fields"});
+                   "fields", "variable", "written"});
   BufferSpec spec;
   spec.name = name;
   spec.where = entry.place();
@@ -186,12 +195,8 @@ void Reader::declare(const JsonNode &entry, const std::string &name) {
   spec.count = count_elements(shape, spec);
   if (auto output = entry.find("output"))
     spec.is_output = output->boolean();
-  if (auto expected = entry.find("expected")) {
-    std::string text = expected->text("file:NAME.npy");
-    if (!text.starts_with("file:"))
-      expected->refuse("file:NAME.npy");
-    spec.expected_path = read_file_name(*expected, text);
-  }
+  if (auto expected = entry.find("expected"))
+    spec.expected_path = read_file_of(*expected);
   bool is_written = spec.is_output || !spec.expected_path.empty();
   spec.init.kind =
       is_written ? BufferInit::Kind::poison : BufferInit::Kind::zeros;
@@ -217,6 +222,15 @@ void Reader::declare(const JsonNode &entry, const std::string &name) {
     check_align(*align);
   if (auto address = entry.find("address"))
     spec.address = read_address(*address);
+  if (auto variable = entry.find("variable"))
+    spec.is_variable = variable->boolean();
+  // What the PTX gives a variable stays unless something else is said.
+  if (spec.is_variable && !entry.has("init")) {
+    spec.init = {.kind = BufferInit::Kind::poison};
+    spec.init_text = "as in PTX";
+  }
+  if (auto written = entry.find("written"))
+    spec.written_path = read_file_of(*written);
   if (!index_.emplace(name, result_.buffers.size()).second)
     throw UserError(fmt::format(
         "{} declares the buffer '{}' again; {{\"buffer\": \"{}\"}} alone "
@@ -316,12 +330,19 @@ LaunchSpec Reader::read_launch(const JsonNode &node) const {
 LaunchFile Reader::read() {
   bool is_list = root_.value().is_object() && root_.has("launches");
   if (is_list)
-    root_.checkKeys({"buffers", "printf", "registers", "deterministic",
+    root_.checkKeys({"ptx", "buffers", "printf", "registers", "deterministic",
                      "launches", "co_resident", "shared"});
   else
-    root_.checkKeys({"kernel", "grid", "block", "cluster", "dynamic_smem",
-                     "args", "buffers", "printf", "registers", "deterministic",
-                     "launches", "co_resident", "shared"});
+    root_.checkKeys({"ptx", "kernel", "grid", "block", "cluster",
+                     "dynamic_smem", "args", "buffers", "printf", "registers",
+                     "deterministic", "launches", "co_resident", "shared"});
+  if (auto ptx = root_.find("ptx")) {
+    if (ptx->list("names of PTX files").empty())
+      ptx->refuse("a list of at least one name of a PTX file");
+    for (const JsonNode &file : ptx->list("names of PTX files"))
+      result_.ptx_paths.push_back(
+          (folder_ / file.text("the name of a PTX file")).string());
+  }
   if (auto buffers = root_.find("buffers"))
     for (const JsonNode &entry : buffers->list("buffers"))
       declare(entry, read_name(entry.at("buffer")));

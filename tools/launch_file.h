@@ -41,8 +41,10 @@ struct BufferSpec {
   std::vector<std::uint64_t> shape;
   std::uint64_t count = 1;              ///< elements
   std::optional<std::uint64_t> address; ///< where it must lie
+  bool is_variable = false;             ///< of the module, which has that name
   BufferInit init;
-  std::string init_text; ///< as the file says it
+  std::string init_text;    ///< as the file says it
+  std::string written_path; ///< which bytes are; empty: all that `init` gives
   bool is_output = false;
   std::string expected_path; ///< empty: nothing is compared
   Tolerance tolerance;
@@ -98,6 +100,7 @@ struct BufferField {
 };
 
 struct LaunchFile {
+  std::vector<std::string> ptx_paths; ///< that it says itself
   std::vector<BufferSpec> buffers;
   std::vector<BufferField> fields;
   std::vector<LaunchSpec> launches;

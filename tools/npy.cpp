@@ -1,6 +1,8 @@
 // npy: the header is the text of a Python dictionary with three known keys.
 #include "npy.h"
 
+#include "support/Npy.h"
+
 #include <kiln/error.h>
 #include <kiln/file.h>
 
@@ -16,9 +18,6 @@ namespace kiln::cli {
 
 static_assert(std::endian::native == std::endian::little);
 
-static constexpr std::string_view kMagic = "\x93NUMPY";
-/// Data begins at a multiple of this, as NumPy writes it.
-static constexpr std::size_t kDataAlign = 64;
 /// No header is longer; NumPy writes some hundred bytes, and reads 10,000.
 static constexpr std::uint32_t kMaxHeader = 65536;
 /// Characters of a header that a message shows.
@@ -33,21 +32,6 @@ struct NpyHeader {
 };
 
 } // namespace
-
-std::string npy_descr(Type type) {
-  int bytes = size_bytes(type);
-  bool is_number = type != Type::bf16 && bytes > 1;
-  char kind = is_float(type) && is_number ? 'f'
-              : is_signed_integer(type)   ? 'i'
-                                          : 'u';
-  return fmt::format("{}{}{}", bytes == 1 ? '|' : '<', kind, bytes);
-}
-
-/// "(3, 4)", "(3,)", "()": as Python writes a tuple.
-static std::string tuple(const std::vector<std::uint64_t> &shape) {
-  return fmt::format("({}{})", fmt::join(shape, ", "),
-                     shape.size() == 1 ? "," : "");
-}
 
 /// The file, unless it is far larger than its array.
 static std::string read_array(const std::string &path, std::uint64_t bytes,
@@ -111,7 +95,7 @@ static NpyHeader take_header(std::string_view &text, const std::string &place) {
                                 "numpy.save writes them",
                                 place, why));
   };
-  if (!text.starts_with(kMagic) || text.size() < 10)
+  if (!text.starts_with(kNpyMagic) || text.size() < 10)
     refuse("it does not begin with \\x93NUMPY");
   int version = static_cast<unsigned char>(text[6]);
   if (version < 1 || version > 3)
@@ -151,14 +135,14 @@ std::vector<std::byte> read_npy(const std::string &path, Type type,
   std::string place = fmt::format("{}: {}", what, path);
   std::string_view data = file;
   NpyHeader header = take_header(data, place);
-  if (header.descr != npy_descr(type))
+  if (header.descr != npyDescr(type))
     throw UserError(fmt::format("{} holds elements of '{}'; for {} it must "
                                 "hold '{}'",
                                 place, header.descr, name(type),
-                                npy_descr(type)));
+                                npyDescr(type)));
   if (header.shape != shape)
     throw UserError(fmt::format("{} has the shape {}; the buffer has {}", place,
-                                tuple(header.shape), tuple(shape)));
+                                npyTuple(header.shape), npyTuple(shape)));
   if (header.is_fortran && shape.size() > 1)
     throw UserError(fmt::format("{} is in Fortran order; save it in C order "
                                 "(numpy.ascontiguousarray)",
@@ -166,7 +150,7 @@ std::vector<std::byte> read_npy(const std::string &path, Type type,
   if (data.size() != bytes)
     throw UserError(fmt::format("{} holds {} bytes of elements; {} of {} are "
                                 "{} bytes",
-                                place, data.size(), tuple(shape), name(type),
+                                place, data.size(), npyTuple(shape), name(type),
                                 bytes));
   std::vector<std::byte> result(bytes);
   std::memcpy(result.data(), data.data(), bytes);
@@ -176,19 +160,8 @@ std::vector<std::byte> read_npy(const std::string &path, Type type,
 void write_npy(const std::string &path, Type type,
                const std::vector<std::uint64_t> &shape,
                const std::vector<std::byte> &data) {
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                  npy_descr(type), tuple(shape));
-  std::size_t front = kMagic.size() + 4;
-  std::size_t end = front + header.size() + 1;
-  header.append((kDataAlign - end % kDataAlign) % kDataAlign, ' ');
-  header += '\n';
-  auto length = static_cast<std::uint16_t>(header.size());
   write_file(path,
-             {kMagic,
-              std::string_view("\1\0", 2),
-              {reinterpret_cast<const char *>(&length), sizeof(length)},
-              header,
+             {npyHeader(type, shape),
               {reinterpret_cast<const char *>(data.data()), data.size()}});
 }
 

@@ -13,9 +13,6 @@
 
 namespace kiln::cli {
 
-/// "<f4": how a .npy file names the type.
-std::string npy_descr(Type type);
-
 /// The elements of the file. Throws UserError where it cannot be read, is no
 /// .npy file, or holds another type or shape; `what` says whose it is.
 std::vector<std::byte> read_npy(const std::string &path, Type type,

@@ -34,7 +34,7 @@ namespace {
 struct RunCommand {
   std::vector<std::string> program; ///< and its arguments
   std::string order, seed, checks, threads, gpu, max_instructions, time_limit,
-      kernel, report, device;
+      kernel, report, capture, device;
 
   /// Whether it is a program of MLIR's, by its name.
   bool is_mlir() const { return program.front().ends_with(".mlir"); }
@@ -156,6 +156,7 @@ static void check_options(const RunCommand &command) {
                     command.kernel));
   }
   check_output("--report", command.report);
+  make_folder("--capture", command.capture);
 }
 
 static void set_variables(const RunCommand &command, const StatusPage &page) {
@@ -189,6 +190,8 @@ static void set_variables(const RunCommand &command, const StatusPage &page) {
   set("KILN_WARN", join(command.warn));
   if (!command.report.empty())
     setenv("KILN_REPORT", fs::absolute(command.report).c_str(), 1);
+  if (!command.capture.empty())
+    setenv("KILN_CAPTURE", fs::absolute(command.capture).c_str(), 1);
 }
 
 /// The device that a program of MLIR's is lowered for.
@@ -279,6 +282,9 @@ void add_run_command(CLI::App &app, Action &action) {
       ->allow_extra_args(false);
   command->add_option("--report", options->report,
                       "write verdict and findings to this JSON file");
+  command->add_option("--capture", options->capture,
+                      "write the chosen launches to this folder: PTX, launch "
+                      "file and memory, for `kiln sim FOLDER/NAME.json`");
   command->prefix_command();
   command->callback([&action, options, command] {
     options->program = command->remaining();

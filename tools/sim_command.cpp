@@ -75,7 +75,7 @@ static std::string by(const std::array<std::uint32_t, 3> &size) {
 }
 
 static void report_job(const SimJob &job, const SimOptions &options) {
-  report("kernel", "{}", job.ptx_path);
+  report("kernel", "{}", fmt::join(job.ptx_paths, ", "));
   for (const LaunchSpec &launch : job.file.launches)
     report("launch", "{}grid {}, block {}{}{}",
            launch.kernel.empty() ? "" : launch.kernel + ", ", by(launch.grid),
@@ -353,7 +353,10 @@ static ExitStatus init(const SimCommand &command) {
 }
 
 /// What is refused goes into the report too.
-static ExitStatus run_command(const SimCommand &command) {
+static ExitStatus run_command(SimCommand command) {
+  if (command.launch_path.empty() && command.init_path.empty() &&
+      names_its_ptx(command.ptx_path))
+    std::swap(command.launch_path, command.ptx_path);
   if (command.launch_path.empty() == command.init_path.empty())
     throw UserError("`kiln sim` takes --launch FILE, or --init FILE to write a "
                     "first one");
@@ -368,8 +371,7 @@ static ExitStatus run_command(const SimCommand &command) {
         {.id = "refused",
          .message = error.message(),
          .where = error.where(),
-         .ptx_line = static_cast<int>(
-             error.where().file == command.ptx_path ? error.where().line : 0)});
+         .ptx_line = static_cast<int>(error.where().line)});
     Outputs outputs;
     if (!command.report_path.empty())
       outputs.attempt(
@@ -385,7 +387,8 @@ void add_sim_command(CLI::App &app, Action &action) {
   auto options = std::make_shared<SimCommand>();
   command
       ->add_option("kernel", options->ptx_path,
-                   "the PTX file, or a saved kernel")
+                   "the PTX file, a saved kernel, or a launch file that names "
+                   "its PTX")
       ->required();
   command->add_option("--launch", options->launch_path,
                       "the launch file: grid, arguments, what is expected");

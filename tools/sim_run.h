@@ -10,18 +10,23 @@ namespace kiln::cli {
 
 /// Everything that is the same in every order.
 struct SimJob {
-  std::string ptx_path;
-  std::string ptx;
+  std::vector<std::string> ptx_paths, ptx; ///< linked where they are several
   LaunchFile file;
   std::vector<std::optional<std::vector<std::byte>>>
       initial; ///< by buffer; nothing: poison
+  /// By buffer: a bit for each byte, the lowest first; nothing: all.
+  std::vector<std::optional<std::vector<std::byte>>> written;
   std::vector<std::optional<std::vector<std::byte>>> expected; ///< by buffer
 };
 
 /// A file of PTX, or of a saved kernel; of the former only `ptx` is known.
 Kernel read_kernel(const std::string &path);
 
-/// Read the PTX, the launch file and every array it names. Throws UserError.
+/// Whether a file is a launch file that names its PTX itself.
+bool names_its_ptx(const std::string &path);
+
+/// Read the PTX, the launch file and every array it names; an empty path: the
+/// PTX that the launch file names. Throws UserError.
 SimJob load_job(const std::string &ptx_path, const std::string &launch_path);
 
 /// The device that its PTX is simulated on where nobody names one.

@@ -299,7 +299,8 @@ public:
   virtual void enqueue_fill(std::uint64_t to, std::uint32_t value,
                             int element_bytes, std::size_t count,
                             const Stream &stream = {});
-  /// Call a function of the host in its turn.
+  /// Call a function of the host in its turn, from a thread that is neither the
+  /// caller's nor holds a lock. It must not wait for the device.
   virtual void call(std::function<void()> function, const Stream &stream = {});
   /// Microseconds between two recorded events; waits for the later one.
   virtual double elapsed_us(const Event &from, const Event &to) = 0;

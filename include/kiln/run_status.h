@@ -25,7 +25,8 @@ struct RunStatus {
   std::atomic<std::uint64_t> ended{0};     ///< launches that an error ended
   std::atomic<std::uint64_t> refused{0};   ///< launches that were not begun
   std::atomic<std::uint64_t> failed{0};    ///< calls without a result to ask
-  std::atomic<std::uint64_t> unwritten{0}; ///< the report was not written
+  std::atomic<std::uint64_t> unwritten{0}; ///< files that were not written
+  std::atomic<std::uint64_t> captured{0};  ///< launches, for `kiln sim`
 
   /// "2 launches, 2 checked: 1 error, 0 warnings", and what went wrong.
   std::string to_string() const;

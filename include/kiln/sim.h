@@ -14,6 +14,9 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
 
 namespace KILN_API kiln {
 
@@ -72,20 +75,45 @@ std::shared_ptr<Device> open_sim(const SimOptions &options = {});
 void set_sim_options(Device &device, const SimOptions &options);
 
 /// Memory at an address, so that pointers which a program has kept hold again.
-/// It lies where a GPU's buffers do: from 4096 on below 2^40, or from 5 * 2^40
-/// on below 2^49. Throws UserError where it does not, where the address is not
-/// a multiple of 256, and where it overlaps another buffer.
+/// It lies where buffers of a GPU and memory of the host do: from 4096 on below
+/// 2^40, or from 5 * 2^40 on below 2^49. Throws UserError where it does not,
+/// and where it overlaps another buffer.
 Buffer allocate_sim_at(Device &device, std::uint64_t address,
                        std::size_t bytes);
+/// Device::load, with variables at such addresses, by their names.
+std::shared_ptr<LoadedModule>
+load_sim_at(Device &device, std::span<const std::string_view> ptx,
+            const std::map<std::string, std::uint64_t> &variables);
 
 /// What lies in the simulator's memory, to be put back: a launch can be run
-/// again from where it began.
+/// again from where it began. It costs as much as is written meanwhile: what
+/// nobody writes is not copied.
 class SimSnapshot {
 public:
   virtual ~SimSnapshot();
   virtual void restore() const = 0;
+  /// No launch was under way when it was taken.
+  virtual bool is_idle() const = 0;
+  /// While it is held, nobody else uses the device.
+  virtual std::unique_lock<std::recursive_mutex> hold() const = 0;
+
+  /// A buffer or a variable as it was.
+  struct Memory {
+    std::string name; ///< as findings call it
+    std::uint64_t address = 0;
+    std::size_t bytes = 0;
+    bool is_touched = false; ///< read or written since then
+    bool is_written = false; ///< written since then
+    /// Which bytes had been written, a bit for each, the lowest first; empty:
+    /// all of them.
+    std::vector<std::byte> written = {};
+    /// The pieces that were touched: where they begin, and what they held.
+    std::vector<std::pair<std::size_t, std::vector<std::byte>>> pieces = {};
+  };
+  /// Everything there was, and is still; in the order of addresses.
+  virtual std::vector<Memory> memory() const = 0;
 };
-/// Of every buffer that can be written. It waits for all streams.
+/// Of every buffer there is.
 std::unique_ptr<SimSnapshot> snapshot_sim(Device &device);
 
 /// "auto": the GPU where a driver and one are found, else the simulator; or

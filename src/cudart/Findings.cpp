@@ -8,20 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace kiln::cudart {
-
-std::string demangled(const std::string &name) {
-  int status = 0;
-  char *text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string result = status == 0 && text ? text : name;
-  std::free(text);
-  return result;
-}
 
 /// CUDA's numbers for launches that ended early: an assertion has its own.
 static constexpr int kAssert = 710, kLaunchFailure = 719;
@@ -110,6 +101,17 @@ void Findings::fail(const std::string &sentence, ExitStatus failure) {
       failed_ = failure;
   }
   sayOnce(sentence);
+}
+
+bool Findings::attempt(const std::function<void()> &write) {
+  try {
+    write();
+    return true;
+  } catch (const Error &error) {
+    ++status().unwritten;
+    sayOnce(fmt::format("a launch was not captured: {}", error.message()));
+    return false;
+  }
 }
 
 ExitStatus Findings::exitStatus() {

@@ -32,6 +32,9 @@ public:
   void fail(const std::string &sentence, ExitStatus status);
   /// What the program shall exit with where it says 0 itself.
   ExitStatus exitStatus();
+  /// Write files of a captured launch; false: what went wrong is told.
+  bool attempt(const std::function<void()> &write);
+  void countCaptured() { ++status().captured; }
   /// Say something once, however often it happens.
   void sayOnce(const std::string &sentence);
   bool hasReport() const { return !reportPath_.empty(); }
@@ -54,8 +57,5 @@ private:
   std::string launches_; ///< of the report: JSON objects with commas
   bool isConcluded_ = false;
 };
-
-/// "scale(float*, int)" for "_Z5scalePfi".
-std::string demangled(const std::string &name);
 
 } // namespace kiln::cudart

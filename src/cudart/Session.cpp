@@ -1,4 +1,4 @@
-// Session: open the device, keep what the program has, launch and tell.
+// Session: open the device, and keep what the program has.
 #include "cudart/Session.h"
 #include "cudart/Fatbin.h"
 #include "support/Error.h"
@@ -7,21 +7,26 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <set>
 
 namespace kiln::cudart {
+
+std::vector<std::string> ProgramModule::texts() const {
+  const DeviceDescription &device = Session::get().device().description();
+  FatbinText text =
+      isWrapper_ ? readFatbin(image_, device) : readImage(image_, device);
+  if (text.ptx.empty())
+    throw NoKernels(
+        fmt::format("{}; {}", text.missing, Session::get().advice()));
+  return std::move(text.ptx);
+}
 
 std::shared_ptr<const LoadedModule> ProgramModule::share() {
   Device &device = Session::get().device();
   std::lock_guard lock(mutex_);
   if (loaded_)
     return loaded_;
-  FatbinText text = isWrapper_ ? readFatbin(image_, device.description())
-                               : readImage(image_, device.description());
-  if (text.ptx.empty())
-    throw NoKernels(
-        fmt::format("{}; {}", text.missing, Session::get().advice()));
-  std::vector<std::string_view> parts(text.ptx.begin(), text.ptx.end());
+  std::vector<std::string> ptx = texts();
+  std::vector<std::string_view> parts(ptx.begin(), ptx.end());
   loaded_ = device.load(parts);
   return loaded_;
 }
@@ -113,6 +118,8 @@ Session::Session() {
                   word);
       launches_.push_back(number);
     }
+    if (std::optional<std::string> folder = value(Knob::capture))
+      capture_ = std::make_unique<Capture>(*folder);
     if (std::optional<std::string> gpu = value(Knob::gpu))
       options_.device = DeviceDescription::by_name(*gpu);
   } catch (const Error &error) {
@@ -291,104 +298,6 @@ std::optional<Allocation> Session::find(std::uint64_t address) {
   if (address - below.buffer.address() >= below.buffer.bytes())
     return std::nullopt;
   return below;
-}
-
-LaunchDescription Session::describe(const Launch &launch) {
-  Function &function = *launch.function;
-  const EntryInfo &entry = function.entry();
-  LaunchDescription description;
-  description.name = function.name;
-  description.module = function.module->share();
-  description.grid = launch.grid;
-  description.block = launch.block;
-  description.cluster = launch.cluster;
-  description.dynamic_smem_bytes = launch.dynamicSmemBytes;
-  description.cooperative = launch.isCooperative;
-  for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
-    const auto *from =
-        launch.packed ? static_cast<const std::byte *>(launch.packed) +
-                            entry.parameter_offsets[i]
-                      : static_cast<const std::byte *>(launch.parameters[i]);
-    if (launch.packed && entry.parameter_offsets[i] + entry.parameter_bytes[i] >
-                             launch.packedBytes)
-      userError("{} takes {} bytes of parameters and was given {}",
-                function.name, entry.parameter_offsets.back(),
-                launch.packedBytes);
-    description.parameters.push_back(
-        {std::vector<std::byte>(from, from + entry.parameter_bytes[i])});
-  }
-  return description;
-}
-
-bool Session::isChecked(const std::string &kernel, std::uint64_t number) {
-  if (!options_.checks || device().kind() != DeviceKind::sim)
-    return false;
-  if (!launches_.empty() &&
-      std::find(launches_.begin(), launches_.end(), number) == launches_.end())
-    return false;
-  return !kernels_ || std::regex_search(kernel, *kernels_);
-}
-
-SimOptions Session::optionsFor(bool isChecked) const {
-  SimOptions options = options_;
-  options.checks = isChecked;
-  return options;
-}
-
-void Session::runInAllOrders(const LaunchDescription &description,
-                             const LaunchNote &note) {
-  std::unique_ptr<SimSnapshot> before = snapshot_sim(device());
-  LaunchResult all;
-  std::set<std::pair<std::string, int>> told;
-  for (SimOrder order : {SimOrder::lazy, SimOrder::random, SimOrder::eager}) {
-    SimOptions options = optionsFor(true);
-    options.order = order;
-    if (order != SimOrder::eager)
-      options.print = [](const std::string &) {}; // the last one prints
-    set_sim_options(device(), options);
-    LaunchResult result = device().launch(description);
-    for (Finding &finding : result.findings)
-      if (told.emplace(finding.id, finding.ptx_line).second)
-        all.findings.push_back(std::move(finding));
-    all.is_finished &= result.is_finished;
-    if (order != SimOrder::eager)
-      before->restore();
-  }
-  findings_.take(note, all);
-}
-
-void Session::launch(const Launch &launch) {
-  Function &function = *launch.function;
-  {
-    std::lock_guard lock(mutex_);
-    if (function.shown.empty())
-      function.shown = demangled(function.name);
-  }
-  LaunchNote note{++launchCount_, function.shown, launch.grid, launch.block,
-                  true};
-  note.isChecked = isChecked(note.kernel, note.number);
-  try {
-    LaunchDescription description = describe(launch);
-    if (isAllOrders_ && note.isChecked)
-      return runInAllOrders(description, note);
-    note.isTimed = device().kind() == DeviceKind::cuda && findings_.hasReport();
-    if (note.isTimed)
-      return findings_.take(note, device().launch(description, launch.stream));
-    {
-      std::lock_guard lock(mutex_);
-      if (device().kind() == DeviceKind::sim &&
-          isCheckedNow_ != note.isChecked) {
-        set_sim_options(device(), optionsFor(note.isChecked));
-        isCheckedNow_ = note.isChecked;
-      }
-    }
-    device().enqueue(
-        description, launch.stream,
-        [this, note](LaunchResult result) { findings_.take(note, result); });
-  } catch (const Error &error) {
-    findings_.refuse(note, error.message());
-    throw;
-  }
 }
 
 int Session::occupancy(Function &function, std::array<std::uint32_t, 3> block,

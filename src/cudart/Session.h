@@ -6,6 +6,7 @@
 // programs call CUDA from destructors.
 #pragma once
 
+#include "cudart/Capture.h"
 #include "cudart/Findings.h"
 #include "kiln/sim.h"
 
@@ -32,6 +33,8 @@ public:
   /// Throws NoKernels where it has none that the device runs.
   LoadedModule &get();
   std::shared_ptr<const LoadedModule> share();
+  /// Its PTX, likewise.
+  std::vector<std::string> texts() const;
   const void *image() const { return image_; }
   bool isLoaded() {
     std::lock_guard lock(mutex_);
@@ -138,19 +141,31 @@ private:
   Session();
   void open();
   LaunchDescription describe(const Launch &launch);
-  bool isChecked(const std::string &kernel, std::uint64_t number);
+  /// Whether --kernel and --launch mean it.
+  bool isChosen(const std::string &kernel, std::uint64_t number) const;
   SimOptions optionsFor(bool isChecked) const;
-  void runInAllOrders(const LaunchDescription &description,
-                      const LaunchNote &note);
+  /// What comes of a launch goes to the findings.
+  using Finished = std::function<void(LaunchResult)>;
+  void run(const LaunchDescription &description, const LaunchNote &note,
+           const Stream &stream, Finished finished);
+  /// False where others are under way: then it has not been run.
+  bool runInAllOrders(const LaunchDescription &description,
+                      const Stream &stream, const Finished &finished);
+  /// `finished`, and before it the launch is written to the folder.
+  Finished capturing(const LaunchDescription &description,
+                     const LaunchNote &note, const Launch &launch,
+                     Finished finished);
 
   SimOptions options_;
   bool isAllOrders_ = false;
   std::optional<std::regex> kernels_;
   std::vector<std::uint64_t> launches_;
+  std::unique_ptr<Capture> capture_; ///< null: nobody asks for it
   bool isGpuAllowed_ = false;
   std::string advice_ = kNvccAdvice;
   std::once_flag opened_;
   std::shared_ptr<Device> device_;
+  std::mutex optionsMutex_;  ///< from the options of a launch to the launch
   bool isCheckedNow_ = true; ///< what the device was last told
   std::atomic<std::uint64_t> launchCount_{0};
   Findings findings_;

@@ -139,6 +139,8 @@ std::string RunStatus::to_string() const {
     text += fmt::format("; {} refused", refused.load());
   if (failed)
     text += fmt::format("; {} failed", counted(failed, "call", "calls"));
+  if (captured)
+    text += fmt::format("; {} captured", captured.load());
   if (ended)
     text += fmt::format("; {} ended by an error", ended.load());
   return text;

@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-static constexpr std::array<KnobInfo, 23> kKnobs = {{
+static constexpr std::array<KnobInfo, 24> kKnobs = {{
     {Knob::cache, "KILN_CACHE", "keep what was compiled on disk: on or off",
      "on"},
     {Knob::cacheDir, "KILN_CACHE_DIR", "the folder of the cache",
@@ -55,6 +55,9 @@ static constexpr std::array<KnobInfo, 23> kKnobs = {{
      "all"},
     {Knob::launch, "KILN_LAUNCH",
      "CUDA programs: check the launches of these numbers, with commas", "all"},
+    {Knob::capture, "KILN_CAPTURE",
+     "CUDA programs: write the chosen launches to this folder, for `kiln sim`",
+     "none"},
     {Knob::device, "KILN_DEVICE",
      "MLIR programs: where kernels run: auto, sim, cuda",
      "auto: the GPU where there is one"},

@@ -35,6 +35,7 @@ enum class Knob {
   warn,            ///< KILN_WARN
   kernel,          ///< KILN_KERNEL
   launch,          ///< KILN_LAUNCH
+  capture,         ///< KILN_CAPTURE
   device,          ///< KILN_DEVICE
   report,          ///< KILN_REPORT
   status,          ///< KILN_STATUS

@@ -18,7 +18,11 @@ public:
   const DeviceDescription &description() const override {
     return sim_->description();
   }
-  Buffer allocate(std::size_t bytes) override { return sim_->allocate(bytes); }
+  Buffer allocate(std::size_t bytes) override {
+    Buffer buffer = sim_->allocate(bytes);
+    buffers_.emplace_back(buffer.address(), bytes);
+    return buffer;
+  }
   void set_name(const Buffer &buffer, std::string_view name) override {
     sim_->set_name(buffer, name);
   }
@@ -53,9 +57,12 @@ public:
   LaunchResult launch(const LaunchDescription &launch,
                       const Stream &stream) override {
     auto before = snapshot_sim(*sim_);
+    std::vector<std::byte> wanted = contents();
     LaunchResult result;
     for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
       before->restore();
+      // Whatever instruction wrote, it is undone.
+      EXPECT_TRUE(contents() == wanted);
       set_sim_options(
           *sim_, {.device = sim_->description(), .order = order, .seed = 1});
       result = sim_->launch(launch, stream);
@@ -66,7 +73,25 @@ public:
   }
 
 private:
+  /// What is in the buffers that there are still.
+  std::vector<std::byte> contents() {
+    std::vector<std::byte> all;
+    std::erase_if(buffers_, [&](const Buffer &buffer) {
+      std::size_t begin = all.size();
+      all.resize(begin + buffer.bytes());
+      try {
+        sim_->copy_out(all.data() + begin, buffer, buffer.bytes());
+        return false;
+      } catch (const UserError &) {
+        all.resize(begin);
+        return true;
+      }
+    });
+    return all;
+  }
+
   std::shared_ptr<Device> sim_;
+  std::vector<Buffer> buffers_; ///< views: their owners free them
 };
 } // namespace
 

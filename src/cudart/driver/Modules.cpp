@@ -196,6 +196,9 @@ static std::vector<void *> parametersOf(CUfunction function, void **parameters,
     else if (*extra == reinterpret_cast<void *>(2))
       bytes = *static_cast<std::size_t *>(extra[1]);
   for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
+    if (!packed && !parameters)
+      throw kiln::UserError(function->name +
+                            " takes parameters and was given none");
     if (!packed) {
       pointers.push_back(parameters[i]);
       continue;
@@ -213,7 +216,9 @@ KILN_CUDA CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
                                     CUfunction function, void **parameters,
                                     void **extra) {
   std::vector<void *> pointers;
-  CUresult error = driverCall("cuLaunchKernelEx", [&] {
+  CUresult error = driverCall("cuLaunchKernelEx", [&]() -> cudaError_t {
+    if (!function)
+      return cudaErrorInvalidResourceHandle;
     pointers = parametersOf(function, parameters, extra);
     return cudaSuccess;
   });

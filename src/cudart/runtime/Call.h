@@ -17,9 +17,16 @@ cudaError_t noteError(cudaError_t error);
 /// What CUDA calls an error that was thrown while `name` worked; it is told.
 cudaError_t errorOf(const char *name, std::exception_ptr thrown);
 
+/// Whether this thread is in a function of the host that a stream has called.
+bool &isInHostFunction();
+/// CUDA permits no calls there; this one is told.
+cudaError_t refuseInHostFunction(const char *name);
+
 /// Do the work of a function. Where a launch was ended by an error, nothing
 /// works any more, as on a GPU.
 template <typename Work> cudaError_t call(const char *name, const Work &work) {
+  if (isInHostFunction())
+    return refuseInHostFunction(name);
   if (int broken = Session::get().findings().broken())
     return noteError(broken);
   cudaError_t error = cudaSuccess;

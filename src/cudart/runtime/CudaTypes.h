@@ -37,6 +37,7 @@ enum : int {
   cudaErrorHostMemoryNotRegistered = 713,
   cudaErrorLaunchFailure = 719,
   cudaErrorCooperativeLaunchTooLarge = 720,
+  cudaErrorNotPermitted = 800,
   cudaErrorNotSupported = 801,
   cudaErrorInvalidClusterSize = 912,
   cudaErrorUnknown = 999,

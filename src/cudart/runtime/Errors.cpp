@@ -57,6 +57,7 @@ static constexpr ErrorText kErrors[] = {
     {719, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {720, "cudaErrorCooperativeLaunchTooLarge",
      "too many blocks in cooperative launch"},
+    {800, "cudaErrorNotPermitted", "operation not permitted"},
     {801, "cudaErrorNotSupported", "operation not supported"},
     {912, "cudaErrorInvalidClusterSize", "misconfigured cluster launch"},
     {999, "cudaErrorUnknown", "unknown error"},
@@ -75,6 +76,19 @@ cudaError_t &lastError() {
 }
 
 cudaError_t noteError(cudaError_t error) { return lastError() = error; }
+
+bool &isInHostFunction() {
+  thread_local bool isIn = false;
+  return isIn;
+}
+
+cudaError_t refuseInHostFunction(const char *name) {
+  Session::get().findings().sayOnce(fmt::format(
+      "{} was called in a function of the host that a stream has called, where "
+      "CUDA permits no calls; it returned cudaErrorNotPermitted",
+      name));
+  return noteError(cudaErrorNotPermitted);
+}
 
 cudaError_t errorOf(const char *name, std::exception_ptr thrown) {
   auto tell = [&](const std::string &message) {

@@ -130,22 +130,32 @@ KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
 }
 KILN_CUDA_ALSO(cudaLaunchKernelExC, _ptsz)
 
-KILN_CUDA cudaError_t cudaLaunchHostFunc(cudaStream_t stream,
-                                         void (*function)(void *), void *data) {
-  return call("cudaLaunchHostFunc", [&] {
-    Session::get().device().call([=] { function(data); }, streamOf(stream));
+/// Put a function of the host into a stream.
+template <typename Body>
+static cudaError_t callInStream(const char *name, cudaStream_t stream,
+                                const Body &body) {
+  return call(name, [&] {
+    Session::get().device().call(
+        [body] {
+          isInHostFunction() = true;
+          body();
+          isInHostFunction() = false;
+        },
+        streamOf(stream));
     return cudaSuccess;
   });
+}
+
+KILN_CUDA cudaError_t cudaLaunchHostFunc(cudaStream_t stream,
+                                         void (*function)(void *), void *data) {
+  return callInStream("cudaLaunchHostFunc", stream, [=] { function(data); });
 }
 KILN_CUDA_ALSO(cudaLaunchHostFunc, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamAddCallback(
     cudaStream_t stream, void (*function)(cudaStream_t, cudaError_t, void *),
     void *data, unsigned) {
-  return call("cudaStreamAddCallback", [&] {
-    Session::get().device().call([=] { function(stream, cudaSuccess, data); },
-                                 streamOf(stream));
-    return cudaSuccess;
-  });
+  return callInStream("cudaStreamAddCallback", stream,
+                      [=] { function(stream, cudaSuccess, data); });
 }
 KILN_CUDA_ALSO(cudaStreamAddCallback, _ptsz)

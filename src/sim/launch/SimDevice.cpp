@@ -33,7 +33,15 @@ struct Allocation {
   std::uint64_t base;
   ~Allocation() {
     // What is under way may use it.
-    streams->finish(nullptr);
+    if (streams->isCaller()) {
+      streams->put(streams->defaultQueue(),
+                   [memory = memory, base = base](bool) {
+                     memory->free(base);
+                     return State::done;
+                   });
+      return;
+    }
+    streams->settle([this] { return streams->areEmpty(); });
     std::lock_guard lock(streams->mutex());
     memory->free(base);
   }
@@ -85,8 +93,12 @@ public:
     options_.device = description_;
   }
   std::unique_ptr<SimSnapshot> snapshot() {
-    streams_->finish(nullptr);
-    return sim::takeSnapshot(memory_);
+    return sim::takeSnapshot(memory_, streams_);
+  }
+  std::shared_ptr<LoadedModule> loadAt(std::span<const std::string_view> ptx,
+                                       const sim::VariablePlaces &places) {
+    std::lock_guard lock(streams_->mutex());
+    return std::make_shared<sim::SimModule>(memory_, ptx, description_, places);
   }
 
   DeviceKind kind() const override { return DeviceKind::sim; }
@@ -115,6 +127,7 @@ public:
                const Stream &stream) override {
     doInTurn(stream, [&] {
       sim::Region &region = locate(to, bytes, "copy_in");
+      region.touch(to.address(), bytes, /*isWrite=*/true);
       std::memcpy(region.at(to.address()), from, bytes);
       region.valid.set(to.address() - region.base, bytes);
     });
@@ -130,6 +143,7 @@ public:
             const Stream &stream) override {
     doInTurn(stream, [&] {
       sim::Region &region = locate(buffer, buffer.bytes(), "fill");
+      region.touch(buffer.address(), buffer.bytes(), /*isWrite=*/true);
       std::memset(region.at(buffer.address()), byte, buffer.bytes());
       region.valid.set(buffer.address() - region.base, buffer.bytes());
     });
@@ -192,10 +206,7 @@ public:
                   });
   }
   void call(std::function<void()> function, const Stream &stream) override {
-    streams_->put(queueOf(stream), [function = std::move(function)](bool) {
-      function();
-      return State::done;
-    });
+    streams_->putCall(queueOf(stream), std::move(function));
   }
   double elapsed_us(const Event &from, const Event &to) override {
     streams_->finish([&] { return is_done(from) && is_done(to); });
@@ -210,8 +221,7 @@ public:
 
   std::shared_ptr<LoadedModule>
   load(std::span<const std::string_view> ptx) override {
-    std::lock_guard lock(streams_->mutex());
-    return std::make_shared<sim::SimModule>(memory_, ptx, description_);
+    return loadAt(ptx, {});
   }
   int occupancy(const LaunchDescription &description) override;
 
@@ -240,9 +250,16 @@ private:
                ? *static_cast<sim::Streams::Queue *>(stream.native())
                : streams_->defaultQueue();
   }
+  /// What waits leaves its place in the stream when it has been done, no
+  /// earlier.
+  void checkMayWait() {
+    if (streams_->isCaller())
+      streams_->finish([] { return false; }); // throws
+  }
   /// Behind what is in the stream; it has been done when this returns.
   template <typename Action>
   void doInTurn(const Stream &stream, const Action &action) {
+    checkMayWait();
     bool isDone = false;
     streams_->put(queueOf(stream), [&](bool) {
       isDone = true;
@@ -434,6 +451,7 @@ void SimDevice::enqueue(const LaunchDescription &description,
 
 LaunchResult SimDevice::launch(const LaunchDescription &description,
                                const Stream &stream) {
+  checkMayWait();
   std::optional<LaunchResult> result;
   {
     std::lock_guard lock(streams_->mutex());
@@ -473,6 +491,12 @@ void set_sim_options(Device &device, const SimOptions &options) {
 Buffer allocate_sim_at(Device &device, std::uint64_t address,
                        std::size_t bytes) {
   return simulatorOf(device, "allocate_sim_at").allocateAt(address, bytes);
+}
+
+std::shared_ptr<LoadedModule>
+load_sim_at(Device &device, std::span<const std::string_view> ptx,
+            const std::map<std::string, std::uint64_t> &variables) {
+  return simulatorOf(device, "load_sim_at").loadAt(ptx, variables);
 }
 
 SimSnapshot::~SimSnapshot() = default;

@@ -42,11 +42,12 @@ static ptx::Module parseAndLink(std::span<const std::string_view> texts,
 
 SimModule::SimModule(std::shared_ptr<GlobalMemory> memory,
                      std::span<const std::string_view> texts,
-                     const DeviceDescription &device)
+                     const DeviceDescription &device,
+                     const VariablePlaces &places)
     : memory_(std::move(memory)), device_(device),
       text_(texts.size() == 1 ? texts[0] : std::string_view()),
       module_(parseAndLink(texts, device)),
-      variables_(*memory_, module_, device) {}
+      variables_(*memory_, module_, device, places) {}
 
 std::vector<std::string> SimModule::entries() const {
   std::vector<std::string> names;

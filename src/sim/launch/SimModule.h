@@ -15,7 +15,7 @@ public:
   /// Throws UserError where the device does not run it.
   SimModule(std::shared_ptr<GlobalMemory> memory,
             std::span<const std::string_view> texts,
-            const DeviceDescription &device);
+            const DeviceDescription &device, const VariablePlaces &places = {});
 
   std::vector<std::string> entries() const override;
   const EntryInfo &entry(std::string_view name) const override;

@@ -1,48 +1,124 @@
-// Snapshot: copies of regions.
+// Snapshot: a log for each region, of what is touched from now on.
 #include "sim/launch/Snapshot.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace kiln::sim {
 
 namespace {
 class Snapshot final : public SimSnapshot {
 public:
-  explicit Snapshot(std::shared_ptr<GlobalMemory> memory)
-      : memory_(std::move(memory)) {
-    for (const auto &[base, region] : memory_->regions())
-      if (!region->isReadOnly)
-        kept_.push_back(
-            {base,
-             {region->data.get(), region->data.get() + region->bytes},
-             region->valid});
+  Snapshot(std::shared_ptr<GlobalMemory> memory,
+           std::shared_ptr<Streams> streams)
+      : memory_(std::move(memory)), streams_(std::move(streams)) {
+    auto lock = hold();
+    isIdle_ = streams_->areEmpty();
+    for (const auto &[base, region] : memory_->regions()) {
+      auto log = std::make_shared<TouchLog>(region->bytes);
+      region->logs.push_back(log);
+      logs_.emplace(base, std::move(log));
+    }
+    if (DeviceHeap *heap = memory_->heap())
+      blocks_ = heap->blocks();
+  }
+  ~Snapshot() override {
+    auto lock = hold();
+    forEach([](Region &region, const std::shared_ptr<TouchLog> &log) {
+      std::erase(region.logs, log);
+    });
+  }
+
+  bool is_idle() const override { return isIdle_; }
+  std::unique_lock<std::recursive_mutex> hold() const override {
+    return std::unique_lock(streams_->mutex());
   }
 
   void restore() const override {
-    for (const Kept &kept : kept_) {
-      auto found = memory_->regions().find(kept.base);
-      if (found == memory_->regions().end() ||
-          found->second->bytes != kept.data.size())
+    auto lock = hold();
+    forEach([](Region &region, const std::shared_ptr<TouchLog> &log) {
+      log->restore(region);
+    });
+    if (DeviceHeap *heap = memory_->heap(); heap && blocks_)
+      heap->put(*blocks_);
+  }
+
+  std::vector<Memory> memory() const override;
+
+private:
+  /// The regions that are still there, with their logs.
+  template <typename Body> void forEach(Body &&body) const {
+    for (const auto &[base, log] : logs_) {
+      auto found = memory_->regions().find(base);
+      if (found == memory_->regions().end())
         continue;
-      std::copy(kept.data.begin(), kept.data.end(), found->second->data.get());
-      found->second->valid = kept.valid;
+      auto &logs = found->second->logs;
+      if (std::find(logs.begin(), logs.end(), log) != logs.end())
+        body(*found->second, log);
     }
   }
 
-private:
-  struct Kept {
-    std::uint64_t base;
-    std::vector<std::uint8_t> data;
-    ValidBits valid;
-  };
   std::shared_ptr<GlobalMemory> memory_;
-  std::vector<Kept> kept_;
+  std::shared_ptr<Streams> streams_;
+  std::map<std::uint64_t, std::shared_ptr<TouchLog>> logs_; ///< by address
+  std::optional<DeviceHeap::Blocks> blocks_;
+  bool isIdle_ = false;
 };
 } // namespace
 
-std::unique_ptr<SimSnapshot>
-takeSnapshot(std::shared_ptr<GlobalMemory> memory) {
-  return std::make_unique<Snapshot>(std::move(memory));
+/// Which bytes of a region had been written; empty: all of them.
+static std::vector<std::byte> writtenOf(const Region &region,
+                                        const TouchLog &log) {
+  std::vector<std::byte> written((region.bytes + 7) / 8);
+  bool isAll = true;
+  for (std::size_t block = 0; block < log.blockCount(); ++block) {
+    std::size_t begin = block * TouchLog::kBlockBytes;
+    std::size_t bytes = std::min(TouchLog::kBlockBytes, region.bytes - begin);
+    const std::uint64_t *valid = log.valid(region, block);
+    std::memcpy(written.data() + begin / 8, valid, (bytes + 7) / 8);
+    for (std::size_t i = 0; i * 64 < bytes; ++i) {
+      std::size_t bits = std::min<std::size_t>(64, bytes - i * 64);
+      std::uint64_t all = ~std::uint64_t(0) >> (64 - bits);
+      isAll &= (valid[i] & all) == all;
+    }
+  }
+  if (isAll)
+    written.clear();
+  return written;
+}
+
+/// A region as the log knows it.
+static SimSnapshot::Memory memoryOf(const Region &region, const TouchLog &log) {
+  SimSnapshot::Memory memory{region.name, region.base, region.bytes};
+  for (std::size_t block = 0; block < log.blockCount(); ++block) {
+    if (!log.isTouched(block))
+      continue;
+    memory.is_written |= log.isWritten(block);
+    std::size_t begin = block * TouchLog::kBlockBytes;
+    std::size_t bytes = std::min(TouchLog::kBlockBytes, region.bytes - begin);
+    const auto *data =
+        reinterpret_cast<const std::byte *>(log.data(region, block));
+    memory.pieces.emplace_back(begin,
+                               std::vector<std::byte>(data, data + bytes));
+  }
+  memory.is_touched = !memory.pieces.empty();
+  if (memory.is_touched)
+    memory.written = writtenOf(region, log);
+  return memory;
+}
+
+std::vector<SimSnapshot::Memory> Snapshot::memory() const {
+  auto lock = hold();
+  std::vector<Memory> all;
+  forEach([&](const Region &region, const std::shared_ptr<TouchLog> &log) {
+    all.push_back(memoryOf(region, *log));
+  });
+  return all;
+}
+
+std::unique_ptr<SimSnapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory,
+                                          std::shared_ptr<Streams> streams) {
+  return std::make_unique<Snapshot>(std::move(memory), std::move(streams));
 }
 
 } // namespace kiln::sim

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "kiln/sim.h"
+#include "sim/launch/Streams.h"
 #include "sim/machine/Memory.h"
 
 namespace kiln::sim {
 
-/// Of every region that can be written. Regions that are gone when it is put
-/// back stay so, and those that are new stay as they are.
-std::unique_ptr<SimSnapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory);
+/// Of every region. Those that are gone when it is put back stay so, and those
+/// that are new stay as they are.
+std::unique_ptr<SimSnapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory,
+                                          std::shared_ptr<Streams> streams);
 
 } // namespace kiln::sim

@@ -1,5 +1,6 @@
 // Streams: whose turn it is, and when nobody will come any more.
 #include "sim/launch/Streams.h"
+#include "support/Error.h"
 
 #include <algorithm>
 #include <chrono>
@@ -32,9 +33,12 @@ Streams::~Streams() {
     std::lock_guard lock(mutex_);
     isEnded_ = true;
     isEnding_.notify_all();
+    hasCalls_.notify_all();
   }
   if (attendant_.joinable())
     attendant_.join();
+  if (caller_.joinable())
+    caller_.join();
 }
 
 Streams::Queue &Streams::add(bool isBlocking) {
@@ -44,7 +48,9 @@ Streams::Queue &Streams::add(bool isBlocking) {
 }
 
 void Streams::remove(Queue &queue) {
-  finish(&queue);
+  if (isCaller())
+    return; // it stays until the device goes: there is no waiting for it
+  settle([&] { return isEmpty(queue); });
   std::lock_guard lock(mutex_);
   queues_.remove_if([&](const Queue &one) { return &one == &queue; });
 }
@@ -102,24 +108,90 @@ bool Streams::advance(bool isLast) {
   return hasMoved;
 }
 
+void Streams::putCall(Queue &queue, std::function<void()> function) {
+  std::lock_guard lock(mutex_);
+  auto call = std::make_shared<Call>();
+  call->function = std::move(function);
+  put(queue, [this, call](bool) {
+    if (!std::exchange(call->isBegun, true)) {
+      calls_.push_back(call);
+      if (!caller_.joinable())
+        caller_ = std::thread([this] { callFunctions(); });
+      hasCalls_.notify_all();
+    }
+    return call->isDone ? State::done : State::waiting;
+  });
+}
+
+bool Streams::isCaller() const {
+  std::lock_guard lock(mutex_);
+  return caller_.get_id() == std::this_thread::get_id();
+}
+
+void Streams::callFunctions() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    hasCalls_.wait(lock, [this] { return isEnded_ || !calls_.empty(); });
+    if (isEnded_)
+      return;
+    std::shared_ptr<Call> call = calls_.front();
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      call->function();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    if (failure)
+      failure_ = failure;
+    call->isDone = true;
+    calls_.pop_front();
+    advanceQuietly();
+    isEnding_.notify_all();
+  }
+}
+
+bool Streams::advanceQuietly(bool isLast) {
+  try {
+    return advance(isLast);
+  } catch (...) {
+    failure_ = std::current_exception();
+    return true;
+  }
+}
+
 void Streams::finish(const Queue *queue) {
   finish([&] { return queue ? isEmpty(*queue) : areEmpty(); });
 }
 
 void Streams::finish(const std::function<bool()> &isDone) {
+  if (isCaller())
+    userError("a function of the host that a stream calls must not wait for "
+              "the device: the stream waits for the function");
+  settle(isDone);
+  std::lock_guard lock(mutex_);
+  if (failure_)
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Streams::settle(const std::function<bool()> &isDone) {
   std::unique_lock lock(mutex_);
   auto start = Clock::now();
   while (!isDone()) {
-    if (failure_)
-      std::rethrow_exception(std::exchange(failure_, nullptr));
-    if (advance(false)) {
+    if (advanceQuietly()) {
       start = Clock::now();
       continue;
     }
-    // This thread and the attendant write nothing.
-    bool isAlone = countThreads() <= 1 + isAttended_;
+    if (!calls_.empty()) {
+      isEnding_.wait_for(lock, kLook);
+      start = Clock::now();
+      continue;
+    }
+    // This thread, the attendant and the caller of functions write nothing.
+    bool isAlone = countThreads() <= 1 + isAttended_ + caller_.joinable();
     if (isAlone || Clock::now() - start > kPatience) {
-      if (!advance(true))
+      if (!advanceQuietly(/*isLast=*/true))
         return;
       continue;
     }
@@ -137,11 +209,7 @@ void Streams::attend() {
     std::unique_lock lock(mutex_);
     while (!isEnded_ && !areEmpty()) {
       isEnding_.wait_for(lock, kLook);
-      try {
-        advance(false);
-      } catch (...) {
-        failure_ = std::current_exception();
-      }
+      advanceQuietly();
     }
     isAttended_ = false;
   });

@@ -45,13 +45,22 @@ public:
   /// Put work behind what is there. Exceptions of the work are the caller's
   /// where it is done at once.
   void put(Queue &queue, Work work);
+  /// Put a function of the host there. A thread of its own calls it, without
+  /// the mutex: it may take locks that somebody holds who uses the streams. It
+  /// must not wait for them itself.
+  void putCall(Queue &queue, std::function<void()> function);
+  /// Whether this is the thread that calls functions of the host.
+  bool isCaller() const;
   bool isEmpty(const Queue &queue) const;
   bool areEmpty() const;
   /// Until the queue, or with null every queue, is empty. Not while the mutex
   /// is held: others must be able to help.
   void finish(const Queue *queue);
-  /// Until somebody says so; he must come from work in a queue.
+  /// Until somebody says so; he must come from work in a queue. Throws what
+  /// went wrong meanwhile where nobody was told.
   void finish(const std::function<bool()> &isDone);
+  /// The same for destructors: throws nothing.
+  void settle(const std::function<bool()> &isDone);
 
   /// Held by everyone who uses the streams or what their work works on.
   std::recursive_mutex &mutex() { return mutex_; }
@@ -60,8 +69,12 @@ private:
   bool canBegin(const Queue &queue) const;
   /// One round over all queues; whether something moved.
   bool advance(bool isLast);
+  /// The same; what goes wrong is told to whoever waits.
+  bool advanceQuietly(bool isLast = false);
   /// Start the thread that looks after what waits.
   void attend();
+  /// The life of the thread that calls functions of the host.
+  void callFunctions();
 
   mutable std::recursive_mutex mutex_;
   std::list<Queue> queues_; ///< the default one first
@@ -69,7 +82,15 @@ private:
   std::thread attendant_;
   std::condition_variable_any isEnding_;
   bool isEnded_ = false, isAttended_ = false;
-  std::exception_ptr failure_; ///< of work that the attendant did
+  std::exception_ptr failure_; ///< of work that nobody waited for
+
+  struct Call {
+    std::function<void()> function;
+    bool isBegun = false, isDone = false;
+  };
+  std::thread caller_;
+  std::condition_variable_any hasCalls_;
+  std::deque<std::shared_ptr<Call>> calls_; ///< the first may be under way
 };
 
 } // namespace kiln::sim

@@ -16,27 +16,27 @@ std::uint64_t DeviceHeap::allocate(std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
   if (bytes > kBytes)
     return 0;
-  std::uint64_t size = roundUp(bytes) + kGap, address = next_;
-  if (size <= base_ + kBytes - next_) {
-    next_ += size;
+  std::uint64_t size = roundUp(bytes) + kGap, address = blocks_.next;
+  if (size <= base_ + kBytes - blocks_.next) {
+    blocks_.next += size;
   } else {
-    auto fitting = unused_.lower_bound(size);
-    if (fitting == unused_.end())
+    auto fitting = blocks_.unused.lower_bound(size);
+    if (fitting == blocks_.unused.end())
       return 0;
     address = fitting->second;
-    unused_.erase(fitting);
+    blocks_.unused.erase(fitting);
   }
-  blocks_[address] = bytes;
+  blocks_.used[address] = bytes;
   return address;
 }
 
 bool DeviceHeap::free(std::uint64_t address) {
   std::lock_guard lock(mutex_);
-  auto block = blocks_.find(address);
-  if (block == blocks_.end())
+  auto block = blocks_.used.find(address);
+  if (block == blocks_.used.end())
     return false;
-  unused_.emplace(roundUp(block->second) + kGap, address);
-  blocks_.erase(block);
+  blocks_.unused.emplace(roundUp(block->second) + kGap, address);
+  blocks_.used.erase(block);
   return true;
 }
 
@@ -44,8 +44,8 @@ bool DeviceHeap::isUsable(std::uint64_t address, std::uint64_t bytes) {
   if (!holds(address))
     return true;
   std::lock_guard lock(mutex_);
-  auto behind = blocks_.upper_bound(address);
-  if (behind == blocks_.begin())
+  auto behind = blocks_.used.upper_bound(address);
+  if (behind == blocks_.used.begin())
     return false;
   auto [first, size] = *std::prev(behind);
   return address - first <= size && bytes <= size - (address - first);

@@ -17,7 +17,8 @@ public:
   /// cudaLimitMallocHeapSize, as the driver has it.
   static constexpr std::uint64_t kBytes = 8 << 20;
 
-  explicit DeviceHeap(std::uint64_t base) : base_(base), next_(base) {}
+  explicit DeviceHeap(std::uint64_t base)
+      : base_(base), blocks_{base, {}, {}} {}
 
   /// The address of a block, aligned to 16 bytes; 0: there is no room.
   std::uint64_t allocate(std::uint64_t bytes);
@@ -29,11 +30,25 @@ public:
     return address >= base_ && address - base_ < kBytes;
   }
 
+  /// Who has what, to be put back.
+  struct Blocks {
+    std::uint64_t next = 0; ///< nobody has had anything from here on
+    std::map<std::uint64_t, std::uint64_t> used;        ///< address -> bytes
+    std::multimap<std::uint64_t, std::uint64_t> unused; ///< bytes -> address
+  };
+  Blocks blocks() {
+    std::lock_guard lock(mutex_);
+    return blocks_;
+  }
+  void put(const Blocks &blocks) {
+    std::lock_guard lock(mutex_);
+    blocks_ = blocks;
+  }
+
 private:
   std::mutex mutex_;
-  std::uint64_t base_, next_;
-  std::map<std::uint64_t, std::uint64_t> blocks_;      ///< address -> bytes
-  std::multimap<std::uint64_t, std::uint64_t> unused_; ///< bytes -> address
+  std::uint64_t base_;
+  Blocks blocks_;
 };
 
 } // namespace kiln::sim

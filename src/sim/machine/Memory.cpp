@@ -125,11 +125,6 @@ Region &GlobalMemory::allocateAt(std::uint64_t base, std::size_t bytes,
         "{} bytes at {:#x} cannot be global memory, which is from {:#x} to "
         "{:#x} and from {:#x} to {:#x}",
         bytes, base, kLow, kLowEnd - 1, kHigh, kHighEnd - 1);
-  if (base % kAlign)
-    userError(
-        "{} bytes at {:#x}: the address of a buffer must be a multiple of "
-        "{}, and {:#x} is the one below",
-        bytes, base, kAlign, base - base % kAlign);
   // Where both are empty, two addresses are still two buffers.
   if (Region *there = overlapping(base, std::max<std::size_t>(bytes, 1)))
     userError("{} bytes at {:#x} overlap {}, {} bytes at {:#x}", bytes, base,
@@ -201,6 +196,8 @@ void GlobalMemory::checkCopy(std::uint64_t to, std::uint64_t from,
 void GlobalMemory::copy(std::uint64_t to, std::uint64_t from,
                         std::size_t bytes) {
   Region *target = holding(to), *source = holding(from);
+  if (target)
+    target->touch(to, bytes, /*isWrite=*/true);
   std::memmove(target ? target->at(to) : reinterpret_cast<std::uint8_t *>(to),
                source ? source->at(from)
                       : reinterpret_cast<const std::uint8_t *>(from),
@@ -221,9 +218,11 @@ void GlobalMemory::copy(std::uint64_t to, std::uint64_t from,
 void GlobalMemory::fill(std::uint64_t to, std::uint32_t value, int elementBytes,
                         std::size_t count) {
   Region *target = holding(to);
+  auto size = static_cast<std::size_t>(elementBytes);
+  if (target)
+    target->touch(to, count * size, /*isWrite=*/true);
   std::uint8_t *data =
       target ? target->at(to) : reinterpret_cast<std::uint8_t *>(to);
-  auto size = static_cast<std::size_t>(elementBytes);
   if (size == 1)
     std::memset(data, static_cast<int>(value), count);
   else

@@ -7,6 +7,7 @@
 
 #include "kiln/host_memory.h"
 #include "sim/machine/DeviceHeap.h"
+#include "sim/machine/TouchLog.h"
 #include "sim/program/AddressSpaces.h"
 
 #include <atomic>
@@ -40,6 +41,9 @@ public:
   /// Mark up to 8 bytes, those of `unwritten` (ones in each) as not written.
   void put(std::size_t offset, std::size_t bytes, std::uint64_t unwritten);
   void clear(std::size_t offset, std::size_t bytes);
+  /// All of them, 64 to a word.
+  std::uint64_t *words() { return words_.data(); }
+  const std::uint64_t *words() const { return words_.data(); }
 
 private:
   /// Most ranges are: what a lane or a chunk of a copy touches.
@@ -65,7 +69,14 @@ struct Region {
   ValidBits valid;
   bool isReadOnly = false; ///< a constant variable
   HostMemory share;        ///< of the host's memory
+  /// Of those who want to know what is touched, or to put it back.
+  std::vector<std::shared_ptr<TouchLog>> logs;
 
+  /// Every byte is announced before it is read or written.
+  void touch(std::uint64_t address, std::size_t size, bool isWrite) const {
+    for (const auto &log : logs)
+      log->note(*this, address - base, size, isWrite);
+  }
   std::uint8_t *at(std::uint64_t address) {
     return data.get() + (address - base);
   }

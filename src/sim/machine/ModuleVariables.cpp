@@ -9,8 +9,10 @@ namespace kiln::sim {
 
 ModuleVariables::ModuleVariables(GlobalMemory &memory,
                                  const ptx::Module &module,
-                                 const DeviceDescription &device)
+                                 const DeviceDescription &device,
+                                 const VariablePlaces &places)
     : memory_(memory) {
+  reserve(module, places);
   VariableMemory constants{
       ptx::StateSpace::constant, "constant memory", "a module", 0,
       static_cast<std::uint64_t>(device.max_constant_bytes)};
@@ -56,19 +58,36 @@ ModuleVariables::~ModuleVariables() {
     memory_.free(base);
 }
 
-void ModuleVariables::allocate(const ptx::Variable &variable) {
-  std::unique_ptr<std::uint8_t[]> managed;
+void ModuleVariables::reserve(const ptx::Module &module,
+                              const VariablePlaces &places) {
+  for (const ptx::Variable &variable : module.variables)
+    if (auto place = places.find(variable.name);
+        place != places.end() && isOfModule(variable)) {
+      Region &region =
+          memory_.allocateAt(place->second, variable.bytes, variable.name);
+      regions_.push_back(region.base);
+      reserved_[&variable] = &region;
+    }
+}
+
+Region &ModuleVariables::regionFor(const ptx::Variable &variable) {
+  if (auto reserved = reserved_.find(&variable); reserved != reserved_.end())
+    return *reserved->second;
   if (variable.isManaged)
-    managed = std::make_unique<std::uint8_t[]>(variable.bytes);
+    managed_.push_back(std::make_unique<std::uint8_t[]>(variable.bytes));
   Region &region =
-      managed ? memory_.share(managed.get(), variable.bytes, variable.name)
-              : memory_.allocate(variable.bytes, variable.name);
-  if (managed)
-    managed_.push_back(std::move(managed));
+      variable.isManaged
+          ? memory_.share(managed_.back().get(), variable.bytes, variable.name)
+          : memory_.allocate(variable.bytes, variable.name);
+  regions_.push_back(region.base);
+  return region;
+}
+
+void ModuleVariables::allocate(const ptx::Variable &variable) {
+  Region &region = regionFor(variable);
   region.isReadOnly = variable.space == ptx::StateSpace::constant;
   std::copy(variable.init.begin(), variable.init.end(), region.data.get());
   region.valid.set(0, region.bytes);
-  regions_.push_back(region.base);
   symbols_.variables[&variable] = {variable.space, region.base, variable.bytes};
 }
 

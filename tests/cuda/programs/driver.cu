@@ -1,5 +1,6 @@
 // driver: a program that loads PTX by itself, with the driver's functions.
 // status: 0
+// stderr: add takes parameters and was given none
 // nvcc: -lcuda
 #include "check.h"
 
@@ -49,6 +50,11 @@ int main() {
                        nullptr) == CUDA_SUCCESS);
   CHECK(cuMemcpyDtoH(&back, out, 4) == CUDA_SUCCESS);
   CHECK(back == 42);
+  // What is missing is an error, no crash.
+  CHECK(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters,
+                       nullptr) == CUDA_ERROR_INVALID_HANDLE);
+  CHECK(cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) ==
+        CUDA_ERROR_INVALID_VALUE);
   // The runtime sees the same memory.
   OK(cudaMemcpy(&back, reinterpret_cast<void *>(count), 4,
                 cudaMemcpyDeviceToHost));

@@ -1,9 +1,11 @@
 // streams: streams and events; kernels that wait for each other, and for the
 // host.
 // status: 0
+// stderr: cudaStreamQuery was called in a function of the host
 #include "check.h"
 
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -17,6 +19,14 @@ __global__ void wait_and_set(volatile int *wanted, volatile int *set) {
 }
 
 static void count(void *data) { ++*static_cast<int *>(data); }
+
+// A function of the host that wants a lock, and asks what it may not.
+static std::mutex lock;
+static cudaError_t answer;
+static void take_lock(void *stream) {
+  std::lock_guard<std::mutex> guard(lock);
+  answer = cudaStreamQuery(static_cast<cudaStream_t>(stream));
+}
 
 int main() {
   cudaStream_t one, two;
@@ -43,6 +53,17 @@ int main() {
   OK(cudaEventElapsedTime(&milliseconds, begin, end));
   CHECK(milliseconds >= 0);
   OK(cudaEventQuery(end));
+
+  // Whoever holds that lock may put more into the stream.
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    OK(cudaLaunchHostFunc(one, take_lock, one));
+    add<<<1, 1, 0, one>>>(x, -1000);
+    CHECK(cudaStreamQuery(one) == cudaErrorNotReady && x[0] == 1320);
+  }
+  OK(cudaStreamSynchronize(one));
+  CHECK(answer == cudaErrorNotPermitted && x[0] == 320);
+  x[0] = 1320;
 
   // Two kernels that each wait for the other's number, the first before the
   // second was launched.

@@ -113,6 +113,16 @@ TEST_P(Runtime, WhatIsMissingSaysItsNameOnce) {
   }
 }
 
+TEST_P(Runtime, EachVersionHasItsOwnNames) {
+  Library cuda(GetParam());
+  ASSERT_TRUE(cuda) << dlerror();
+  bool is13 = GetParam() == std::string(KILN_CUDART_13);
+  EXPECT_NE(cuda.find<int()>("cudaMalloc"), nullptr);
+  EXPECT_EQ(cuda.find<int()>("cudaLogsCurrent") != nullptr, is13);
+  EXPECT_EQ(cuda.find<int()>("cudaThreadExit") != nullptr, !is13);
+  EXPECT_EQ(cuda.find<int()>("cudaProfilerInitialize"), nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(Versions, Runtime,
                          testing::Values(KILN_CUDART_13, KILN_CUDART_12),
                          [](const auto &info) {

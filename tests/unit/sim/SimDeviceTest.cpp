@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <malloc.h>
+#include <mutex>
+
 namespace kiln {
 
 using ::testing::HasSubstr;
@@ -143,9 +146,7 @@ TEST(SimDevice, MemoryLiesWhereItIsAskedFor) {
             "257 bytes at 0x7f1233ffff00 overlap kept, 4 bytes at "
             "0x7f1234000000");
   EXPECT_THAT(at(0x7f1234000000, 0), HasSubstr("overlap kept"));
-  EXPECT_EQ(at(0x302000010, 16),
-            "16 bytes at 0x302000010: the address of a buffer must be a "
-            "multiple of 256, and 0x302000000 is the one below");
+  EXPECT_EQ(at(0x302000011, 16), ""); // memory of the host lies anywhere
   const char *range = "cannot be global memory, which is from 0x1000 to "
                       "0xffffffffff and from 0x50000000000 to "
                       "0x1ffffffffffff";
@@ -199,7 +200,7 @@ TEST(SimDevice, KernelsOfTwoStreamsWaitForEachOther) {
   std::uint32_t flags[3] = {};
   Buffer shared = device->share(flags, sizeof(flags));
   Stream one = device->create_stream(false), two = device->create_stream(false);
-  int ended = 0;
+  std::atomic<int> ended = 0;
   auto count = [&](const LaunchResult &result) {
     EXPECT_TRUE(result.findings.empty()) << result.to_string();
     ++ended;
@@ -212,12 +213,12 @@ TEST(SimDevice, KernelsOfTwoStreamsWaitForEachOther) {
   device->enqueue(waiting(module, flags[2], flags[1]), two, count);
   EXPECT_FALSE(device->is_done(two));
   int called = 0;
-  device->call([&] { called = ended; }, two);
+  device->call([&] { called = ended.load(); }, two);
   // A write of the host lets the second go, which lets the first go.
   reinterpret_cast<volatile std::uint32_t &>(flags[2]) = 1;
   device->synchronize();
   EXPECT_EQ(ended, 2);
-  EXPECT_EQ(called, 1);
+  EXPECT_GE(called, 1);
   EXPECT_EQ(flags[0], 1u);
   EXPECT_TRUE(device->is_done(after));
 }
@@ -238,6 +239,50 @@ TEST(SimDevice, NobodyWillComeIsADeadlock) {
   EXPECT_FALSE(result.is_finished);
 }
 
+TEST(SimDevice, FunctionsOfTheHostHoldNoLock) {
+  auto device = open_sim();
+  auto module = load(*device, kAdd);
+  std::uint32_t out = 0, seen = 0;
+  Buffer shared = device->share(&out, 4);
+  Stream stream = device->create_stream();
+  LaunchDescription launch{.name = "add",
+                           .parameters = {raw(shared.address()), raw(1u)},
+                           .module = module};
+  auto enqueue = [&](std::uint32_t by) {
+    launch.parameters[1] = raw(by);
+    device->enqueue(launch, stream, [](LaunchResult) {});
+  };
+  std::mutex mine;
+  std::string refused;
+  std::unique_lock held(mine);
+  enqueue(1);
+  // It waits for a lock whose owner puts more into the stream.
+  device->call(
+      [&] {
+        std::lock_guard lock(mine);
+        seen = out;
+        try {
+          device->synchronize(stream);
+        } catch (const UserError &error) {
+          refused = error.message();
+        }
+      },
+      stream);
+  EXPECT_FALSE(device->is_done(stream));
+  enqueue(2);
+  EXPECT_EQ(out, 6u); // it waits for the function
+  held.unlock();
+  device->synchronize(stream);
+  EXPECT_EQ(seen, 6u);
+  EXPECT_EQ(out, 7u);
+  EXPECT_EQ(refused,
+            "a function of the host that a stream calls must not wait for the "
+            "device: the stream waits for the function");
+  // What it throws is told to whoever waits.
+  device->call([] { throw UserError("thrown"); }, stream);
+  EXPECT_THROW(device->synchronize(stream), UserError);
+}
+
 TEST(SimDevice, LaunchesRunAgainFromASnapshot) {
   auto device = open_sim();
   auto module = load(*device, kAdd);
@@ -254,6 +299,96 @@ TEST(SimDevice, LaunchesRunAgainFromASnapshot) {
   before->restore();
   device->copy_out(&back, out, 4);
   EXPECT_EQ(back, 0x03030303u);
+}
+
+TEST(SimDevice, ASnapshotKnowsWhatWasTouched) {
+  auto device = open_sim();
+  auto module = load(*device, kAdd);
+  Buffer large = device->allocate(64 << 20), out = device->allocate(8);
+  device->set_name(large, "large");
+  device->fill(out.slice(0, 4), 3);
+  auto before = snapshot_sim(*device);
+  EXPECT_TRUE(before->is_idle());
+  LaunchDescription launch{.name = "add",
+                           .parameters = {raw(out.address()), raw(1u)},
+                           .module = module};
+  EXPECT_TRUE(device->launch(launch).ok());
+  bool isOutSeen = false;
+  for (const SimSnapshot::Memory &memory : before->memory()) {
+    EXPECT_EQ(memory.is_touched,
+              memory.address == out.address() || memory.name == "base")
+        << memory.name;
+    if (memory.address != out.address())
+      continue;
+    isOutSeen = true;
+    ASSERT_EQ(memory.pieces.size(), 1u);
+    EXPECT_EQ(memory.pieces[0].first, 0u);
+    EXPECT_EQ(memory.pieces[0].second[3], std::byte(3));
+    EXPECT_EQ(memory.written, std::vector{std::byte(0x0f)});
+  }
+  EXPECT_TRUE(isOutSeen);
+  // What is copied and filled comes back too, and again.
+  for (int i = 0; i < 2; ++i) {
+    std::uint32_t word = 7;
+    device->copy_in(out, &word, 4);
+    device->enqueue_fill(large.address() + 5000, 9, 4, 2000);
+    device->enqueue_copy(large.address() + 60000, out.address(), 4);
+    before->restore();
+    device->copy_out(&word, out, 4);
+    EXPECT_EQ(word, 0x03030303u);
+    device->copy_out(&word, large.slice(5000, 4), 4);
+    EXPECT_EQ(word, 0xffffffffu);
+    device->copy_out(&word, large.slice(60000, 4), 4);
+    EXPECT_EQ(word, 0xffffffffu);
+  }
+}
+
+TEST(SimDevice, ASnapshotCostsWhatIsWritten) {
+  auto device = open_sim();
+  auto module = load(*device, kAdd);
+  Buffer large = device->allocate(256 << 20);
+  Buffer out = device->allocate(4);
+  device->fill(out, 3);
+  std::uint64_t inUse = mallinfo2().uordblks + mallinfo2().hblkhd;
+  auto before = snapshot_sim(*device);
+  LaunchDescription launch{.name = "add",
+                           .parameters = {raw(out.address()), raw(1u)},
+                           .module = module};
+  EXPECT_TRUE(device->launch(launch).ok());
+  before->restore();
+  // A byte for each block of it, and little else.
+  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd, inUse + (2 << 20));
+}
+
+TEST(SimDevice, VariablesLieWhereTheyAreWanted) {
+  constexpr std::string_view kText = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 first = 5;
+.visible .global .align 8 .u64 second = first;
+.visible .entry run(.param .u64 out)
+{
+.reg .u32 %r<2>;
+.reg .u64 %a<3>;
+ld.param.u64 %a1, [out];
+ld.global.u64 %a2, [second];
+ld.global.u32 %r1, [%a2];
+st.global.u32 [%a1], %r1;
+ret;
+}
+)";
+  auto device = open_sim();
+  Buffer out = allocate_sim_at(*device, 0x7f1234000000, 4);
+  auto module = load_sim_at(*device, std::span(&kText, 1),
+                            {{"second", 0x700000000000}, {"first", 0x5000}});
+  EXPECT_EQ(module->variable("first").address(), 0x5000u);
+  EXPECT_EQ(module->variable("second").address(), 0x700000000000u);
+  LaunchResult result = device->launch(
+      {.name = "run", .parameters = {raw(out.address())}, .module = module});
+  EXPECT_TRUE(result.findings.empty()) << result.to_string();
+  std::uint32_t word = 0;
+  device->copy_out(&word, out, 4);
+  EXPECT_EQ(word, 5u);
 }
 
 TEST(SimDevice, SeveralTextsAreLinked) {

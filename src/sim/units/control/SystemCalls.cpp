@@ -218,8 +218,10 @@ static Step callMalloc(Warp &warp, const Op &op, LaneMask active) {
         callParameter(warp, accessor, call.parameters[0], lane);
     std::uint64_t address = memory.heap()->allocate(bytes);
     // Nobody has written what was another block before.
-    if (Region *region = address ? memory.find(address) : nullptr)
+    if (Region *region = address ? memory.find(address) : nullptr) {
+      region->touch(address, bytes, /*isWrite=*/true);
       region->valid.clear(address - region->base, bytes);
+    }
     for (const Slot &result : call.results)
       putResult(warp, accessor, result, lane, address);
   });

@@ -62,7 +62,10 @@ static Region &regionOf(Machine &machine, const Box &box) {
   return *machine.memory().find(box.map.address);
 }
 
-static ByteRange placeIn(Region &region, std::uint64_t address) {
+/// A part of a row, which is about to be read or written.
+static ByteRange placeIn(Region &region, const Span &span, bool isWrite) {
+  std::uint64_t address = span.address;
+  region.touch(address, span.bytes, isWrite);
   return {region.at(address), &region.valid,
           static_cast<std::size_t>(address - region.base)};
 }
@@ -121,12 +124,13 @@ void loadBox(Machine &machine, const Box &box, Cta &cta,
     bool isRounded = box.map.type == Type::tf32;
     if (inside.bytes == row.size() && !isRounded)
       return copyRow(box, cta, destination + offset,
-                     placeIn(region, inside.address), /*isToShared=*/true);
+                     placeIn(region, inside, /*isWrite=*/false),
+                     /*isToShared=*/true);
     fillOutside(box, row.data(), row.size());
     written.set(0, row.size());
     if (inside.bytes)
       copyBytes({row.data() + inside.offset, &written, inside.offset},
-                placeIn(region, inside.address), inside.bytes);
+                placeIn(region, inside, /*isWrite=*/false), inside.bytes);
     if (isRounded)
       roundToTf32(row.data() + inside.offset, inside.bytes);
     copyRow(box, cta, destination + offset, {row.data(), &written},
@@ -149,7 +153,7 @@ bool storeBox(Machine &machine, const Box &box, Tile &tile) {
     if (!inside.bytes)
       return;
     ByteRange from = tile.at(offset + inside.offset);
-    ByteRange to = placeIn(region, inside.address);
+    ByteRange to = placeIn(region, inside, /*isWrite=*/true);
     isWritten &= from.isWritten(inside.bytes);
     if (!box.reduction)
       return copyBytes(to, from, inside.bytes);

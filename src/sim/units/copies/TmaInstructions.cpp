@@ -132,7 +132,7 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
                     box.start[0], box.start[0] * box.elementBytes));
   // The whole tensor must be there; then so is every box of it.
   Accessor(warp, op, "a tensor")
-      .locateGlobal(map->address, extentOf(*map), 16, lane, copy.isStore);
+      .checkGlobal(map->address, extentOf(*map), 16, lane, copy.isStore);
   return box;
 }
 

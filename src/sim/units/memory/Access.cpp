@@ -63,9 +63,8 @@ ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
   return {cta->shared.data() + offset, &cta->sharedValid, offset, cta};
 }
 
-ByteRange Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
-                                 std::size_t alignment, int lane,
-                                 bool isWrite) {
+void Accessor::checkGlobal(std::uint64_t address, std::size_t bytes,
+                           std::size_t alignment, int lane, bool isWrite) {
   auto isInLast = [&] {
     return last_ && address >= last_->base &&
            isInside(address - last_->base, bytes, last_->bytes);
@@ -98,6 +97,13 @@ ByteRange Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
     fault(FindingId::readOnly, lane,
           fmt::format("{} to the constant variable {}", verb_, last_->name),
           {"global", address, last_->name});
+}
+
+ByteRange Accessor::locateGlobal(std::uint64_t address, std::size_t bytes,
+                                 std::size_t alignment, int lane,
+                                 bool isWrite) {
+  checkGlobal(address, bytes, alignment, lane, isWrite);
+  last_->touch(address, bytes, isWrite);
   return {last_->at(address), &last_->valid,
           static_cast<std::size_t>(address - last_->base)};
 }

@@ -63,6 +63,9 @@ public:
   /// Global memory, likewise.
   ByteRange locateGlobal(std::uint64_t address, std::size_t bytes,
                          std::size_t alignment, int lane, bool isWrite);
+  /// Only whether they are there.
+  void checkGlobal(std::uint64_t address, std::size_t bytes,
+                   std::size_t alignment, int lane, bool isWrite);
   /// The thread's own memory, and the kernel's parameters.
   ByteRange locateLocal(std::uint64_t address, std::size_t bytes,
                         std::size_t alignment, int lane);
