@@ -56,7 +56,8 @@ struct Entry {
 } // namespace
 
 /// "4096 4096 4096 f16" and "4096x4096x4096 f16" in the second form.
-static std::pair<std::string, std::string> sizes_and_words(std::string line) {
+static std::pair<std::string, std::string>
+sizes_and_words(const std::string &line) {
   std::istringstream words(line.substr(0, line.find('#')));
   std::string first, second, third, rest;
   words >> first;

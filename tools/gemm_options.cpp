@@ -20,8 +20,8 @@ static constexpr std::pair<const char *, const char *> kProblemNumbers[] = {
 /// A whole number from 1 on that a kernel can count to in 32 bits.
 static bool is_count(std::string_view text) {
   int value = 0;
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
+  const char *begin = text.data(), *end = begin + text.size();
+  auto [stop, error] = std::from_chars(begin, end, value);
   return error == std::errc() && stop == end && value > 0;
 }
 

@@ -73,8 +73,8 @@ static bool parse_shape(std::string_view word, int &rows, int &columns) {
   if (middle == std::string_view::npos)
     return false;
   auto parse = [](std::string_view text, int &side) {
-    const char *end = text.data() + text.size();
-    auto [stop, error] = std::from_chars(text.data(), end, side);
+    const char *begin = text.data(), *end = begin + text.size();
+    auto [stop, error] = std::from_chars(begin, end, side);
     return error == std::errc() && stop == end && side > 0;
   };
   return parse(word.substr(0, middle), rows) &&

@@ -149,7 +149,7 @@ static void check_options(const RunCommand &command) {
     for (const std::string &id : *list)
       explain(id); // throws with the list of ids where there is none
   try {
-    std::regex expression(command.kernel);
+    static_cast<void>(std::regex(command.kernel));
   } catch (const std::regex_error &) {
     throw UserError(
         fmt::format("--kernel is '{}', which is not a valid regular expression",

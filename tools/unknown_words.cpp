@@ -16,10 +16,10 @@ namespace kiln::cli {
 static std::size_t distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < from.size(); ++i) {
+  for (char letter : from) {
     std::size_t diagonal = row[0]++;
     for (std::size_t j = 0; j < to.size(); ++j) {
-      std::size_t replaced = diagonal + (from[i] != to[j]);
+      std::size_t replaced = diagonal + (letter != to[j]);
       diagonal = row[j + 1];
       row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
     }

@@ -33,7 +33,7 @@ public:
   /// Every element is `fill`.
   RegisterTile(Type type, RegisterLayout layout, At fill);
   /// One value per register, of one type.
-  RegisterTile(RegisterLayout layout, const std::vector<Value> &values,
+  RegisterTile(const RegisterLayout &layout, const std::vector<Value> &values,
                Where where = Where::current());
 
   /// A tile of its own with the same values.

@@ -103,8 +103,7 @@ public:
 
 private:
   friend struct Make;
-  TensorTileArray(TensorTile first, int count)
-      : first_(std::move(first)), count_(count) {}
+  TensorTileArray(TensorTile first, int count) : first_(first), count_(count) {}
 
   TensorTile first_;
   int count_;

@@ -68,10 +68,10 @@ double multiply_clocks(const KernelProblem &computed,
                        double ctas) {
   int element_bytes = size_bytes(computed.problem.type);
   int columns = schedule.consumer_columns();
+  int parts = schedule.tile_n / columns; // of the tile's columns
   double k_bytes = double(schedule.tile_k) * element_bytes;
   // One wgmma: 64 rows, `columns`, 32 bytes of K.
-  double wgmmas = double(schedule.tile_m) / 64 * (schedule.tile_n / columns) *
-                  (k_bytes / 32);
+  double wgmmas = double(schedule.tile_m) / 64 * parts * (k_bytes / 32);
   double core = wgmmas * std::max(columns / 2.0, kStepClocks + columns / 4.0);
   // One warpgroup with one of them at a time does not keep it busy.
   bool is_pingpong = schedule.kind == GemmKind::pingpong;

@@ -203,7 +203,8 @@ void Operands::make_pipeline(KernelBuilder &kb,
       if (source->map)
         maps.push_back(*source->map);
     tiles.erase(tiles.begin(), tiles.begin() + static_cast<int>(maps.size()));
-    pipeline_.reset(new Pipeline(kb, schedule_.stages, maps, tiles, options));
+    pipeline_ = std::make_unique<Pipeline>(kb, schedule_.stages, maps, tiles,
+                                           options, Where::current());
     return;
   }
   int rows = schedule_.cluster_m, columns = schedule_.cluster_n;
@@ -220,8 +221,9 @@ void Operands::make_pipeline(KernelBuilder &kb,
     b_parts_.part = i;
     b_parts_.mask = constant(i32, (1 << rows) - 1) << (j * rows);
   }
-  pipeline_.reset(
-      new Pipeline(kb, schedule_.stages, {*a_.map, *b_.map}, options));
+  std::vector<TmaTensor> maps = {*a_.map, *b_.map};
+  pipeline_ = std::make_unique<Pipeline>(kb, schedule_.stages, maps, options,
+                                         Where::current());
 }
 
 /// The coordinates (mn, k) of a tile as its matrix is stored.

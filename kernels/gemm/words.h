@@ -72,8 +72,8 @@ inline std::vector<std::string> split(std::string_view text, char separator) {
 inline int parse_number(std::string_view text, std::string_view what,
                         int least = 0) {
   int value = 0;
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
+  const char *begin = text.data(), *end = begin + text.size();
+  auto [stop, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || stop != end || value < least)
     throw UserError(fmt::format("{} is '{}'; it must be a whole number from {} "
                                 "to 2147483647",

@@ -184,7 +184,8 @@ RegisterTile GroupedKernel::scaled_sums(Accumulator &part,
     Slot slot = pipeline_.acquire();
     part.reset();
     part.mma(rows_of(slot, consumer), slot[b_].transpose());
-    RegisterTile of_rows = rows;
+    // This block's, which the next one's are loaded over.
+    RegisterTile of_rows(rows.layout(), rows.values());
     Value of_gate = gate, of_up = up;
     Value next = min(block + 1, blocks - 1);
     load_rows(next);

@@ -21,7 +21,7 @@ constexpr std::uint32_t kWrapperMagic = 0x466243b1;
 constexpr std::uint32_t kContainerMagic = 0xBA55ED50;
 constexpr std::uint32_t kElfMagic = 0x464c457f; ///< of a cubin
 constexpr std::uint16_t kPtx = 1, kCubin = 2;
-constexpr std::uint64_t kLz4 = 0x2000, kZstd = 0x8000;
+constexpr std::uint64_t kZstd = 0x8000; ///< packed so; otherwise by LZ4
 constexpr std::uint64_t kArchSpecific = 0x100000, kFamily = 0x200000;
 
 struct Wrapper {

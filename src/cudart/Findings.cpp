@@ -20,9 +20,8 @@ static constexpr int kAssert = 710, kLaunchFailure = 719;
 /// One write, so that lines of several threads stay whole; a program's own
 /// buffers are not touched.
 static void tell(const std::string &text) {
-  std::string lines = text;
-  const char *at = lines.data();
-  for (std::size_t left = lines.size(); left > 0;) {
+  const char *at = text.data();
+  for (std::size_t left = text.size(); left > 0;) {
     ssize_t count = ::write(STDERR_FILENO, at, left);
     if (count <= 0)
       return;

@@ -260,16 +260,17 @@ void *Session::allocateHost(std::size_t bytes, Allocation::Kind kind,
   std::shared_ptr<void> owner(data, std::free);
   Buffer buffer = device().share(data, std::max<std::size_t>(bytes, 1));
   std::lock_guard lock(mutex_);
-  allocations_[buffer.address()] = {kind, std::move(buffer), flags,
-                                    std::move(owner)};
+  std::uint64_t address = buffer.address();
+  allocations_[address] = {kind, std::move(buffer), flags, std::move(owner)};
   return data;
 }
 
 void Session::registerHost(void *data, std::size_t bytes, unsigned flags) {
   Buffer buffer = device().share(data, bytes);
   std::lock_guard lock(mutex_);
-  allocations_[buffer.address()] = {Allocation::Kind::registered,
-                                    std::move(buffer), flags, nullptr};
+  std::uint64_t address = buffer.address();
+  allocations_[address] = {Allocation::Kind::registered, std::move(buffer),
+                           flags, nullptr};
 }
 
 bool Session::free(std::uint64_t address,

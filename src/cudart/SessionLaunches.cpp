@@ -158,7 +158,7 @@ void Session::launch(const Launch &launch) {
     note.isTimed = !isSim && findings_.hasReport();
     if (note.isTimed)
       return findings_.take(note, device().launch(description, launch.stream));
-    Finished finished = [this, note](LaunchResult result) {
+    Finished finished = [this, note](const LaunchResult &result) {
       findings_.take(note, result);
     };
     if (isWanted && capture_)

@@ -170,6 +170,7 @@ Pipeline::Pipeline(KernelBuilder &kb, int stages,
   MbarrierArray full = kb.mbarriers(stages, prefix + "full", where);
   MbarrierArray empty = kb.mbarriers(stages, prefix + "empty", where);
   int peers = static_cast<int>(options.peers.size());
+  // NOLINTNEXTLINE(modernize-make-unique): its variables note this line
   state_.reset(new State{stages, options, {}, std::move(arrays), full, empty});
   one_thread([&] {
     for (int i = 0; i < stages; ++i) {

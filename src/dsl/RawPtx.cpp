@@ -73,7 +73,6 @@ static mlir::Value convert(RawPtx &raw, mlir::Value value, mlir::Type to) {
 }
 
 static void addOperand(RawPtx &raw, const PtxOperand &operand) {
-  std::string input;
   Type type = operand.type();
   mlir::Value value;
   bool isAddress = false;

@@ -55,7 +55,7 @@ static Type typeOf(const RegisterLayout &layout,
   return values.front().type();
 }
 
-RegisterTile::RegisterTile(RegisterLayout layout,
+RegisterTile::RegisterTile(const RegisterLayout &layout,
                            const std::vector<Value> &values, Where where)
     : RegisterTile(typeOf(layout, values, where), layout, where) {
   for (int i = 0; i < registers(); ++i)

@@ -60,14 +60,14 @@ static Constant parseInteger(TokenStream &stream) {
 static Constant parseReal(TokenStream &stream) {
   std::string_view text = stream.next().text;
   char kind = text.size() > 1 && text[0] == '0' ? text[1] | 0x20 : '\0';
-  const char *end = text.data() + text.size();
+  const char *begin = text.data(), *end = begin + text.size();
   if (kind == 'f' || kind == 'd') {
     Constant result{true, kind == 'f', false, 0};
-    std::from_chars(text.data() + 2, end, result.bits, 16);
+    std::from_chars(begin + 2, end, result.bits, 16);
     return result;
   }
   double value = 0;
-  std::from_chars(text.data(), end, value);
+  std::from_chars(begin, end, value);
   return ofDouble(value);
 }
 
@@ -199,9 +199,11 @@ static Constant applyReal(const TokenStream &stream, const Token &op, double a,
     return ofDouble(a * b);
   case '/':
     return ofDouble(a / b);
+  default:
+    stream.fail(
+        op.line,
+        fmt::format("'{}' takes integers, this is a real number", op.text));
   }
-  stream.fail(op.line, fmt::format("'{}' takes integers, this is a real number",
-                                   op.text));
 }
 
 /// Shift as PTX does: by 64 or more everything is shifted out.

@@ -4,9 +4,9 @@
 // many kilobytes, which std::regex answers by running out of stack.
 #include "ptx/Diagnostics.h"
 
-#include "support/PtxText.h"
 #include "ptx/Entries.h"
 #include "ptx/SourceLines.h"
+#include "support/PtxText.h"
 
 #include <fmt/format.h>
 
@@ -134,7 +134,7 @@ namespace {
 class CountReader {
 public:
   explicit CountReader(std::map<std::string, ResourceUse> &resources)
-      : resources(resources) {}
+      : resources_(resources) {}
 
   /// Is this message ("ptxas info : " taken off) one of the counts?
   bool readMessage(string_view message);
@@ -142,9 +142,9 @@ public:
   bool readProperties(string_view line);
 
 private:
-  std::map<std::string, ResourceUse> &resources;
-  std::string entry;    ///< being compiled: whose registers come next
-  std::string function; ///< whose properties come next
+  std::map<std::string, ResourceUse> &resources_;
+  std::string entry_;    ///< being compiled: whose registers come next
+  std::string function_; ///< whose properties come next
 };
 
 } // namespace
@@ -152,17 +152,17 @@ private:
 bool CountReader::readMessage(string_view message) {
   string_view rest = message;
   if (take(rest, "Compiling entry function '")) {
-    entry = rest.substr(0, rest.find('\''));
+    entry_ = rest.substr(0, rest.find('\''));
     return true;
   }
   if (take(rest, "Function properties for ")) {
     take(rest, "'");
     auto end = std::find_if_not(rest.begin(), rest.end(), isNameCharacter);
-    function.assign(rest.begin(), end);
+    function_.assign(rest.begin(), end);
     return true;
   }
   if (take(rest, "Used ")) {
-    ResourceUse &use = resources[entry];
+    ResourceUse &use = resources_[entry_];
     use.registers = sumBefore(message, " registers");
     use.barriers = sumBefore(message, " barriers");
     use.static_smem_bytes = sumBefore(message, " bytes smem");
@@ -176,7 +176,7 @@ bool CountReader::readMessage(string_view message) {
 bool CountReader::readProperties(string_view line) {
   if (line.find(" bytes stack frame") == string_view::npos)
     return false;
-  ResourceUse &use = resources[function];
+  ResourceUse &use = resources_[function_];
   use.stack_bytes = sumBefore(line, " bytes stack frame");
   use.spill_store_bytes = sumBefore(line, " bytes spill stores");
   use.spill_load_bytes = sumBefore(line, " bytes spill loads");

@@ -10,73 +10,73 @@ namespace kiln {
 
 namespace {
 
-/// Walks blanked PTX; `at` only moves forward.
+/// Walks blanked PTX; `at_` only moves forward.
 class Scanner {
 public:
-  explicit Scanner(std::string_view code) : code(code) {}
+  explicit Scanner(std::string_view code) : code_(code) {}
 
   /// Move to the next `.entry` or `.func` outside of braces; false: no more.
   bool toNextFunction();
-  /// Read the function at `at`; its name is empty where it has no body.
+  /// Read the function at `at_`; its name is empty where it has no body.
   PtxFunction readFunction();
 
 private:
-  std::string_view code;
-  std::size_t at = 0;
+  std::string_view code_;
+  std::size_t at_ = 0;
 
-  bool isAtEnd() const { return at >= code.size(); }
+  bool isAtEnd() const { return at_ >= code_.size(); }
   bool isAtWord(std::string_view word) const {
-    return findWord(code.substr(0, at + word.size() + 1), word, at) == at;
+    return findWord(code_.substr(0, at_ + word.size() + 1), word, at_) == at_;
   }
   void skipSpace() {
-    while (!isAtEnd() && std::isspace(static_cast<unsigned char>(code[at])))
-      ++at;
+    while (!isAtEnd() && std::isspace(static_cast<unsigned char>(code_[at_])))
+      ++at_;
   }
   /// From an opening bracket to one past the one that closes it.
   void skipBrackets(char open, char close);
   std::string readName();
-  /// Move on to the line that `at` is in.
+  /// Move on to the line that `at_` is in.
   void countLines() {
-    for (; counted < at; ++counted)
-      if (code[counted] == '\n') {
-        ++line;
-        lineBegin = counted + 1;
+    for (; counted_ < at_; ++counted_)
+      if (code_[counted_] == '\n') {
+        ++line_;
+        lineBegin_ = counted_ + 1;
       }
   }
 
-  int line = 1;
-  std::size_t lineBegin = 0, counted = 0;
+  int line_ = 1;
+  std::size_t lineBegin_ = 0, counted_ = 0;
 };
 
 } // namespace
 
 void Scanner::skipBrackets(char open, char close) {
   int depth = 0;
-  for (; !isAtEnd(); ++at) {
-    depth += code[at] == open;
-    depth -= code[at] == close;
+  for (; !isAtEnd(); ++at_) {
+    depth += code_[at_] == open;
+    depth -= code_[at_] == close;
     if (depth == 0) {
-      ++at;
+      ++at_;
       return;
     }
   }
 }
 
 std::string Scanner::readName() {
-  std::size_t begin = at;
-  while (!isAtEnd() && isNameCharacter(code[at]))
-    ++at;
-  return std::string(code.substr(begin, at - begin));
+  std::size_t begin = at_;
+  while (!isAtEnd() && isNameCharacter(code_[at_]))
+    ++at_;
+  return std::string(code_.substr(begin, at_ - begin));
 }
 
 bool Scanner::toNextFunction() {
   while (!isAtEnd()) {
-    if (code[at] == '{')
+    if (code_[at_] == '{')
       skipBrackets('{', '}');
     else if (isAtWord(".entry") || isAtWord(".func"))
       return true;
     else
-      ++at;
+      ++at_;
   }
   return false;
 }
@@ -85,27 +85,27 @@ PtxFunction Scanner::readFunction() {
   PtxFunction function;
   function.isEntry = isAtWord(".entry");
   countLines();
-  function.begin = lineBegin;
-  function.firstLine = line;
+  function.begin = lineBegin_;
+  function.firstLine = line_;
 
-  at += function.isEntry ? std::string_view(".entry").size()
-                         : std::string_view(".func").size();
+  at_ += function.isEntry ? std::string_view(".entry").size()
+                          : std::string_view(".func").size();
   skipSpace();
-  if (!isAtEnd() && code[at] == '(') {
+  if (!isAtEnd() && code_[at_] == '(') {
     skipBrackets('(', ')');
     skipSpace();
   }
   std::string name = readName();
 
-  std::size_t body = code.find_first_of("{;", at);
-  at = std::min(body, code.size());
-  if (isAtEnd() || code[at] == ';')
+  std::size_t body = code_.find_first_of("{;", at_);
+  at_ = std::min(body, code_.size());
+  if (isAtEnd() || code_[at_] == ';')
     return function;
   skipBrackets('{', '}');
   function.name = std::move(name);
-  function.end = at;
+  function.end = at_;
   countLines();
-  function.lastLine = line;
+  function.lastLine = line_;
   return function;
 }
 

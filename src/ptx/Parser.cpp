@@ -100,9 +100,8 @@ void ModuleParser::parseStatement() {
 
 void ModuleParser::parseVersion() {
   const Token &token = stream_.peek();
-  const char *end = token.text.data() + token.text.size();
-  auto [dot, status] =
-      std::from_chars(token.text.data(), end, module_.versionMajor);
+  const char *begin = token.text.data(), *end = begin + token.text.size();
+  auto [dot, status] = std::from_chars(begin, end, module_.versionMajor);
   bool isVersion =
       token.kind == Token::Kind::real && status == std::errc() && *dot == '.';
   if (isVersion) {

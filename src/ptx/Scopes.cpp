@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 namespace kiln::ptx {
 
@@ -108,10 +109,10 @@ std::string Scopes::declareVariable(const Token &name) {
   return own;
 }
 
-void Scopes::declareLabel(const Token &name, int target, std::string table) {
+void Scopes::declareLabel(const Token &name, int target,
+                          const std::string &table) {
   bool isNew =
-      labels_.try_emplace({current(), name.text}, target, std::move(table))
-          .second;
+      labels_.try_emplace({current(), name.text}, target, table).second;
   if (!isNew)
     stream_.fail(
         name.line,
@@ -140,10 +141,10 @@ int Scopes::findInRanges(Scope &scope, std::string_view name) {
 }
 
 Scopes::Found Scopes::find(std::string_view name) {
-  for (auto scope = stack_.rbegin(); scope != stack_.rend(); ++scope) {
-    auto entity = scope->names.find(name);
-    if (entity == scope->names.end()) {
-      int reg = findInRanges(*scope, name);
+  for (Scope &scope : std::views::reverse(stack_)) {
+    auto entity = scope.names.find(name);
+    if (entity == scope.names.end()) {
+      int reg = findInRanges(scope, name);
       if (reg >= 0)
         return {reg, nullptr};
       continue;

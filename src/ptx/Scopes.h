@@ -45,7 +45,8 @@ public:
   /// The name that the variable has in the function's tables.
   std::string declareVariable(const Token &name);
   /// A label of the instruction `target`, or of the table `table`.
-  void declareLabel(const Token &name, int target, std::string table = "");
+  void declareLabel(const Token &name, int target,
+                    const std::string &table = "");
   /// A name for a table that no other table of the function has.
   std::string uniqueTable(std::string_view name);
 

@@ -24,34 +24,34 @@ namespace {
 class CudaContext {
 public:
   CudaContext(std::shared_ptr<const CudaDriver> driverToUse, CUdevice device)
-      : driver(std::move(driverToUse)), modules(*driver), device(device) {
+      : driver(std::move(driverToUse)), modules(*driver), device_(device) {
     driver->call(driver->cuDevicePrimaryCtxRetain,
-                 "opening the GPU's primary context", &context, device);
+                 "opening the GPU's primary context", &context_, device);
   }
   CudaContext(const CudaContext &) = delete;
   ~CudaContext() {
     quietly([&] { modules.unloadAll(); });
-    driver->cuDevicePrimaryCtxRelease.function(device);
+    driver->cuDevicePrimaryCtxRelease.function(device_);
   }
 
   /// Makes the context current on this thread for a scope.
   class Current {
   public:
-    explicit Current(const CudaContext &owner) : owner(owner) {
+    explicit Current(const CudaContext &owner) : owner_(owner) {
       owner.driver->call(owner.driver->cuCtxPushCurrent,
-                         "making the GPU's context current", owner.context);
+                         "making the GPU's context current", owner.context_);
     }
     Current(const Current &) = delete;
-    ~Current() { owner.pop(); }
+    ~Current() { owner_.pop(); }
 
   private:
-    const CudaContext &owner;
+    const CudaContext &owner_;
   };
 
   /// Run a clean-up in the context. Its errors, and that of a context that is
   /// gone, are dropped: a destructor has nobody to tell.
   template <typename Action> void quietly(Action action) const noexcept {
-    if (driver->cuCtxPushCurrent.function(context) != CUDA_SUCCESS)
+    if (driver->cuCtxPushCurrent.function(context_) != CUDA_SUCCESS)
       return;
     action();
     pop();
@@ -66,20 +66,20 @@ private:
     driver->cuCtxPopCurrent.function(&popped);
   }
 
-  const CUdevice device;
-  CUcontext context = nullptr;
+  const CUdevice device_;
+  CUcontext context_ = nullptr;
 };
 
 class CudaDevice final : public Device {
 public:
   CudaDevice(std::shared_ptr<CudaContext> context, int ordinal,
              DeviceDescription description)
-      : context(std::move(context)), driver(*this->context->driver),
-        ordinal(ordinal), description_(std::move(description)) {}
+      : context_(std::move(context)), driver_(*context_->driver),
+        ordinal_(ordinal), description_(std::move(description)) {}
 
   DeviceKind kind() const override { return DeviceKind::cuda; }
   std::string name() const override {
-    return fmt::format("cuda:{} ({})", ordinal, description_.name);
+    return fmt::format("cuda:{} ({})", ordinal_, description_.name);
   }
   const DeviceDescription &description() const override { return description_; }
 
@@ -125,12 +125,12 @@ private:
               const Stream &stream);
   std::string waiting(const std::string &what);
 
-  const std::shared_ptr<CudaContext> context;
-  const CudaDriver &driver;
-  const int ordinal;
+  const std::shared_ptr<CudaContext> context_;
+  const CudaDriver &driver_;
+  const int ordinal_;
   const DeviceDescription description_;
-  std::mutex mutex;
-  std::string lastLaunched;
+  std::mutex mutex_;
+  std::string lastLaunched_;
 };
 
 } // namespace
@@ -156,46 +156,47 @@ static void checkFits(const Buffer &buffer, std::size_t bytes,
 
 /// What is being waited for, with the kernel that is likely to blame.
 std::string CudaDevice::waiting(const std::string &what) {
-  std::lock_guard lock(mutex);
-  if (lastLaunched.empty())
+  std::lock_guard lock(mutex_);
+  if (lastLaunched_.empty())
     return what;
-  return fmt::format("{}; the last kernel launched was {}", what, lastLaunched);
+  return fmt::format("{}; the last kernel launched was {}", what,
+                     lastLaunched_);
 }
 
 Buffer CudaDevice::allocate(std::size_t bytes) {
   if (bytes == 0)
     return Buffer();
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   CUdeviceptr address = 0;
-  driver.call(
-      driver.cuMemAlloc,
+  driver_.call(
+      driver_.cuMemAlloc,
       [&] {
         std::size_t free = 0, total = 0;
-        driver.cuMemGetInfo.function(&free, &total);
+        driver_.cuMemGetInfo.function(&free, &total);
         return waiting(fmt::format("allocating {} bytes on {}, which has {} of "
                                    "{} bytes free",
                                    bytes, name(), free, total));
       },
       &address, bytes);
   std::shared_ptr<void> owner(
-      reinterpret_cast<void *>(address), [context = context, address](void *) {
+      reinterpret_cast<void *>(address), [context = context_, address](void *) {
         context->quietly([&] { context->driver->cuMemFree.function(address); });
       });
   return Buffer(address, bytes, std::move(owner));
 }
 
 Buffer CudaDevice::share(void *data, std::size_t bytes) {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   constexpr unsigned kPortable = 1, kDeviceMap = 2; // CU_MEMHOSTREGISTER_...
-  driver.call(
-      driver.cuMemHostRegister,
+  driver_.call(
+      driver_.cuMemHostRegister,
       [&] {
         return waiting(fmt::format("registering {} bytes of the host's memory "
                                    "with {}",
                                    bytes, name()));
       },
       data, bytes, kPortable | kDeviceMap);
-  std::shared_ptr<void> owner(data, [context = context](void *memory) {
+  std::shared_ptr<void> owner(data, [context = context_](void *memory) {
     context->quietly(
         [&] { context->driver->cuMemHostUnregister.function(memory); });
   });
@@ -204,9 +205,9 @@ Buffer CudaDevice::share(void *data, std::size_t bytes) {
 
 void CudaDevice::enqueue_copy(std::uint64_t to, std::uint64_t from,
                               std::size_t bytes, const Stream &stream) {
-  CudaContext::Current current(*context);
-  driver.call(
-      driver.cuMemcpyAsync,
+  CudaContext::Current current(*context_);
+  driver_.call(
+      driver_.cuMemcpyAsync,
       [&] { return waiting(fmt::format("copying {} bytes", bytes)); }, to, from,
       bytes, native(stream));
 }
@@ -214,20 +215,20 @@ void CudaDevice::enqueue_copy(std::uint64_t to, std::uint64_t from,
 void CudaDevice::enqueue_fill(std::uint64_t to, std::uint32_t value,
                               int elementBytes, std::size_t count,
                               const Stream &stream) {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   auto what = [&] {
     return waiting(
         fmt::format("filling {} elements of {} bytes", count, elementBytes));
   };
   if (elementBytes == 1)
-    driver.call(driver.cuMemsetD8Async, what, to,
-                static_cast<unsigned char>(value), count, native(stream));
+    driver_.call(driver_.cuMemsetD8Async, what, to,
+                 static_cast<unsigned char>(value), count, native(stream));
   else if (elementBytes == 2)
-    driver.call(driver.cuMemsetD16Async, what, to,
-                static_cast<unsigned short>(value), count, native(stream));
+    driver_.call(driver_.cuMemsetD16Async, what, to,
+                 static_cast<unsigned short>(value), count, native(stream));
   else
-    driver.call(driver.cuMemsetD32Async, what, to, value, count,
-                native(stream));
+    driver_.call(driver_.cuMemsetD32Async, what, to, value, count,
+                 native(stream));
 }
 
 void CudaDevice::copy_in(const Buffer &to, const void *from, std::size_t bytes,
@@ -235,13 +236,13 @@ void CudaDevice::copy_in(const Buffer &to, const void *from, std::size_t bytes,
   checkFits(to, bytes, "cannot copy in");
   if (bytes == 0)
     return;
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   auto what = [&] {
     return waiting(fmt::format("copying {} bytes to {}", bytes, name()));
   };
-  driver.call(driver.cuMemcpyHtoDAsync, what, to.address(), from, bytes,
-              native(stream));
-  driver.call(driver.cuStreamSynchronize, what, native(stream));
+  driver_.call(driver_.cuMemcpyHtoDAsync, what, to.address(), from, bytes,
+               native(stream));
+  driver_.call(driver_.cuStreamSynchronize, what, native(stream));
 }
 
 void CudaDevice::copy_out(void *to, const Buffer &from, std::size_t bytes,
@@ -249,22 +250,22 @@ void CudaDevice::copy_out(void *to, const Buffer &from, std::size_t bytes,
   checkFits(from, bytes, "cannot copy out");
   if (bytes == 0)
     return;
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   auto what = [&] {
     return waiting(fmt::format("copying {} bytes from {}", bytes, name()));
   };
-  driver.call(driver.cuMemcpyDtoHAsync, what, to, from.address(), bytes,
-              native(stream));
-  driver.call(driver.cuStreamSynchronize, what, native(stream));
+  driver_.call(driver_.cuMemcpyDtoHAsync, what, to, from.address(), bytes,
+               native(stream));
+  driver_.call(driver_.cuStreamSynchronize, what, native(stream));
 }
 
 void CudaDevice::fill(const Buffer &buffer, std::uint8_t byte,
                       const Stream &stream) {
   if (buffer.bytes() == 0)
     return;
-  CudaContext::Current current(*context);
-  driver.call(
-      driver.cuMemsetD8Async,
+  CudaContext::Current current(*context_);
+  driver_.call(
+      driver_.cuMemsetD8Async,
       [&] {
         return waiting(
             fmt::format("filling {} bytes on {}", buffer.bytes(), name()));
@@ -273,13 +274,13 @@ void CudaDevice::fill(const Buffer &buffer, std::uint8_t byte,
 }
 
 Stream CudaDevice::create_stream(bool isBlocking) {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   CUstream stream = nullptr;
   constexpr unsigned kNonBlocking = 1; // CU_STREAM_NON_BLOCKING
-  driver.call(
-      driver.cuStreamCreate, [&] { return waiting("creating a stream"); },
+  driver_.call(
+      driver_.cuStreamCreate, [&] { return waiting("creating a stream"); },
       &stream, isBlocking ? 0u : kNonBlocking);
-  std::shared_ptr<void> owner(stream, [context = context](void *handle) {
+  std::shared_ptr<void> owner(stream, [context = context_](void *handle) {
     context->quietly([&] {
       context->driver->cuStreamDestroy.function(static_cast<CUstream>(handle));
     });
@@ -288,12 +289,12 @@ Stream CudaDevice::create_stream(bool isBlocking) {
 }
 
 Event CudaDevice::create_event() {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   CUevent event = nullptr;
-  driver.call(
-      driver.cuEventCreate, [&] { return waiting("creating an event"); },
+  driver_.call(
+      driver_.cuEventCreate, [&] { return waiting("creating an event"); },
       &event, 0u);
-  std::shared_ptr<void> owner(event, [context = context](void *handle) {
+  std::shared_ptr<void> owner(event, [context = context_](void *handle) {
     context->quietly([&] {
       context->driver->cuEventDestroy.function(static_cast<CUevent>(handle));
     });
@@ -302,48 +303,48 @@ Event CudaDevice::create_event() {
 }
 
 void CudaDevice::record(const Event &event, const Stream &stream) {
-  CudaContext::Current current(*context);
-  driver.call(
-      driver.cuEventRecord, [&] { return waiting("recording an event"); },
+  CudaContext::Current current(*context_);
+  driver_.call(
+      driver_.cuEventRecord, [&] { return waiting("recording an event"); },
       native(event), native(stream));
 }
 
 void CudaDevice::wait(const Event &event, const Stream &stream) {
-  CudaContext::Current current(*context);
-  driver.call(
-      driver.cuStreamWaitEvent,
+  CudaContext::Current current(*context_);
+  driver_.call(
+      driver_.cuStreamWaitEvent,
       [&] { return waiting("letting a stream wait for an event"); },
       native(stream), native(event), 0u);
 }
 
 double CudaDevice::elapsed_us(const Event &from, const Event &to) {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   auto what = [&] { return waiting("waiting for an event"); };
-  driver.call(driver.cuEventSynchronize, what, native(from));
-  driver.call(driver.cuEventSynchronize, what, native(to));
+  driver_.call(driver_.cuEventSynchronize, what, native(from));
+  driver_.call(driver_.cuEventSynchronize, what, native(to));
   float milliseconds = 0;
-  driver.call(driver.cuEventElapsedTime,
-              "reading the time between two events, which must both have been "
-              "recorded",
-              &milliseconds, native(from), native(to));
+  driver_.call(driver_.cuEventElapsedTime,
+               "reading the time between two events, which must both have been "
+               "recorded",
+               &milliseconds, native(from), native(to));
   return 1e3 * milliseconds;
 }
 
 void CudaDevice::synchronize(const Stream &stream) {
-  CudaContext::Current current(*context);
-  driver.call(
-      driver.cuStreamSynchronize,
+  CudaContext::Current current(*context_);
+  driver_.call(
+      driver_.cuStreamSynchronize,
       [&] { return waiting("waiting for a stream"); }, native(stream));
 }
 
 CudaDevice::Prepared CudaDevice::pack(const LaunchDescription &launch) {
   auto *loaded = dynamic_cast<const CudaLoadedModule *>(launch.module.get());
-  CudaEntry &entry = context->modules.find(
+  CudaEntry &entry = context_->modules.find(
       loaded ? std::string_view(loaded->ptx()) : launch.ptx, launch.name);
   checkShape(launch, entry.name(), description_);
   checkParameters(launch, entry);
   entry.allow(launch.dynamic_smem_bytes, volume(launch.cluster));
-  return {entry, packParameters(driver, launch, entry.name())};
+  return {entry, packParameters(driver_, launch, entry.name())};
 }
 
 void CudaDevice::submit(const Prepared &prepared,
@@ -381,18 +382,18 @@ void CudaDevice::submit(const Prepared &prepared,
       count,
   };
   const std::string &name = prepared.entry.name();
-  driver.call(
-      driver.cuLaunchKernelEx, [&] { return describeLaunch(launch, name); },
+  driver_.call(
+      driver_.cuLaunchKernelEx, [&] { return describeLaunch(launch, name); },
       &config, prepared.entry.function(),
       const_cast<void **>(prepared.parameters.pointers.data()),
       static_cast<void **>(nullptr));
-  std::lock_guard lock(mutex);
-  lastLaunched = name;
+  std::lock_guard lock(mutex_);
+  lastLaunched_ = name;
 }
 
 void CudaDevice::enqueue(const LaunchDescription &launch,
                          const Stream &stream) {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   submit(pack(launch), launch, stream);
 }
 
@@ -405,19 +406,19 @@ void CudaDevice::enqueue(const LaunchDescription &launch, const Stream &stream,
 
 std::function<void(const Stream &)>
 CudaDevice::prepare(const LaunchDescription &launch) {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   // Raw bytes among the parameters are pointed to: the copy keeps them.
   auto kept = std::make_shared<const LaunchDescription>(launch);
   auto packed = std::make_shared<const Prepared>(pack(*kept));
   return [this, kept, packed](const Stream &stream) {
-    CudaContext::Current inScope(*context);
+    CudaContext::Current inScope(*context_);
     submit(*packed, *kept, stream);
   };
 }
 
 LaunchResult CudaDevice::launch(const LaunchDescription &launch,
                                 const Stream &stream) {
-  CudaContext::Current current(*context);
+  CudaContext::Current current(*context_);
   // Compiled and packed before the clock starts.
   Prepared prepared = pack(launch);
   Event start = create_event();
@@ -426,8 +427,8 @@ LaunchResult CudaDevice::launch(const LaunchDescription &launch,
   submit(prepared, launch, stream);
   record(end, stream);
   // Waiting for the stream also prints what the kernel wrote with printf.
-  driver.call(
-      driver.cuStreamSynchronize,
+  driver_.call(
+      driver_.cuStreamSynchronize,
       [&] { return describeLaunch(launch, prepared.entry.name()); },
       native(stream));
   LaunchResult result;

@@ -22,23 +22,23 @@ namespace {
 class PtxWords {
 public:
   explicit PtxWords(std::string_view ptx)
-      : text(blankCommentsAndStrings(ptx)) {}
+      : text_(blankCommentsAndStrings(ptx)) {}
 
   /// The next word; empty at the end.
   std::string_view next() {
-    at = std::min(text.find_first_not_of(" \t\n\v\f\r", at), text.size());
-    if (at == text.size())
+    at_ = std::min(text_.find_first_not_of(" \t\n\v\f\r", at_), text_.size());
+    if (at_ == text_.size())
       return {};
-    std::size_t start = at++;
-    if (text[start] == '.' || isNameCharacter(text[start]))
-      while (at < text.size() && isNameCharacter(text[at]))
-        ++at;
-    return std::string_view(text).substr(start, at - start);
+    std::size_t start = at_++;
+    if (text_[start] == '.' || isNameCharacter(text_[start]))
+      while (at_ < text_.size() && isNameCharacter(text_[at_]))
+        ++at_;
+    return std::string_view(text_).substr(start, at_ - start);
   }
 
 private:
-  std::string text; ///< without comments and strings
-  std::size_t at = 0;
+  std::string text_; ///< without comments and strings
+  std::size_t at_ = 0;
 };
 
 } // namespace
@@ -154,27 +154,27 @@ static const PtxEntry &chooseEntry(const std::vector<PtxEntry> &entries,
 void CudaEntry::allow(std::uint32_t dynamicSmemBytes,
                       std::uint32_t clusterCtas) {
   constexpr std::uint32_t kPortableClusterCtas = 8;
-  std::lock_guard lock(mutex);
-  if (dynamicSmemBytes > allowedSmemBytes) {
-    driver.call(
-        driver.cuFuncSetAttribute,
+  std::lock_guard lock(mutex_);
+  if (dynamicSmemBytes > allowedSmemBytes_) {
+    driver_.call(
+        driver_.cuFuncSetAttribute,
         [&] {
           return fmt::format("allowing {} {} bytes of dynamic shared memory",
                              name(), dynamicSmemBytes);
         },
         function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
         static_cast<int>(dynamicSmemBytes));
-    allowedSmemBytes = dynamicSmemBytes;
+    allowedSmemBytes_ = dynamicSmemBytes;
   }
-  if (clusterCtas > kPortableClusterCtas && !isNonPortableAllowed) {
-    driver.call(
-        driver.cuFuncSetAttribute,
+  if (clusterCtas > kPortableClusterCtas && !isNonPortableAllowed_) {
+    driver_.call(
+        driver_.cuFuncSetAttribute,
         [&] {
           return fmt::format("allowing {} clusters of {} CTAs", name(),
                              clusterCtas);
         },
         function_, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-    isNonPortableAllowed = true;
+    isNonPortableAllowed_ = true;
   }
 }
 
@@ -193,7 +193,7 @@ void CudaModules::load(Module &module, std::string_view ptx) {
       errors.data(), reinterpret_cast<void *>(errors.size() - 1), notes.data(),
       reinterpret_cast<void *>(notes.size() - 1),
       reinterpret_cast<void *>(std::uintptr_t{1})};
-  CUresult result = driver.cuModuleLoadDataEx.function(
+  CUresult result = driver_.cuModuleLoadDataEx.function(
       &module.handle, text.c_str(), options.size(), options.data(),
       values.data());
   if (result == CUDA_SUCCESS) {
@@ -202,19 +202,19 @@ void CudaModules::load(Module &module, std::string_view ptx) {
   }
   module.handle = nullptr;
   std::string log = std::string(errors.data()) + notes.data();
-  driver.fail(result, driver.cuModuleLoadDataEx.name,
-              fmt::format("compiling {} (PTX {}) with a driver for CUDA {}",
-                          entries.empty() ? "PTX" : listEntries(entries),
-                          describePtx(ptx), driver.version()),
-              log);
+  driver_.fail(result, driver_.cuModuleLoadDataEx.name,
+               fmt::format("compiling {} (PTX {}) with a driver for CUDA {}",
+                           entries.empty() ? "PTX" : listEntries(entries),
+                           describePtx(ptx), driver_.version()),
+               log);
 }
 
 CudaEntry &CudaModules::find(std::string_view ptx, const std::string &name) {
   std::string key = hashHex(ptx);
   Module *module;
   {
-    std::lock_guard lock(mutex);
-    module = &modules[std::move(key)];
+    std::lock_guard lock(mutex_);
+    module = &modules_[std::move(key)];
   }
   // Only those who want the same module wait for its compilation.
   std::lock_guard lock(module->mutex);
@@ -225,21 +225,21 @@ CudaEntry &CudaModules::find(std::string_view ptx, const std::string &name) {
       known != module->entries.end())
     return known->second;
   CUfunction function = nullptr;
-  driver.call(
-      driver.cuModuleGetFunction,
+  driver_.call(
+      driver_.cuModuleGetFunction,
       [&] { return fmt::format("looking up the entry {}", entry.name); },
       &function, module->handle, entry.name.c_str());
   return module->entries
       .emplace(std::piecewise_construct, std::forward_as_tuple(entry.name),
-               std::forward_as_tuple(driver, function, entry))
+               std::forward_as_tuple(driver_, function, entry))
       .first->second;
 }
 
 void CudaModules::unloadAll() noexcept {
-  for (auto &[key, module] : modules)
+  for (auto &[key, module] : modules_)
     if (module.handle)
-      driver.cuModuleUnload.function(module.handle);
-  modules.clear();
+      driver_.cuModuleUnload.function(module.handle);
+  modules_.clear();
 }
 
 } // namespace kiln

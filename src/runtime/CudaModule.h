@@ -40,7 +40,7 @@ std::vector<PtxEntry> scanPtxEntries(std::string_view ptx);
 class CudaEntry {
 public:
   CudaEntry(const CudaDriver &driver, cuda::CUfunction function, PtxEntry ptx)
-      : driver(driver), function_(function), ptx_(std::move(ptx)) {}
+      : driver_(driver), function_(function), ptx_(std::move(ptx)) {}
 
   cuda::CUfunction function() const { return function_; }
   const std::string &name() const { return ptx_.name; }
@@ -54,19 +54,19 @@ public:
   void allow(std::uint32_t dynamicSmemBytes, std::uint32_t clusterCtas);
 
 private:
-  const CudaDriver &driver;
+  const CudaDriver &driver_;
   const cuda::CUfunction function_;
   const PtxEntry ptx_;
-  std::mutex mutex;
-  std::uint32_t allowedSmemBytes = 48 * 1024;
-  bool isNonPortableAllowed = false;
+  std::mutex mutex_;
+  std::uint32_t allowedSmemBytes_ = 48 * 1024;
+  bool isNonPortableAllowed_ = false;
 };
 
 /// The modules of one context. Safe to use from many threads; the context must
 /// be current in each call.
 class CudaModules {
 public:
-  explicit CudaModules(const CudaDriver &driver) : driver(driver) {}
+  explicit CudaModules(const CudaDriver &driver) : driver_(driver) {}
 
   /// The entry `name` of that PTX, loaded now or earlier; an empty name means
   /// the only one. Throws UserError that lists the entries, and RuntimeError
@@ -86,9 +86,9 @@ private:
 
   void load(Module &module, std::string_view ptx);
 
-  const CudaDriver &driver;
-  std::mutex mutex;
-  std::map<std::string, Module> modules;
+  const CudaDriver &driver_;
+  std::mutex mutex_;
+  std::map<std::string, Module> modules_;
 };
 
 } // namespace kiln

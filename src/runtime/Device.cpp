@@ -105,6 +105,7 @@ void Device::enqueue_fill(std::uint64_t, std::uint32_t, int, std::size_t,
   failWithout(*this, "fill memory in the turn of a stream");
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): overriders keep them
 void Device::call(std::function<void()>, const Stream &) {
   failWithout(*this, "call functions of the host from a stream");
 }
@@ -113,6 +114,7 @@ void Device::enqueue(const LaunchDescription &, const Stream &,
                      std::function<void(LaunchResult)>) {
   failWithout(*this, "tell what came of a launch in a stream");
 }
+// NOLINTEND(performance-unnecessary-value-param)
 
 int Device::occupancy(const LaunchDescription &) {
   failWithout(*this, "count the CTAs that an SM holds");

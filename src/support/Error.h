@@ -10,11 +10,10 @@ namespace KILN_API kiln {
 
 /// Throw a UserError at a place in the user's source.
 template <typename... Args>
-[[noreturn]] void userErrorAt(SourceLine where,
+[[noreturn]] void userErrorAt(const SourceLine &where,
                               fmt::format_string<Args...> format,
                               Args &&...args) {
-  throw UserError(std::move(where),
-                  fmt::format(format, std::forward<Args>(args)...));
+  throw UserError(where, fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// Throw a UserError that has no place.

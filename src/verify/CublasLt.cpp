@@ -80,33 +80,33 @@ public:
   Session(std::shared_ptr<const CudaDriver> driverToUse, int ordinal,
           std::shared_ptr<const CublasLibrary> libraryToUse, Buffer memory)
       : library(std::move(libraryToUse)), workspace(std::move(memory)),
-        driver(std::move(driverToUse)) {
-    driver->call(driver->cuDeviceGet, "opening the GPU for cuBLASLt", &device,
-                 ordinal);
-    driver->call(driver->cuDevicePrimaryCtxRetain,
-                 "opening the GPU's primary context", &context, device);
+        driver_(std::move(driverToUse)) {
+    driver_->call(driver_->cuDeviceGet, "opening the GPU for cuBLASLt",
+                  &device_, ordinal);
+    driver_->call(driver_->cuDevicePrimaryCtxRetain,
+                  "opening the GPU's primary context", &context_, device_);
     try {
       inContext([&] {
         library->check(library->cublasLtCreate(&handle), "cublasLtCreate",
                        "starting cuBLASLt");
       });
     } catch (...) {
-      driver->cuDevicePrimaryCtxRelease.function(device);
+      driver_->cuDevicePrimaryCtxRelease.function(device_);
       throw;
     }
   }
   Session(const Session &) = delete;
   ~Session() {
-    if (driver->cuCtxPushCurrent.function(context) == CUDA_SUCCESS) {
+    if (driver_->cuCtxPushCurrent.function(context_) == CUDA_SUCCESS) {
       library->cublasLtDestroy(handle);
       pop();
     }
-    driver->cuDevicePrimaryCtxRelease.function(device);
+    driver_->cuDevicePrimaryCtxRelease.function(device_);
   }
 
   template <typename Action> void inContext(const Action &action) const {
-    driver->call(driver->cuCtxPushCurrent, "making the GPU's context current",
-                 context);
+    driver_->call(driver_->cuCtxPushCurrent, "making the GPU's context current",
+                  context_);
     struct Popper {
       const Session &session;
       ~Popper() { session.pop(); }
@@ -121,12 +121,12 @@ public:
 private:
   void pop() const noexcept {
     CUcontext popped = nullptr;
-    driver->cuCtxPopCurrent.function(&popped);
+    driver_->cuCtxPopCurrent.function(&popped);
   }
 
-  const std::shared_ptr<const CudaDriver> driver;
-  CUdevice device = 0;
-  CUcontext context = nullptr;
+  const std::shared_ptr<const CudaDriver> driver_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
 };
 
 /// The descriptions of one product, which all its plans share.
@@ -220,25 +220,25 @@ private:
 class Plan final : public CublasPlan {
 public:
   Plan(std::shared_ptr<const Descriptions> of, const cublasLtMatmulAlgo_t &algo)
-      : of(std::move(of)), algo(algo) {}
+      : of_(std::move(of)), algo_(algo) {}
 
   void enqueue(const CublasOperands &operands,
                const Stream &stream) const override {
     auto pointer = [](const Buffer &buffer) {
       return reinterpret_cast<void *>(buffer.address());
     };
-    const Session &session = *of->session;
-    const Buffer &first = of->problem.isSwapped ? operands.b : operands.a;
-    const Buffer &second = of->problem.isSwapped ? operands.a : operands.b;
+    const Session &session = *of_->session;
+    const Buffer &first = of_->problem.isSwapped ? operands.b : operands.a;
+    const Buffer &second = of_->problem.isSwapped ? operands.a : operands.b;
     const Buffer &c = operands.c.address() ? operands.c : operands.d;
     session.inContext([&] {
-      if (of->hasBias())
-        of->setBias(operands.bias);
+      if (of_->hasBias())
+        of_->setBias(operands.bias);
       session.library->check(
           session.library->cublasLtMatmul(
-              session.handle, of->operation, &of->alpha, pointer(first),
-              of->first, pointer(second), of->second, &of->beta, pointer(c),
-              of->c, pointer(operands.d), of->d, &algo,
+              session.handle, of_->operation, &of_->alpha, pointer(first),
+              of_->first, pointer(second), of_->second, &of_->beta, pointer(c),
+              of_->c, pointer(operands.d), of_->d, &algo_,
               pointer(session.workspace), session.workspace.bytes(),
               static_cast<CUstream>(stream.native())),
           "cublasLtMatmul", "multiplying");
@@ -246,17 +246,17 @@ public:
   }
 
 private:
-  std::shared_ptr<const Descriptions> of;
-  cublasLtMatmulAlgo_t algo;
+  std::shared_ptr<const Descriptions> of_;
+  cublasLtMatmulAlgo_t algo_;
 };
 
 class LoadedCublasLt final : public CublasLt {
 public:
   explicit LoadedCublasLt(std::shared_ptr<const Session> session)
-      : session(std::move(session)) {}
+      : session_(std::move(session)) {}
 
   std::string version() const override {
-    std::size_t number = session->library->cublasLtGetVersion();
+    std::size_t number = session_->library->cublasLtGetVersion();
     return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100,
                        number % 100);
   }
@@ -265,22 +265,22 @@ public:
                                                  int most) override;
 
 private:
-  std::shared_ptr<const Session> session;
+  std::shared_ptr<const Session> session_;
 };
 
 } // namespace
 
 std::vector<std::shared_ptr<CublasPlan>>
 LoadedCublasLt::plans(const ReferenceGemm &gemm, int most) {
-  const CublasLibrary &library = *session->library;
-  auto described = std::make_shared<const Descriptions>(session, gemm);
+  const CublasLibrary &library = *session_->library;
+  auto described = std::make_shared<const Descriptions>(session_, gemm);
   cublasLtMatmulPreference_t preference = nullptr;
   described->check(library.cublasLtMatmulPreferenceCreate(&preference),
                    "cublasLtMatmulPreferenceCreate");
   std::shared_ptr<void> owner(preference, [&](void *) {
     library.cublasLtMatmulPreferenceDestroy(preference);
   });
-  std::uint64_t bytes = session->workspace.bytes();
+  std::uint64_t bytes = session_->workspace.bytes();
   described->check(library.cublasLtMatmulPreferenceSetAttribute(
                        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                        &bytes, sizeof(bytes)),
@@ -289,9 +289,9 @@ LoadedCublasLt::plans(const ReferenceGemm &gemm, int most) {
       static_cast<std::size_t>(std::max(most, 1)));
   int count = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-  session->inContext([&] {
+  session_->inContext([&] {
     status = library.cublasLtMatmulAlgoGetHeuristic(
-        session->handle, described->operation, described->first,
+        session_->handle, described->operation, described->first,
         described->second, described->c, described->d, preference,
         static_cast<int>(found.size()), found.data(), &count);
   });

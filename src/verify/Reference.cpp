@@ -26,9 +26,9 @@ namespace {
 
 /// Eight doubles: one register of AVX-512, two of AVX2, four of SSE2.
 constexpr std::int64_t kLanes = 8;
-typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
-typedef std::int64_t LaneBits
-    __attribute__((vector_size(kLanes * sizeof(double))));
+using Lanes __attribute__((vector_size(kLanes * sizeof(double)))) = double;
+using LaneBits __attribute__((vector_size(kLanes * sizeof(double)))) =
+    std::int64_t;
 
 /// The same where vectors of them are allocated: a vector type by itself loses
 /// its alignment as a template's argument.

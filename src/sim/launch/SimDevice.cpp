@@ -291,8 +291,8 @@ private:
   sim::LaunchConfig configOf(const LaunchDescription &description,
                              const ptx::Function &entry,
                              const sim::EntryRegisters &registers);
-  std::shared_ptr<Prepared> prepare(const LaunchDescription &description,
-                                    bool isAlone);
+  std::shared_ptr<Prepared> makeReady(const LaunchDescription &description,
+                                      bool isAlone);
   /// In its turn; `finished` may be called before this returns.
   void start(std::shared_ptr<Prepared> prepared, const Stream &stream,
              std::function<void(LaunchResult)> finished);
@@ -406,7 +406,7 @@ sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
 }
 
 std::shared_ptr<Prepared>
-SimDevice::prepare(const LaunchDescription &description, bool isAlone) {
+SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
   auto prepared = std::make_shared<Prepared>();
   prepared->module = moduleOf(description);
   const sim::SimModule &module = *prepared->module;
@@ -446,7 +446,7 @@ void SimDevice::enqueue(const LaunchDescription &description,
                         const Stream &stream,
                         std::function<void(LaunchResult)> finished) {
   std::lock_guard lock(streams_->mutex());
-  start(prepare(description, false), stream, std::move(finished));
+  start(makeReady(description, false), stream, std::move(finished));
 }
 
 LaunchResult SimDevice::launch(const LaunchDescription &description,
@@ -455,7 +455,7 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
   std::optional<LaunchResult> result;
   {
     std::lock_guard lock(streams_->mutex());
-    start(prepare(description, streams_->areEmpty()), stream,
+    start(makeReady(description, streams_->areEmpty()), stream,
           [&](LaunchResult found) { result = std::move(found); });
   }
   streams_->finish([&] { return result.has_value(); });

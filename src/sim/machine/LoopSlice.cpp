@@ -128,8 +128,8 @@ LoopWatch::Numbers LoopWatch::slice(const Code &code) const {
       for (std::uint32_t source : uses.sources)
         take(source);
   }
-  for (std::size_t i = 0; i < deciding.size(); ++i)
-    if (auto found = sources.find(deciding[i]); found != sources.end())
+  for (std::size_t next = 0; next < deciding.size();) // `take` adds to them
+    if (auto found = sources.find(deciding[next++]); found != sources.end())
       for (std::uint32_t source : found->second)
         take(source);
   return deciding;

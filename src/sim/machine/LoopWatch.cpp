@@ -192,9 +192,9 @@ void LoopWatch::record(Warp &warp, int pc, LaneMask lanes) {
 }
 
 void LoopWatch::add(std::uint64_t value) {
-  if (period_)
-    isSpoilt_ |= cursor_ == record_.size() || record_[cursor_++] != value;
-  else if (record_.size() == kLongestRecord)
+  if (period_ && cursor_ < record_.size())
+    isSpoilt_ |= record_[cursor_++] != value;
+  else if (period_ || record_.size() == kLongestRecord)
     isSpoilt_ = true;
   else
     record_.push_back(value);

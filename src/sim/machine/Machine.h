@@ -65,7 +65,8 @@ public:
   /// Text from the kernel's printf: in the order of clusters, or of events
   /// where clusters talk to each other. False where it is too much.
   bool print(Cluster &cluster, const std::string &text) {
-    if ((printedBytes_ += text.size()) > kMaxPrintedBytes)
+    std::uint64_t printed = printedBytes_ += text.size();
+    if (printed > kMaxPrintedBytes)
       return false;
     print_(cluster, text);
     return true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <type_traits>
 
 namespace kiln::sim {
 
@@ -22,8 +23,10 @@ struct Image {
   std::uint8_t box[5];
   std::uint8_t l2; ///< in units of 32 bytes
   std::uint8_t oob;
+  std::uint8_t unused; ///< no byte is padding, whose value nobody knows
 };
 } // namespace
+static_assert(std::has_unique_object_representations_v<Image>);
 static_assert(sizeof(Image) <= kTensorMapBytes / 2);
 
 static constexpr std::uint16_t kMagic = 0x4d54; // "TM"

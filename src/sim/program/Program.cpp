@@ -23,7 +23,8 @@ Reg highHalf(const Reg &low) {
 static constexpr std::uint32_t kMaxRegisterBytes = std::uint32_t(1) << 30;
 
 Decoder::Decoder(const InstructionSet &instructions, const ptx::Module &module,
-                 std::vector<const ptx::Function *> functions, Names names)
+                 const std::vector<const ptx::Function *> &functions,
+                 Names names)
     : instructions_(instructions), names_(std::move(names)) {
   code_.module = &module;
   for (const ptx::Function *function : functions) {

@@ -161,7 +161,7 @@ struct Names {
 class Decoder {
 public:
   Decoder(const InstructionSet &instructions, const ptx::Module &module,
-          std::vector<const ptx::Function *> functions, Names names);
+          const std::vector<const ptx::Function *> &functions, Names names);
 
   /// Decode everything. Throws UserError listing every instruction that no unit
   /// knows, with its line.

@@ -12,8 +12,8 @@ public:
       : module_(module) {
     found_.functions.push_back(&entry);
     isFound_.insert(&entry);
-    for (std::size_t i = 0; i < found_.functions.size(); ++i)
-      visit(*found_.functions[i]);
+    for (std::size_t next = 0; next < found_.functions.size();)
+      visit(*found_.functions[next++]); // adds those it calls
   }
 
   Reachable found() { return std::move(found_); }

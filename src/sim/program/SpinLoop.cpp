@@ -115,10 +115,11 @@ private:
 
   /// What decides about a register decides about what it decides.
   void followWriters() {
-    for (std::size_t next = 0; next < deciding_.size(); ++next) {
-      if (writtenIn_[deciding_[next]] != branch_)
+    for (std::size_t next = 0; next < deciding_.size();) {
+      int decided = deciding_[next++];
+      if (writtenIn_[decided] != branch_)
         continue;
-      for (int i : writers_[deciding_[next]]) {
+      for (int i : writers_[decided]) {
         if (followedIn_[i - first_] == branch_)
           continue;
         followedIn_[i - first_] = branch_;

@@ -57,9 +57,12 @@ void markUnheeded(const ptx::Function &function, std::vector<Op> &ops,
     if (!isWait(op))
       forEachRegister(result, look);
   }
-  for (std::size_t i = 0; i < next.size(); ++i)
-    for (const Op *writer : writers[next[i]])
+  while (!next.empty()) {
+    int reg = next.back();
+    next.pop_back();
+    for (const Op *writer : writers[reg])
       lookAtSources(*writer);
+  }
   for (std::size_t i = first; i < ops.size(); ++i)
     if (isWait(ops[i])) {
       bool isHeeded = false;

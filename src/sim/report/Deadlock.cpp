@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <ranges>
 
 namespace kiln::sim {
 
@@ -85,11 +86,11 @@ static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
 static std::pair<const Op *, LaneMask> lastPoll(const Warp &warp,
                                                 const Group &group) {
   std::vector<const Op *> polls = warp.pollsOf(group);
-  for (auto poll = polls.rbegin(); poll != polls.rend(); ++poll) {
-    Pred guard = (*poll)->guard;
+  for (const Op *poll : std::views::reverse(polls)) {
+    Pred guard = poll->guard;
     LaneMask lanes = guard.isValid() ? warp.pred(guard) : kAllLanes;
     if (lanes & group.lanes)
-      return {*poll, lanes & group.lanes};
+      return {poll, lanes & group.lanes};
   }
   return {polls.back(), group.lanes};
 }

@@ -186,17 +186,6 @@ void decodeLanewise(Decoder &decoder, const ptx::Instruction &instruction,
     op.handler = lanewise3<F, D, S...>;
 }
 
-/// The type that an instruction's last type modifier names.
-inline ptx::ScalarType lastType(const Decoder &decoder,
-                                const ptx::Instruction &instruction) {
-  ptx::ScalarType type;
-  for (auto it = instruction.modifiers.rbegin();
-       it != instruction.modifiers.rend(); ++it)
-    if (ptx::parseScalarType(*it, type))
-      return type;
-  decoder.refuse(instruction, "it names no type that is known here");
-}
-
 /// Every type modifier in order.
 inline std::vector<ptx::ScalarType>
 allTypes(const ptx::Instruction &instruction) {
@@ -206,6 +195,15 @@ allTypes(const ptx::Instruction &instruction) {
     if (ptx::parseScalarType(modifier, type))
       types.push_back(type);
   return types;
+}
+
+/// The last of them.
+inline ptx::ScalarType lastType(const Decoder &decoder,
+                                const ptx::Instruction &instruction) {
+  std::vector<ptx::ScalarType> types = allTypes(instruction);
+  if (types.empty())
+    decoder.refuse(instruction, "it names no type that is known here");
+  return types.back();
 }
 
 inline bool isFloatType(ptx::ScalarType type) {

@@ -118,7 +118,7 @@ static int placeOf(const ProductShape &shape, bool isA, int count, int row,
 }
 
 /// Eight words of 16 bits.
-typedef std::uint16_t Eight __attribute__((vector_size(16)));
+using Eight __attribute__((vector_size(16))) = std::uint16_t;
 
 /// Rows become columns.
 [[gnu::always_inline]] static inline void transpose(Eight (&rows)[8]) {

@@ -110,7 +110,7 @@ bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
 }
 
 /// Sixteen floats; narrower processors use several registers for them.
-typedef float Wide __attribute__((vector_size(64)));
+using Wide __attribute__((vector_size(64))) = float;
 /// Rows of a tile that are kept in registers while k runs, and their columns.
 static constexpr int kRows = 4, kColumns = 32;
 
@@ -172,7 +172,7 @@ KILN_WIDEST_VECTORS void addOuterProducts(int columns, int lanes, int k,
 
 /// Lanes that are added up together: a few rows of four columns.
 template <int Lanes> struct Sums {
-  typedef float Vector __attribute__((vector_size(4 * Lanes)));
+  using Vector __attribute__((vector_size(4 * Lanes))) = float;
   /// Vectors of rows that are kept in registers while k runs, each with the
   /// even columns of a block and with the odd ones.
   static constexpr int kRows = 4;

@@ -1,5 +1,6 @@
 // MemoryInstructions: ld, st, atom, red, and arithmetic on addresses.
 #include "sim/program/Effect.h"
+#include "sim/units/Execute.h"
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/memory/AccessTraits.h"
@@ -28,17 +29,6 @@ struct MemoryFlags {
   }
 };
 } // namespace
-
-/// The type of an instruction: its last modifier that is one.
-static ptx::ScalarType typeOf(Decoder &decoder,
-                              const ptx::Instruction &instruction) {
-  ptx::ScalarType type;
-  for (auto modifier = instruction.modifiers.rbegin();
-       modifier != instruction.modifiers.rend(); ++modifier)
-    if (ptx::parseScalarType(*modifier, type))
-      return type;
-  decoder.refuse(instruction, "it has no type");
-}
 
 static bool isSigned(ptx::ScalarType type) {
   return type == ptx::ScalarType::s8 || type == ptx::ScalarType::s16 ||
@@ -200,7 +190,7 @@ static std::vector<Reg> elementsOf(Decoder &decoder,
 
 static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
-  ptx::ScalarType type = typeOf(decoder, instruction);
+  ptx::ScalarType type = lastType(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
   op.handler = load;
   op.list = elementsOf(decoder, instruction.operands[0], bytes);
@@ -215,7 +205,7 @@ static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
   if (instruction.has("async"))
     return decodeAsyncStore(decoder, instruction, op);
-  int bytes = ptx::sizeBytes(typeOf(decoder, instruction));
+  int bytes = ptx::sizeBytes(lastType(decoder, instruction));
   op.handler = store;
   op.src[0] = decoder.address(instruction.operands[0], op.imm);
   op.list = elementsOf(decoder, instruction.operands[1], bytes);
@@ -286,7 +276,7 @@ static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
   if (instruction.has("async"))
     return decodeAsyncReduction(decoder, instruction, op);
-  ptx::ScalarType type = typeOf(decoder, instruction);
+  ptx::ScalarType type = lastType(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
   if (isPackedAtomic(instruction, type))
     return decodePackedAtomic(decoder, instruction, type, op);
