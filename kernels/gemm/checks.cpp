@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-using gemm::KernelProblem;
+using gemm_kernel::KernelProblem;
 
 template <typename... Args>
 [[noreturn]] static void refuse(fmt::format_string<Args...> format,
@@ -25,13 +25,13 @@ static bool is_tcgen05(const DeviceDescription &device) {
   return device.tensor_core == TensorCore::tcgen05;
 }
 
-int gemm::accumulator_registers(const GemmProblem &problem,
-                                const GemmSchedule &schedule) {
+int gemm_kernel::accumulator_registers(const GemmProblem &problem,
+                                       const GemmSchedule &schedule) {
   return schedule.consumer_rows() * schedule.consumer_columns() / 128 *
          size_bytes(problem.accumulator()) / 4;
 }
 
-int gemm::tensor_columns(const GemmSchedule &schedule) {
+int gemm_kernel::tensor_columns(const GemmSchedule &schedule) {
   constexpr unsigned kFewest = 32;
   unsigned sums = schedule.consumers * schedule.consumer_columns();
   return static_cast<int>(std::bit_ceil(std::max(kFewest, sums)));
@@ -134,8 +134,8 @@ static void check_strides(const GemmProblem &problem) {
     check("C", rows, columns, problem.stride_c(), problem.out);
 }
 
-void gemm::check_problem(const GemmProblem &problem,
-                         const DeviceDescription &device) {
+void gemm_kernel::check_problem(const GemmProblem &problem,
+                                const DeviceDescription &device) {
   check_dims(problem);
   check_types(problem, device);
   check_strides(problem);
@@ -174,7 +174,7 @@ static void check_wgmma_tile(const GemmProblem &problem,
                 "instructions of {} columns; of {} there are 8, 24 and "
                 "multiples of 16",
                 schedule.instruction_n, name(problem.type));
-  int registers = gemm::accumulator_registers(problem, schedule);
+  int registers = gemm_kernel::accumulator_registers(problem, schedule);
   if (registers > device.max_accumulator_registers)
     refuse_tile(schedule,
                 "its accumulator takes {} registers of each thread; a "
@@ -206,7 +206,7 @@ static void check_tcgen05_tile(const GemmSchedule &schedule,
                 columns, schedule.instruction_n,
                 is_whole ? "all of them, two CTAs multiply together"
                          : "a divisor that is a multiple of 16");
-  int all = gemm::tensor_columns(schedule) * schedule.occupancy;
+  int all = gemm_kernel::tensor_columns(schedule) * schedule.occupancy;
   if (all > device.tensor_memory_columns)
     refuse_tile(schedule,
                 "the sums of {} consumers and {} CTAs per multiprocessor take "
@@ -216,9 +216,9 @@ static void check_tcgen05_tile(const GemmSchedule &schedule,
 }
 
 /// Throw where the tile is none the instruction can cover.
-void gemm::check_tile(const KernelProblem &computed,
-                      const GemmSchedule &schedule,
-                      const DeviceDescription &device) {
+void gemm_kernel::check_tile(const KernelProblem &computed,
+                             const GemmSchedule &schedule,
+                             const DeviceDescription &device) {
   const GemmProblem &problem = computed.problem;
   if (is_tcgen05(device))
     check_tcgen05_tile(schedule, device);
@@ -307,9 +307,9 @@ static void check_instruction(const KernelProblem &computed,
 }
 
 /// Throw where roles, cluster or order are none.
-void gemm::check_roles(const KernelProblem &computed,
-                       const GemmSchedule &schedule,
-                       const DeviceDescription &device) {
+void gemm_kernel::check_roles(const KernelProblem &computed,
+                              const GemmSchedule &schedule,
+                              const DeviceDescription &device) {
   check_instruction(computed, schedule, device);
   int most = schedule.kind == GemmKind::multistage ? 1 : 2;
   if (schedule.consumers < 1 || schedule.consumers > most)
@@ -333,9 +333,9 @@ void gemm::check_roles(const KernelProblem &computed,
                "multicast off",
                matrix, tile.rows, parts);
     };
-    check_parts("A", gemm::tile_of_a(computed.problem, schedule),
+    check_parts("A", gemm_kernel::tile_of_a(computed.problem, schedule),
                 schedule.cluster_n);
-    check_parts("B", gemm::tile_of_b(computed.problem, schedule),
+    check_parts("B", gemm_kernel::tile_of_b(computed.problem, schedule),
                 schedule.cluster_m);
   }
   if (schedule.raster_group < 1)
@@ -353,10 +353,10 @@ void gemm::check_roles(const KernelProblem &computed,
 }
 
 /// Throw where the way out is none.
-void gemm::check_epilogue(const KernelProblem &computed,
-                          const GemmSchedule &schedule,
-                          const DeviceDescription &device) {
-  if (gemm::uses_sums(schedule))
+void gemm_kernel::check_epilogue(const KernelProblem &computed,
+                                 const GemmSchedule &schedule,
+                                 const DeviceDescription &device) {
+  if (gemm_kernel::uses_sums(schedule))
     return; // D does not go out by subtiles
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   int step = is_tcgen05(device) ? rows : 64;

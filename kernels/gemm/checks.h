@@ -4,7 +4,7 @@
 
 #include "operands.h"
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 void check_problem(const GemmProblem &problem, const DeviceDescription &device);
 /// Roles, cluster and order.
@@ -24,4 +24,4 @@ int accumulator_registers(const GemmProblem &problem,
 /// allocated.
 int tensor_columns(const GemmSchedule &schedule);
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

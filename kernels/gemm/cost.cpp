@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 namespace {
 
@@ -175,14 +175,14 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   return cost;
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel
 
 namespace kiln {
 
 double GemmCost::total_us() const {
-  return launch_us + std::pow(std::pow(tiles_us, gemm::kSharpness) +
-                                  std::pow(memory_us, gemm::kSharpness),
-                              1 / gemm::kSharpness);
+  return launch_us + std::pow(std::pow(tiles_us, gemm_kernel::kSharpness) +
+                                  std::pow(memory_us, gemm_kernel::kSharpness),
+                              1 / gemm_kernel::kSharpness);
 }
 
 } // namespace kiln

@@ -13,11 +13,11 @@
 
 #include <kiln/gemm.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// Of a schedule whose stages, consumers and instructions are filled in. A
 /// dimension that is an argument counts as 4096.
 GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device);
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

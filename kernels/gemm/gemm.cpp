@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-using gemm::KernelProblem;
+using gemm_kernel::KernelProblem;
 
 template <typename... Args>
 [[noreturn]] static void refuse(fmt::format_string<Args...> format,
@@ -40,7 +40,7 @@ static GemmSchedule filled(const KernelProblem &computed,
   if (full.epilogue_m == 0)
     full.epilogue_m = is_tcgen05 ? kLanes : 64;
   if (full.epilogue_n == 0)
-    full.epilogue_n = gemm::subtile_columns(full, problem.out);
+    full.epilogue_n = gemm_kernel::subtile_columns(full, problem.out);
   // Nothing is multicast that threads copy; and one warpgroup that does
   // everything has no thread to tell other CTAs of a released slot. CTAs that
   // share operands on Blackwell multiply together (cta_group).
@@ -88,7 +88,7 @@ static void plan_registers(const KernelProblem &computed,
                  (groups * at_entry - schedule.producer_registers) /
                      schedule.consumers / 8 * 8);
     // Sums come first: the producer has what they leave.
-    int sums = gemm::accumulator_registers(computed.problem, schedule);
+    int sums = gemm_kernel::accumulator_registers(computed.problem, schedule);
     if (schedule.consumer_registers <= sums) {
       schedule.consumer_registers = sums / 8 * 8 + 8;
       schedule.producer_registers = std::min(
@@ -130,14 +130,14 @@ static int shared_bytes(const KernelProblem &computed,
     end = (end + alignment - 1) / alignment * alignment;
     end += tile.stride_bytes() * count;
   };
-  for (const TileLayout &tile : gemm::slot_tiles(computed, schedule))
+  for (const TileLayout &tile : gemm_kernel::slot_tiles(computed, schedule))
     place(tile, stages);
   end += 2 * stages * kBarrierBytes;
   if (is_tcgen05)
     place({Type::u32, 1, 4}, 1);
   GemmSchedule with_stages = schedule;
   with_stages.stages = stages;
-  auto output = gemm::output_buffers(computed, with_stages);
+  auto output = gemm_kernel::output_buffers(computed, with_stages);
   if (output.count && !output.is_over_slots)
     place(output.tile, output.count);
   return end;
@@ -165,12 +165,12 @@ int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule,
 
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device) {
-  gemm::check_problem(problem, device);
+  gemm_kernel::check_problem(problem, device);
   KernelProblem computed(problem, schedule);
   GemmSchedule result = filled(computed, schedule, device);
-  gemm::check_roles(computed, result, device);
-  gemm::check_tile(computed, result, device);
-  gemm::check_epilogue(computed, result, device);
+  gemm_kernel::check_roles(computed, result, device);
+  gemm_kernel::check_tile(computed, result, device);
+  gemm_kernel::check_epilogue(computed, result, device);
   plan_registers(computed, device, result);
   if (schedule.stages < 1)
     refuse("{} stages; at least 1 is needed", schedule.stages);
@@ -193,8 +193,8 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
 
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
                   const GemmDebug &debug, const DeviceDescription &device) {
-  return gemm::build_kernel(problem, fit(problem, schedule, device), debug,
-                            device);
+  return gemm_kernel::build_kernel(problem, fit(problem, schedule, device),
+                                   debug, device);
 }
 
 } // namespace kiln

@@ -3,10 +3,10 @@
 
 #include <kiln/gemm.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// `schedule` has been through fit().
 Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
                     const GemmDebug &debug, const DeviceDescription &device);
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

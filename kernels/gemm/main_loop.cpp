@@ -7,7 +7,7 @@
 #include <kiln/dependent_launch.h>
 #include <kiln/threads.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 MainLoop::MainLoop(const GemmProblem &problem, const GemmSchedule &schedule,
                    const DeviceDescription &device,
@@ -109,4 +109,4 @@ Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
   return kernel->build();
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

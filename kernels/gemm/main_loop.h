@@ -8,7 +8,7 @@
 
 #include <memory>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// What one consumer computes of an output tile.
 struct Share {
@@ -83,4 +83,4 @@ std::unique_ptr<MainLoop> make_tcgen05_kernel(const GemmProblem &problem,
                                               const GemmSchedule &schedule,
                                               const DeviceDescription &device);
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -5,7 +5,7 @@
 #include <kiln/copy.h>
 #include <kiln/threads.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 bool StoredMatrix::suits_tma(Type type, const Dim &batch) const {
   Dim product = rows * stride;
@@ -283,4 +283,4 @@ SharedTile Operands::b(const Slot &slot) const {
   return problem().b_is_k_major() ? tile.transpose() : tile;
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -12,7 +12,7 @@
 
 #include <optional>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// A matrix in memory: `rows` of `columns` elements, `stride` apart.
 struct StoredMatrix {
@@ -98,4 +98,4 @@ private:
   std::optional<Value> first_column_; ///< of this CTA's B in the tile
 };
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -5,7 +5,7 @@
 #include <kiln/math.h>
 #include <kiln/threads.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// One subtile of D in shared memory.
 static TileLayout subtile(const GemmProblem &problem,
@@ -270,4 +270,4 @@ void Output::finish() {
     epilogue_->finish();
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

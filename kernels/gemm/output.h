@@ -8,7 +8,7 @@
 
 #include <optional>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 class Output {
 public:
@@ -68,4 +68,4 @@ struct OutputBuffers {
 OutputBuffers output_buffers(const KernelProblem &problem,
                              const GemmSchedule &schedule);
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

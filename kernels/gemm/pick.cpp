@@ -15,8 +15,8 @@
 
 namespace kiln {
 
-using gemm::cost_of;
-using gemm::KernelProblem;
+using gemm_kernel::cost_of;
+using gemm_kernel::KernelProblem;
 
 /// As many stages as fit, within reason.
 static constexpr int kMostStages = 12;
@@ -24,12 +24,12 @@ static constexpr int kMostStages = 12;
 /// Bytes of shared memory beside the slots, roughly.
 static int output_bytes(const GemmProblem &problem,
                         const GemmSchedule &schedule) {
-  if (gemm::uses_sums(schedule)) {
+  if (gemm_kernel::uses_sums(schedule)) {
     int share = schedule.consumer_rows() * schedule.consumer_columns();
     return schedule.is_persistent() ? schedule.consumers * share * 9 / 2 + 1024
                                     : 1024; // they lie over the slots
   }
-  int subtile = 64 * gemm::subtile_columns(schedule, problem.out) *
+  int subtile = 64 * gemm_kernel::subtile_columns(schedule, problem.out) *
                 size_bytes(problem.out);
   return schedule.consumers * 2 * subtile + 2048;
 }
@@ -214,7 +214,7 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
 
 GemmSchedule pick_schedule(const GemmProblem &problem,
                            const DeviceDescription &device) {
-  if (auto tuned = gemm::tuned_schedule(problem, device))
+  if (auto tuned = gemm_kernel::tuned_schedule(problem, device))
     return *tuned;
   return rank_schedules(problem, 1, device).front().schedule;
 }

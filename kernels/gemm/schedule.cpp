@@ -116,7 +116,9 @@ static constexpr ScheduleField kFields[] = {
          0>("registers", "of the producer and of a consumer, 40x232", true),
 };
 
-std::span<const ScheduleField> gemm::schedule_fields() { return kFields; }
+std::span<const ScheduleField> gemm_kernel::schedule_fields() {
+  return kFields;
+}
 
 std::vector<GemmOptionWord> gemm_schedule_words() {
   std::vector<GemmOptionWord> words;
@@ -187,7 +189,7 @@ static std::string known_words() {
 
 GemmSchedule GemmSchedule::parse(const std::string &text) {
   GemmSchedule schedule;
-  for (const std::string &word : gemm::split(text, ' ')) {
+  for (const std::string &word : gemm_kernel::split(text, ' ')) {
     auto [key, value] = key_value(word);
     bool begins_with_digit = word.find_first_of("0123456789") == 0;
     if (has_word(kKinds, word))

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 struct ScheduleField {
   std::string_view word;    ///< "cluster", as in "cluster=2x1"
@@ -24,4 +24,4 @@ struct ScheduleField {
 /// In the order in which they are written.
 std::span<const ScheduleField> schedule_fields();
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 static constexpr int kThreadsPerWarpgroup = 128;
 
@@ -141,4 +141,4 @@ void Sums::exchange(const Value &warpgroup,
   meet();
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -18,7 +18,7 @@
 #include <functional>
 #include <optional>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// Whether D goes out this way, and not by subtiles.
 inline bool uses_sums(const GemmSchedule &schedule) {
@@ -65,4 +65,4 @@ private:
   std::optional<NamedBarrier> drained_; ///< where they lie over others
 };
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -27,7 +27,7 @@
 
 #include <optional>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 namespace {
 constexpr int kThreadsPerWarpgroup = 128;
@@ -195,4 +195,4 @@ std::unique_ptr<MainLoop> make_tcgen05_kernel(const GemmProblem &problem,
   return std::make_unique<Tcgen05Kernel>(problem, schedule, device);
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -4,7 +4,7 @@
 
 #include <kiln/threads.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// Print in the first thread of the warpgroup that stands here.
 static void say(const std::string &format, std::initializer_list<At> values,
@@ -109,4 +109,4 @@ void Trace::main_loads(const Value &iv, const Value &next, const Dim &k_tiles,
 
 void Trace::stores() const { say("Storing", {}); }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -9,7 +9,7 @@
 #include <kiln/gemm.h>
 #include <kiln/print.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 class Trace {
 public:
@@ -47,4 +47,4 @@ private:
   int a_bytes_, b_bytes_, panel_bytes_;
 };
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 namespace {
 struct Tuned {
@@ -52,4 +52,4 @@ std::optional<GemmSchedule> tuned_schedule(const GemmProblem &problem,
   return fit(problem, GemmSchedule::parse(found->schedule), device);
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -6,10 +6,10 @@
 
 #include <optional>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// The fastest schedule that was found for the problem on that device, fitted.
 std::optional<GemmSchedule> tuned_schedule(const GemmProblem &problem,
                                            const DeviceDescription &device);
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

@@ -14,7 +14,7 @@
 #include <kiln/register_tile.h>
 #include <kiln/threads.h>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 namespace {
 class WgmmaKernel : public MainLoop {
@@ -202,4 +202,4 @@ std::unique_ptr<MainLoop> make_wgmma_kernel(const GemmProblem &problem,
   return std::make_unique<WgmmaKernel>(problem, schedule, debug, device);
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

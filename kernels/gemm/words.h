@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace kiln::gemm {
+namespace kiln::gemm_kernel {
 
 /// The word of a value in a table of pairs.
 template <typename Table, typename Key>
@@ -89,4 +89,4 @@ inline std::pair<std::string, std::string> key_value(const std::string &word) {
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
-} // namespace kiln::gemm
+} // namespace kiln::gemm_kernel

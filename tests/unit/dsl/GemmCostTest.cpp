@@ -33,7 +33,8 @@ static ByProblem measured() {
     if (schedule.tile_k * size_bytes(problem.type) > 256)
       continue;
     double us =
-        gemm::cost_of(problem, schedule, DeviceDescription::h200()).total_us();
+        gemm_kernel::cost_of(problem, schedule, DeviceDescription::h200())
+            .total_us();
     // Those measured first were launched one behind the other.
     constexpr double kPlainLaunchUs = 1.17;
     bool is_plain = !run.contains("launch");
@@ -88,7 +89,7 @@ TEST(GemmCost, TunedSchedulesAreTheFastestMeasured) {
     if (words.ends_with("(plain)"))
       continue;
     GemmProblem problem = GemmProblem::parse(words);
-    auto tuned = gemm::tuned_schedule(problem, device);
+    auto tuned = gemm_kernel::tuned_schedule(problem, device);
     if (!tuned)
       continue;
     ++found;
@@ -105,7 +106,7 @@ TEST(GemmCost, TunedSchedulesAreTheFastestMeasured) {
   }
   EXPECT_GE(found, 9);
   GemmProblem decode = GemmProblem::parse("1x6144x4096 bf16 -> bf16 tn");
-  EXPECT_FALSE(gemm::tuned_schedule(decode, DeviceDescription::h100()));
+  EXPECT_FALSE(gemm_kernel::tuned_schedule(decode, DeviceDescription::h100()));
 }
 
 TEST(GemmCost, PicksWithoutIdleMultiprocessors) {
