@@ -79,7 +79,7 @@ struct GemmProblem {
 };
 
 enum class GemmKind : std::uint8_t {
-  multistage,       ///< one warpgroup loads ahead and multiplies
+  multistage,       ///< one warpgroup loads ahead and multiplies; of Hopper
   warp_specialized, ///< one warpgroup loads, others multiply one tile
   cooperative,      ///< the same, persistent: tile after tile
   pingpong,         ///< persistent; two consumers take tiles in turn, so that
@@ -90,11 +90,16 @@ enum class GemmKind : std::uint8_t {
 enum class GemmSplit : std::uint8_t { m, n };
 
 /// How it is computed. 0 stands for what fits the rest best (`fit`).
+///
+/// On Blackwell one thread multiplies, into tensor memory, and consumers are
+/// the warpgroups that store: each has 128 rows, and sums of its own. So a
+/// pingpong schedule has two accumulators there, and the sums of one tile are
+/// stored while those of the next are added up.
 struct GemmSchedule {
   GemmKind kind = GemmKind::warp_specialized;
   int tile_m = 128, tile_n = 128, tile_k = 64;
   int stages = 4; ///< slots of shared memory; more than K tiles are not used
-  int instruction_n = 0; ///< columns of one wgmma; 0: all a consumer has
+  int instruction_n = 0; ///< of one instruction; 0: all a consumer has
   int consumers = 0;     ///< warpgroups that multiply; 0: 2 of cooperative and
                          ///< pingpong, else 1
   GemmSplit split = GemmSplit::m;
@@ -108,6 +113,9 @@ struct GemmSchedule {
   /// Compute the transpose, so that N is cut into pieces of 64 and M into those
   /// of wgmma's 8: for few rows.
   bool is_swapped = false;
+  /// CTAs that multiply together, on Blackwell: of 2, above each other in a
+  /// cluster of 2x1, each loads half of B.
+  int cta_group = 1;
   bool is_multicast = true; ///< CTAs of a cluster load what they share once
   Raster raster = Raster::along_n;
   int raster_group = 8;

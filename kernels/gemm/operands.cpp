@@ -93,7 +93,7 @@ TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule) {
 
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule) {
   return stored_tile(problem, schedule, problem.b_is_k_major(),
-                     schedule.tile_n);
+                     schedule.tile_n / schedule.cta_group);
 }
 
 std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
@@ -190,11 +190,11 @@ static std::vector<Value> peers(const TileScheduler &scheduler,
   return ranks;
 }
 
-void Operands::make_pipeline(KernelBuilder &kb,
-                             const TileScheduler &scheduler) {
-  PipelineOptions options{.consumers = schedule_.kind == GemmKind::pingpong
-                                           ? 1
-                                           : schedule_.consumers};
+void Operands::make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
+                             PipelineOptions options) {
+  if (schedule_.cta_group > 1)
+    first_column_ =
+        scheduler.cluster_row() * (schedule_.tile_n / schedule_.cta_group);
   if (!uses_tma()) {
     options.is_by_threads = true;
     std::vector<TileLayout> tiles = slot_tiles(problem_, schedule_);
@@ -211,7 +211,6 @@ void Operands::make_pipeline(KernelBuilder &kb,
   if (schedule_.is_multicast && rows * columns > 1) {
     options.parts = {a_parts_.parts, b_parts_.parts};
     options.peers = peers(scheduler, schedule_);
-    options.is_read_by_threads = schedule_.is_a_in_registers;
     Value i = scheduler.cluster_row(), j = scheduler.cluster_column();
     int row_mask = 0;
     for (int column = 0; column < columns; ++column)
@@ -241,10 +240,13 @@ static std::vector<At> stored_origin(bool has_batch, bool is_k_major,
 void Operands::load(const OutputTile &tile, At k_tile) {
   Value k = value_of(k_tile) * schedule_.tile_k;
   bool has_batch = problem().batch != Dim(1);
+  Value column = tile.n * schedule_.tile_n;
+  if (first_column_)
+    column = column + *first_column_;
   auto at_a = stored_origin(has_batch, problem().a_is_k_major(), tile,
                             tile.m * schedule_.tile_m, k);
-  auto at_b = stored_origin(has_batch, problem().b_is_k_major(), tile,
-                            tile.n * schedule_.tile_n, k);
+  auto at_b =
+      stored_origin(has_batch, problem().b_is_k_major(), tile, column, k);
   auto load_maps = [&](const Slot &slot) {
     if (a_.map)
       slot.load(*a_.map, at_a, a_parts_);

@@ -57,13 +57,16 @@ public:
   Operands(KernelBuilder &kb, const KernelProblem &problem,
            const GemmSchedule &schedule);
 
-  /// The ring their tiles go through; all threads reach it.
-  void make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler);
+  /// The ring their tiles go through; all threads reach it. `options` say how
+  /// they are read.
+  void make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
+                     PipelineOptions options);
   Pipeline &pipeline() { return *pipeline_; }
 
   /// Load the `k_tile`-th tiles for an output tile into the next slot.
   void load(const OutputTile &tile, At k_tile);
-  /// The [tile_m, tile_k] and [tile_k, tile_n] tiles of a slot.
+  /// The [tile_m, tile_k] and [tile_k, tile_n] tiles of a slot; of a pair of
+  /// CTAs that multiply together, each has half of the latter.
   SharedTile a(const Slot &slot) const;
   SharedTile b(const Slot &slot) const;
 
@@ -92,6 +95,7 @@ private:
   Source a_, b_;
   std::unique_ptr<Pipeline> pipeline_;
   Multicast a_parts_, b_parts_;
+  std::optional<Value> first_column_; ///< of this CTA's B in the tile
 };
 
 } // namespace kiln::gemm_kernel

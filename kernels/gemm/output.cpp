@@ -3,6 +3,7 @@
 
 #include <kiln/control.h>
 #include <kiln/math.h>
+#include <kiln/threads.h>
 
 namespace kiln::gemm_kernel {
 
@@ -12,8 +13,15 @@ static TileLayout subtile(const GemmProblem &problem,
   return TileLayout::of(problem.out, schedule.epilogue_m, schedule.epilogue_n);
 }
 
+/// Columns of tensor memory that a thread loads at once, of `all`.
+static int loaded_columns(int all) {
+  constexpr int kMost = 32; // registers
+  return all % kMost ? all : kMost;
+}
+
 static EpilogueOptions options_of(const GemmSchedule &schedule) {
-  return {.warpgroups = schedule.consumers};
+  return {.warpgroups = schedule.consumers,
+          .load_columns = loaded_columns(schedule.epilogue_n)};
 }
 
 int subtile_columns(const GemmSchedule &schedule, Type out) {
@@ -175,47 +183,83 @@ Values Output::finished(const Values &values, const OutputTile &tile,
   return results;
 }
 
+Sums::Taker Output::taker(const OutputTile &tile, const Value &row,
+                          const Value &column) const {
+  bool is_down = problem_.is_d_column_major;
+  return
+      [=, this](const Values &values, const Value &line, const Value &first) {
+        Value r = row + (is_down ? first : line);
+        Value c = column + (is_down ? line : first);
+        store_sums(finished(values, tile, r, c), tile, is_down ? c : r,
+                   is_down ? r : c);
+      };
+}
+
+std::vector<At> Output::origin(const OutputTile &tile, const Value &row,
+                               const Value &column) const {
+  std::vector<At> origin{row, column};
+  if (problem_.batch != Dim(1))
+    origin.insert(origin.begin(), tile.batch);
+  return origin;
+}
+
+Tensor Output::matrix(const OutputTile &tile) const {
+  return problem_.batch != Dim(1) ? d_->index(0, tile.batch) : *d_;
+}
+
+StoreOptions Output::store_options() const {
+  auto divides = [](int tile, const Dim &dim) {
+    return dim.is_constant() && dim.constant() % tile == 0;
+  };
+  return {.is_inside = divides(schedule_.tile_m, problem_.m) &&
+                       divides(schedule_.tile_n, problem_.n) &&
+                       schedule_.cluster_m * schedule_.cluster_n == 1,
+          .column_multiple = 8};
+}
+
 void Output::store(Accumulator &accumulator, const OutputTile &tile,
                    const Value &row, const Value &column,
                    const Value &warpgroup) {
   ElementMap map = [&](const Values &values, const Value &r, const Value &c) {
     return finished(values, tile, r, c);
   };
-  bool has_batch = problem_.batch != Dim(1);
-  if (sums_) {
-    bool is_down = problem_.is_d_column_major;
+  if (sums_)
     return sums_->exchange(
-        accumulator, warpgroup,
-        [&](const Values &values, const Value &line, const Value &first) {
-          Value r = row + (is_down ? first : line);
-          Value c = column + (is_down ? line : first);
-          store_sums(finished(values, tile, r, c), tile, is_down ? c : r,
-                     is_down ? r : c);
-        });
-  }
-  if (epilogue_) {
-    std::vector<At> origin{row, column};
-    if (has_batch)
-      origin.insert(origin.begin(), tile.batch);
-    return epilogue_->store(accumulator, origin, map, warpgroup);
-  }
-  Tensor d = has_batch ? d_->index(0, tile.batch) : *d_;
-  auto divides = [](int tile, const Dim &dim) {
-    return dim.is_constant() && dim.constant() % tile == 0;
+        warpgroup, [&](const SharedTile &to) { sums_->put(accumulator, to); },
+        taker(tile, row, column));
+  if (epilogue_)
+    return epilogue_->store(accumulator, origin(tile, row, column), map,
+                            warpgroup);
+  accumulator.store(matrix(tile), {row, column}, store_options(), map);
+}
+
+void Output::store(const TensorTile &sums, const OutputTile &tile,
+                   const Value &row, const Value &column,
+                   const Value &warpgroup) {
+  ElementMap map = [&](const Values &values, const Value &r, const Value &c) {
+    return finished(values, tile, r, c);
   };
-  accumulator.store(
-      d, {row, column},
-      {.is_inside = divides(schedule_.tile_m, problem_.m) &&
-                    divides(schedule_.tile_n, problem_.n) &&
-                    schedule_.cluster_m * schedule_.cluster_n == 1,
-       .column_multiple = 8},
-      map);
+  if (sums_)
+    return sums_->exchange(
+        warpgroup, [&](const SharedTile &to) { sums_->put(sums, to); },
+        taker(tile, row, column));
+  if (epilogue_)
+    return epilogue_->store(sums, origin(tile, row, column), map, warpgroup);
+  Tensor d = matrix(tile);
+  int step = loaded_columns(schedule_.epilogue_n);
+  for (int first = 0; first < sums.columns(); first += step) {
+    RegisterTile part = sums.slice(first, step).load();
+    Values values = finished(part.values(), tile, row + warpgroup_thread_id(),
+                             column + first);
+    RegisterTile(part.layout(), cast(values, problem_.out))
+        .store(d, {row, column + first}, store_options());
+  }
 }
 
 /// Neighbours of a line of D as it is stored, which begin there.
 void Output::store_sums(const Values &values, const OutputTile &tile,
                         const Value &line, const Value &first) const {
-  Tensor d = problem_.batch != Dim(1) ? d_->index(0, tile.batch) : *d_;
+  Tensor d = matrix(tile);
   // All of them are inside, or none: neighbours() divides the lines.
   if_(line < d.shape()[0] && first < d.shape()[1],
       [&] { d.store_vector({line, first}, cast(values, problem_.out)); });

@@ -23,6 +23,9 @@ public:
   /// caller is the `warpgroup`-th of those that store.
   void store(Accumulator &accumulator, const OutputTile &tile, const Value &row,
              const Value &column, const Value &warpgroup);
+  /// The same of sums in tensor memory, whose products were waited for.
+  void store(const TensorTile &sums, const OutputTile &tile, const Value &row,
+             const Value &column, const Value &warpgroup);
   /// Before the role that stored ends.
   void finish();
 
@@ -30,8 +33,16 @@ private:
   /// Neighbours in a row of the sums, or, where D is column-major, in a column.
   Values finished(const Values &values, const OutputTile &tile,
                   const Value &row, const Value &column) const;
+  /// What Sums hands over of a share that begins there.
+  Sums::Taker taker(const OutputTile &tile, const Value &row,
+                    const Value &column) const;
   void store_sums(const Values &values, const OutputTile &tile,
                   const Value &line, const Value &first) const;
+  /// Where a share goes by TMA, or by threads.
+  std::vector<At> origin(const OutputTile &tile, const Value &row,
+                         const Value &column) const;
+  Tensor matrix(const OutputTile &tile) const;
+  StoreOptions store_options() const;
 
   const GemmProblem problem_;
   const GemmSchedule schedule_;

@@ -133,6 +133,7 @@ static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
   int element_bytes = size_bytes(problem.type);
   KernelProblem computed(problem, {});
   bool uses_tma = computed.uses_tma();
+  bool is_tcgen05 = device.tensor_core == TensorCore::tcgen05;
   int producer = computed.producer_registers();
   auto add_one = [&](GemmSchedule schedule) {
     int slot =
@@ -164,7 +165,14 @@ static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
         if (uses_tma && schedule.is_persistent() && schedule.tile_m >= 128) {
           GemmSchedule pair = schedule;
           pair.cluster_m = 2;
+          if (is_tcgen05)
+            pair.cta_group = 2;
           add(pair);
+          // Two CTAs that multiply together load as much of A and half of B.
+          bool has_two = !problem.m.is_constant() ||
+                         problem.m.constant() > schedule.tile_m;
+          if (is_tcgen05 && has_two)
+            continue;
         }
         int parts = most_parts(problem, schedule, device);
         for (schedule.split_k = 1; schedule.split_k <= parts;

@@ -83,8 +83,8 @@ static constexpr ScheduleField choice(std::string_view word,
 
 static constexpr ScheduleField kFields[] = {
     number<&GemmSchedule::stages, 0>("stages", "tiles in flight"),
-    number<&GemmSchedule::instruction_n, 0>("instr-n", "columns of one wgmma",
-                                            true),
+    number<&GemmSchedule::instruction_n, 0>("instr-n",
+                                            "columns of one instruction", true),
     number<&GemmSchedule::consumers, 0>("consumers", "warpgroups that multiply",
                                         true),
     choice<&GemmSchedule::split, kSplits>(
@@ -95,6 +95,8 @@ static constexpr ScheduleField kFields[] = {
                                               "bytes: 0, 32, 64 or 128"),
     pair<&GemmSchedule::cluster_m, &GemmSchedule::cluster_n, 1>(
         "cluster", "CTAs of a cluster, MxN"),
+    number<&GemmSchedule::cta_group, 1>(
+        "cta-group", "CTAs of a cluster that multiply together (Blackwell)"),
     choice<&GemmSchedule::is_multicast, kSwitches>(
         "multicast", "load once what a cluster shares: on or off"),
     number<&GemmSchedule::split_k, 1>(

@@ -58,6 +58,22 @@ void Sums::put(Accumulator &accumulator, const SharedTile &tile) const {
   }
 }
 
+void Sums::put(const TensorTile &sums, const SharedTile &tile) const {
+  constexpr int kLoaded = 16, kStored = 4; // columns; 16 bytes are stored
+  Value row = warpgroup_thread_id();
+  for (int first = 0; first < sums.columns(); first += kLoaded) {
+    Values values =
+        cast(sums.slice(first, kLoaded).load().values(), layout_.type);
+    for (int i = 0; i < kLoaded; ++i)
+      if (is_transposed_)
+        tile(first + i, row) = values[i];
+      else if (i % kStored == 0)
+        tile.store_vector(
+            row, first + i,
+            Values(values.begin() + i, values.begin() + i + kStored));
+  }
+}
+
 /// Neighbours of a line, those of all CTAs of the cluster added up.
 Values Sums::added(const SharedTile &tile, const Value &line,
                    const Value &first) const {
@@ -111,13 +127,14 @@ void Sums::take_all(const SharedTile &tile, const Taker &take) const {
     });
 }
 
-void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,
+void Sums::exchange(const Value &warpgroup,
+                    const std::function<void(const SharedTile &)> &put,
                     const Taker &take) {
   SharedTile tile = buffers_[warpgroup];
   // Another warpgroup may still multiply what lies there.
   if (drained_)
     drained_->sync();
-  put(accumulator, tile);
+  put(tile);
   meet();
   take_all(tile, take);
   // Nobody leaves, or puts the next ones there, while others take these.

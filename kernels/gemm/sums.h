@@ -1,7 +1,8 @@
 // sums: a tile's sums in shared memory, where the CTAs of a cluster add them
 // up and threads take them in the order of D.
 //
-// The registers of a wgmma hold rows of the product. Where K is divided, what
+// The registers of a wgmma, or the lanes of tensor memory, hold rows of the
+// product. Where K is divided, what
 // they hold is a part of each sum; where A and B have changed places, their
 // rows are columns of D. Both are mended on the way through shared memory: each
 // warpgroup puts what it has there, everybody waits, and each thread takes
@@ -11,6 +12,7 @@
 
 #include <kiln/cluster.h>
 #include <kiln/gemm.h>
+#include <kiln/tensor_memory.h>
 #include <kiln/wgmma.h>
 
 #include <functional>
@@ -39,13 +41,16 @@ public:
   /// the warpgroup.
   using Taker = std::function<void(const Values &values, const Value &line,
                                    const Value &first)>;
-  /// Put an accumulator there and take, over all threads, each sum once. Called
-  /// by the 128 threads of each warpgroup that multiplies.
-  void exchange(Accumulator &accumulator, const Value &warpgroup,
+  /// Let `put` write a warpgroup's sums to a tile and take, over all threads,
+  /// each sum once. Called by the 128 threads of each warpgroup that stores.
+  void exchange(const Value &warpgroup,
+                const std::function<void(const SharedTile &)> &put,
                 const Taker &take);
+  /// Write sums to a tile, from registers or from tensor memory.
+  void put(Accumulator &accumulator, const SharedTile &tile) const;
+  void put(const TensorTile &sums, const SharedTile &tile) const;
 
 private:
-  void put(Accumulator &accumulator, const SharedTile &tile) const;
   void take_all(const SharedTile &tile, const Taker &take) const;
   Values added(const SharedTile &tile, const Value &line,
                const Value &first) const;

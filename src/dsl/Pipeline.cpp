@@ -109,9 +109,12 @@ static void checkRing(int stages, std::size_t tiles,
   if (options.tensor_group < 0 || options.tensor_group > 2)
     userErrorAt(where, "a CTA group of {}; 1 or 2 CTAs multiply together",
                 options.tensor_group);
-  if (options.tensor_group && (options.is_by_threads || !options.peers.empty()))
+  if (options.tensor_group && !options.peers.empty())
     userErrorAt(where, "the slots of products of tensor memory are loaded by "
-                       "TMA, by the CTAs that multiply together alone");
+                       "the CTAs that multiply together alone");
+  if (options.tensor_group == 2 && options.is_by_threads)
+    userErrorAt(where, "the slots of a pair of CTAs are loaded by TMA; threads "
+                       "fill those of a CTA group of 1");
   for (int parts : options.parts)
     if (parts < 1)
       userErrorAt(where, "a tile in {} parts; at least 1 is needed", parts);

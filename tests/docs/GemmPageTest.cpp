@@ -45,20 +45,32 @@ static std::vector<Row> rows_under(const std::string &heading) {
   return rows;
 }
 
-TEST(GemmPage, RefusalsAreWordForWord) {
-  std::vector<Row> rows = rows_under("Refused");
-  EXPECT_GE(rows.size(), 30u);
+static void expect_refusals(const std::vector<Row> &rows,
+                            const DeviceDescription &device) {
   for (const Row &row : rows) {
     SCOPED_TRACE("docs/gemm.md:" + std::to_string(row.line));
     ASSERT_EQ(row.cells.size(), 3u);
     std::string found = "nothing";
     try {
-      fit(GemmProblem::parse(row.cells[0]), GemmSchedule::parse(row.cells[1]));
+      fit(GemmProblem::parse(row.cells[0]), GemmSchedule::parse(row.cells[1]),
+          device);
     } catch (const UserError &error) {
       found = error.what();
     }
     EXPECT_EQ(found, row.cells[2]);
   }
+}
+
+TEST(GemmPage, RefusalsAreWordForWord) {
+  std::vector<Row> rows = rows_under("Refused");
+  EXPECT_GE(rows.size(), 30u);
+  expect_refusals(rows, DeviceDescription::h200());
+}
+
+TEST(GemmPage, RefusalsOfBlackwellAreWordForWord) {
+  std::vector<Row> rows = rows_under("Refused on Blackwell");
+  EXPECT_GE(rows.size(), 15u);
+  expect_refusals(rows, DeviceDescription::b200());
 }
 
 /// Whether the argument of that name becomes a tensor map of the kernel.

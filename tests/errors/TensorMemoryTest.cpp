@@ -186,11 +186,16 @@ TEST_F(TensorMemoryErrors, Pipelines) {
   refused(
       __LINE__, [&] { Pipeline(kb, 1, {map}, {.tensor_group = 3}); },
       "a CTA group of 3; 1 or 2 CTAs multiply together");
-  PipelineOptions both{.is_by_threads = true, .tensor_group = 1};
+  PipelineOptions both{.is_by_threads = true, .tensor_group = 2};
   refused(
       __LINE__, [&] { Pipeline(kb, 1, {map}, both); },
-      "the slots of products of tensor memory are loaded by TMA, by the CTAs "
-      "that multiply together alone");
+      "the slots of a pair of CTAs are loaded by TMA; threads fill those of a "
+      "CTA group of 1");
+  PipelineOptions shared{.peers = {constant(i32, 1)}, .tensor_group = 1};
+  refused(
+      __LINE__, [&] { Pipeline(kb, 1, {map}, shared); },
+      "the slots of products of tensor memory are loaded by the CTAs that "
+      "multiply together alone");
   Pipeline pipeline(kb, 1, {map}, {.tensor_group = 1});
   refused(
       __LINE__, [&] { pipeline.acquire(); },

@@ -66,6 +66,12 @@ void RaceDetector::commit(MbarrierHistory &barrier, Component component,
     barrier.arriving.committed.learn(view, component,
                                      {.some = time, .mask = lane});
   barrier.arriving.plain.join(known);
+  // What was fenced for the products before they were issued is before all that
+  // comes after them.
+  SyncPoint fenced;
+  fenced.strict.clock.joinFenced(known.strict.clock);
+  fenced.deFacto.clock.joinFenced(known.deFacto.clock);
+  barrier.arriving.near.join(fenced);
 }
 
 bool RaceDetector::isPipelined(const Access &access,

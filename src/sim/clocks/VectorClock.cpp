@@ -123,6 +123,17 @@ void Clock::joinCompleted(const Clock &other) {
   }
 }
 
+void Clock::joinFenced(const Clock &other) {
+  constexpr auto kFenced = static_cast<std::size_t>(View::asyncShared);
+  for (const auto &[number, block] : other.blocks_)
+    for (View view : {View::generic, View::asyncShared, View::completed}) {
+      std::shared_ptr<Block> *mine = blockOf(number);
+      auto to = static_cast<std::size_t>(view);
+      if (!mine || !isCovered(block->views[kFenced], (*mine)->views[to]))
+        joinView(own(number).views[to], block->views[kFenced]);
+    }
+}
+
 void Clock::fenceProxy(View to) {
   for (auto &entry : blocks_) {
     const auto &generic =

@@ -74,6 +74,8 @@ public:
   void join(const Clock &other);
   /// Join what is completed, and nothing else.
   void joinCompleted(const Clock &other);
+  /// Know, in every view of threads, what the async view of shared memory does.
+  void joinFenced(const Clock &other);
   /// The async view `to` knows what the generic one does.
   void fenceProxy(View to);
 

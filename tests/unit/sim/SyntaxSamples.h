@@ -258,6 +258,9 @@ inline constexpr const char *kSyntaxSamples[] = {
     "sub.rn.f32x2 %rd1, %rd2, %rd3;",
     "mul.rn.ftz.f32x2 %rd1, %rd2, %rd3;",
     "fma.rn.f32x2 %rd1, %rd2, %rd3, %rd4;",
+    "add.rn.f32.bf16 %f1, %rs1, %f2;",
+    "sub.rz.sat.f32.f16 %f1, %rs1, %f2;",
+    "fma.rn.f32.bf16 %f1, %rs1, %rs2, %f2;",
     "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::"
     "bytes.b128 [%r1], [%r2];",
     "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1;",

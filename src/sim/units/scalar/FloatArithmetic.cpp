@@ -176,11 +176,61 @@ static void decodeFloatPairs(Decoder &decoder,
   decodePairs<Arithmetic::fma>(decoder, instruction, op);
 }
 
+/// Sums of f32 whose first operand, of fma the first two, has 16 bits.
+template <Arithmetic what, bool isBfloat, bool isSaturated>
+static Step executeMixed(Warp &warp, const Op &op, LaneMask active) {
+  constexpr bool isFma = what == Arithmetic::fma;
+  const auto *a = warp.lanes<std::uint32_t>(op.src[0]);
+  const auto *b = isFma ? warp.lanes<std::uint32_t>(op.src[1]) : a;
+  const auto *c = warp.lanes<std::uint32_t>(op.src[isFma ? 2 : 1]);
+  storeLanes<std::uint32_t>(warp, op.dst, active, [=](int lane) {
+    float x = widen<isBfloat>(std::uint16_t(a[lane])),
+          z = std::bit_cast<float>(c[lane]);
+    float y = isFma ? widen<isBfloat>(std::uint16_t(b[lane])) : z;
+    float value = calculate<what>(x, y, z);
+    value = isSaturated ? saturate(value) : canonical(value);
+    return std::bit_cast<std::uint32_t>(value);
+  });
+  return Step::next;
+}
+
+template <Arithmetic what>
+static void decodeMixed(Decoder &decoder, const ptx::Instruction &instruction,
+                        Op &op) {
+  const std::vector<ptx::Operand> &operands = instruction.operands;
+  op.dst = destination(decoder, instruction, operands[0], 4);
+  std::size_t last = operands.size() - 1;
+  for (std::size_t i = 1; i < last; ++i)
+    op.src[i - 1] = source<std::uint16_t>(decoder, instruction, operands[i]);
+  op.src[last - 1] = source<float>(decoder, instruction, operands[last]);
+  auto choose = [&]<bool isBfloat>() {
+    return instruction.has("sat")
+               ? roundedHandler<executeMixed<what, isBfloat, true>>(instruction)
+               : roundedHandler<executeMixed<what, isBfloat, false>>(
+                     instruction);
+  };
+  op.handler = instruction.has("bf16") ? choose.template operator()<true>()
+                                       : choose.template operator()<false>();
+}
+
+/// add, sub and fma of .f32.f16 and .f32.bf16.
+static void decodeFloatMixed(Decoder &decoder,
+                             const ptx::Instruction &instruction, Op &op) {
+  const std::string &opcode = instruction.opcode;
+  if (opcode == "add")
+    return decodeMixed<Arithmetic::add>(decoder, instruction, op);
+  if (opcode == "sub")
+    return decodeMixed<Arithmetic::sub>(decoder, instruction, op);
+  decodeMixed<Arithmetic::fma>(decoder, instruction, op);
+}
+
 void decodeFloatArithmetic(Decoder &decoder,
                            const ptx::Instruction &instruction, Op &op) {
   if (instruction.has("f32x2"))
     return decodeFloatPairs(decoder, instruction, op);
   std::vector<ptx::ScalarType> types = allTypes(instruction);
+  if (types.size() == 2 && types[0] == ptx::ScalarType::f32)
+    return decodeFloatMixed(decoder, instruction, op);
   if (types.size() != 1)
     decoder.refuse(instruction, "operands of two types are not known here");
   if (isHalfType(types[0]))
@@ -203,7 +253,8 @@ std::vector<Instruction> floatInstructions() {
        decodeFloatArithmetic,
        Unit::floating,
        "f32 and f64 .rn .rz .rm .rp, .ftz, .sat; f16, bf16 and pairs .rn, "
-       ".ftz, .sat, .relu; f32x2",
+       ".ftz, .sat, .relu; f32x2; f32 of f16 and bf16",
+       "f32 f16|bf16, ROUND sat -> =t1 t2 t2 t1; "
        "HALF, rn ftz sat relu -> =t t t t; "
        "f32x2, ROUND ftz -> =b64 b64 b64 b64; "
        "f32|f64, ROUND ftz sat -> =t t t t",

@@ -324,6 +324,7 @@ std::vector<Instruction> scalarIntegerInstructions() {
   const char *all = "integers of 16, 32, 64 bits; f16, bf16, f32, f64";
   const char *sum = "cc, u32 s32 u64 s64 -> =t t t; "
                     "u16x2|s16x2 -> =u32 u32 u32; "
+                    "f32 f16|bf16, ROUND sat -> =t1 t2 t1; "
                     "HALF, rn ftz sat -> =t t t; "
                     "f32x2, ROUND ftz -> =b64 b64 b64; "
                     "f32|f64, ROUND ftz sat -> =t t t; "
@@ -339,14 +340,14 @@ std::vector<Instruction> scalarIntegerInstructions() {
        decodeAddOrSub<false>,
        Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
-       "their rounding, .ftz, .sat; f32x2",
+       "their rounding, .ftz, .sat; f32x2; f32 of f16 and bf16",
        sum,
        {.poison = sumPoison}},
       {"sub",
        decodeAddOrSub<true>,
        Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
-       "their rounding, .ftz, .sat; f32x2",
+       "their rounding, .ftz, .sat; f32x2; f32 of f16 and bf16",
        sum,
        {.poison = sumPoison}},
       {"mul",
@@ -385,14 +386,16 @@ std::vector<Instruction> scalarIntegerInstructions() {
       {"min",
        decodeMinMax<false>,
        Unit::scalar,
-       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs, three "
+       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs, "
+       "three "
        "of f32",
        extreme,
        {.poison = pairPoison}},
       {"max",
        decodeMinMax<true>,
        Unit::scalar,
-       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs, three "
+       "integers, u16x2, s16x2, .relu; floats with .ftz .NaN .xorsign.abs, "
+       "three "
        "of f32",
        extreme,
        {.poison = pairPoison}},

@@ -1,0 +1,375 @@
+// checks: which problems and schedules go together, and what is wrong with
+// those that do not.
+#include "checks.h"
+#include "output.h"
+
+#include <kiln/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace kiln {
+
+using gemm_kernel::KernelProblem;
+
+template <typename... Args>
+[[noreturn]] static void refuse(fmt::format_string<Args...> format,
+                                Args &&...args) {
+  throw UserError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+static bool is_tcgen05(const DeviceDescription &device) {
+  return device.tensor_core == TensorCore::tcgen05;
+}
+
+int gemm_kernel::accumulator_registers(const GemmProblem &problem,
+                                       const GemmSchedule &schedule) {
+  return schedule.consumer_rows() * schedule.consumer_columns() / 128 *
+         size_bytes(problem.accumulator()) / 4;
+}
+
+int gemm_kernel::tensor_columns(const GemmSchedule &schedule) {
+  constexpr unsigned kFewest = 32;
+  unsigned sums = schedule.consumers * schedule.consumer_columns();
+  return static_cast<int>(std::bit_ceil(std::max(kFewest, sums)));
+}
+
+template <std::size_t N>
+static bool is_one_of(Type type, const std::array<Type, N> &types) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+/// Throw where a dimension is none.
+static void check_dims(const GemmProblem &problem) {
+  for (const auto &[letter, dim] : {std::pair{"M", problem.m},
+                                    {"N", problem.n},
+                                    {"K", problem.k},
+                                    {"batch", problem.batch}}) {
+    if (dim.is_constant() && dim.constant() < 1)
+      refuse("{} is {}; it must be at least 1", letter, dim.constant());
+    if (dim.is_constant() && dim.constant() > INT32_MAX)
+      refuse("{} is {}; it must be at most {}", letter, dim.constant(),
+             INT32_MAX);
+    if (!dim.is_constant() && dim.op() != Dim::Op::argument)
+      refuse("{} is {}; a runtime dimension is one argument", letter,
+             dim.to_string());
+  }
+}
+
+/// Throw where the types are none that the tensor core multiplies, or D cannot
+/// hold.
+static void check_types(const GemmProblem &problem,
+                        const DeviceDescription &device) {
+  static constexpr std::array kIn{Type::f16,  Type::bf16, Type::tf32,
+                                  Type::e4m3, Type::e5m2, Type::i8,
+                                  Type::u8};
+  static constexpr std::array kOut{Type::f32, Type::f16, Type::bf16, Type::e4m3,
+                                   Type::i32};
+  if (!is_one_of(problem.type, kIn))
+    refuse("gemm multiplies f16, bf16, tf32, e4m3, e5m2, i8 or u8, not {}",
+           name(problem.type));
+  if (!is_one_of(problem.out, kOut))
+    refuse("gemm writes f32, f16, bf16, e4m3 or i32, not {}",
+           name(problem.out));
+  bool is_integer = !is_float(problem.type);
+  if (problem.out == Type::i32 && !is_integer)
+    refuse("gemm of {} does not write i32; use f32, f16, bf16 or e4m3",
+           name(problem.type));
+  Type accumulator = problem.accumulator();
+  bool has_f16 = problem.type == Type::f16 || problem.type == Type::e4m3 ||
+                 problem.type == Type::e5m2;
+  bool fits = is_integer ? accumulator == Type::i32
+                         : accumulator == Type::f32 ||
+                               (accumulator == Type::f16 && has_f16);
+  if (!fits)
+    refuse("products of {} are added up in {}, not in {}", name(problem.type),
+           is_integer ? "i32"
+           : has_f16  ? "f32 or f16"
+                      : "f32",
+           name(accumulator));
+  bool is_wide = accumulator == Type::f16 && is_tcgen05(device);
+  if (is_wide)
+    refuse("products of {} are added up in f16, which takes as much tensor "
+           "memory as f32 on {}; use f32",
+           name(problem.type), device.target());
+  bool has_any_major = problem.type == Type::f16 || problem.type == Type::bf16;
+  bool is_tn = KernelProblem(problem, {}).problem.layout == GemmLayout::tn;
+  if (!has_any_major && !is_tn)
+    refuse("{} has no layout {}; {} takes it with K contiguous alone: tn",
+           name(problem.type), name(problem.layout), name(device.tensor_core));
+}
+
+/// Throw where rows overlap, or an address would need more than 63 bits.
+static void check_strides(const GemmProblem &problem) {
+  auto check = [&](const char *matrix, const Dim &rows, const Dim &columns,
+                   const Dim &stride, Type type) {
+    if (stride.is_constant() && columns.is_constant() &&
+        stride.constant() < columns.constant())
+      refuse("the rows of {} are {} elements long and {} apart; they would "
+             "overlap",
+             matrix, columns.constant(), stride.constant());
+    if (!stride.is_constant() || !rows.is_constant())
+      return;
+    double bytes =
+        double(rows.constant()) * double(stride.constant()) * size_bytes(type);
+    if (problem.batch.is_constant())
+      bytes *= double(problem.batch.constant());
+    if (bytes > double(std::int64_t{1} << 46))
+      refuse("{} would have {:.3g} bytes; at most 2^46 can be addressed",
+             matrix, bytes);
+  };
+  bool a_by_k = problem.a_is_k_major(), b_by_k = problem.b_is_k_major();
+  bool by_n = !problem.is_d_column_major;
+  check("A", a_by_k ? problem.m : problem.k, a_by_k ? problem.k : problem.m,
+        problem.stride_a(), problem.type);
+  check("B", b_by_k ? problem.n : problem.k, b_by_k ? problem.k : problem.n,
+        problem.stride_b(), problem.type);
+  const Dim &rows = by_n ? problem.m : problem.n;
+  const Dim &columns = by_n ? problem.n : problem.m;
+  check("D", rows, columns, problem.stride_d(), problem.out);
+  if (problem.has_beta)
+    check("C", rows, columns, problem.stride_c(), problem.out);
+}
+
+void gemm_kernel::check_problem(const GemmProblem &problem,
+                                const DeviceDescription &device) {
+  check_dims(problem);
+  check_types(problem, device);
+  check_strides(problem);
+}
+
+template <typename... Args>
+[[noreturn]] static void refuse_tile(const GemmSchedule &schedule,
+                                     fmt::format_string<Args...> format,
+                                     Args &&...args) {
+  refuse("tile {}x{}x{}: {}", schedule.tile_m, schedule.tile_n, schedule.tile_k,
+         fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throw where wgmma does not cover the tile.
+static void check_wgmma_tile(const GemmProblem &problem,
+                             const GemmSchedule &schedule,
+                             const DeviceDescription &device) {
+  int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
+  if (rows < 64 || schedule.tile_m > 256 || rows % 64 || schedule.tile_m % 64)
+    refuse_tile(schedule, "M must be a multiple of {} up to 256",
+                schedule.tile_m / std::max(rows, 1) * 64);
+  bool is_integer = !is_float(problem.type);
+  if (columns < 8 || schedule.tile_n > 256 || columns % 8 ||
+      schedule.tile_n % 8)
+    refuse_tile(schedule, "N must be a multiple of {} up to 256",
+                schedule.tile_n / std::max(columns, 1) * 8);
+  if (schedule.instruction_n < 8 || schedule.instruction_n > 256 ||
+      schedule.instruction_n % 8 || columns % schedule.instruction_n)
+    refuse_tile(schedule,
+                "{} columns of a consumer are not covered by instructions of "
+                "{}; use a divisor that is a multiple of 8",
+                columns, schedule.instruction_n);
+  if (is_integer && schedule.instruction_n % 16 &&
+      schedule.instruction_n != 8 && schedule.instruction_n != 24)
+    refuse_tile(schedule,
+                "instructions of {} columns; of {} there are 8, 24 and "
+                "multiples of 16",
+                schedule.instruction_n, name(problem.type));
+  int registers = gemm_kernel::accumulator_registers(problem, schedule);
+  if (registers > device.max_accumulator_registers)
+    refuse_tile(schedule,
+                "its accumulator takes {} registers of each thread; a "
+                "warpgroup that multiplies can hold {}",
+                registers, device.max_accumulator_registers);
+}
+
+/// Throw where tcgen05.mma does not cover the tile, or tensor memory does not
+/// hold its sums.
+static void check_tcgen05_tile(const GemmSchedule &schedule,
+                               const DeviceDescription &device) {
+  constexpr int kRows = 128; // lanes of tensor memory
+  int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
+  if (rows != kRows)
+    refuse_tile(schedule, "a consumer has {} rows; on {} M must give each {}",
+                rows, device.target(), kRows);
+  int step = schedule.cta_group == 2 ? 32 : 16;
+  if (columns < step || schedule.tile_n > 256 || columns % step)
+    refuse_tile(schedule, "N must be a multiple of {} up to 256",
+                schedule.tile_n / std::max(columns, 1) * step);
+  // A pair's halves of B are those of one instruction.
+  bool is_whole = schedule.cta_group == 2;
+  if (schedule.instruction_n < step || schedule.instruction_n % step ||
+      columns % schedule.instruction_n ||
+      (is_whole && columns != schedule.instruction_n))
+    refuse_tile(schedule,
+                "{} columns of a consumer are not covered by instructions of "
+                "{}; use {}",
+                columns, schedule.instruction_n,
+                is_whole ? "all of them, two CTAs multiply together"
+                         : "a divisor that is a multiple of 16");
+  int all = gemm_kernel::tensor_columns(schedule) * schedule.occupancy;
+  if (all > device.tensor_memory_columns)
+    refuse_tile(schedule,
+                "the sums of {} consumers and {} CTAs per multiprocessor take "
+                "{} columns of tensor memory; there are {}",
+                schedule.consumers, schedule.occupancy, all,
+                device.tensor_memory_columns);
+}
+
+/// Throw where the tile is none the instruction can cover.
+void gemm_kernel::check_tile(const KernelProblem &computed,
+                             const GemmSchedule &schedule,
+                             const DeviceDescription &device) {
+  const GemmProblem &problem = computed.problem;
+  if (is_tcgen05(device))
+    check_tcgen05_tile(schedule, device);
+  else
+    check_wgmma_tile(problem, schedule, device);
+  int step_k = 32 / size_bytes(problem.type);
+  if (schedule.tile_k < step_k || schedule.tile_k > 256 ||
+      schedule.tile_k % step_k)
+    refuse_tile(schedule, "K must be a multiple of {} up to 256", step_k);
+  // A side stored contiguously fills whole rows of the swizzle.
+  int width = static_cast<int>(schedule.swizzle) / size_bytes(problem.type);
+  auto check_width = [&](char letter, int extent) {
+    if (width && extent % width)
+      refuse_tile(schedule,
+                  "{} must be a multiple of {} with swizzle {} in layout {}",
+                  letter, width, static_cast<int>(schedule.swizzle),
+                  name(problem.layout));
+  };
+  check_width(problem.a_is_k_major() ? 'K' : 'M',
+              problem.a_is_k_major() ? schedule.tile_k
+                                     : schedule.consumer_rows());
+  check_width(problem.b_is_k_major() ? 'K' : 'N',
+              problem.b_is_k_major()
+                  ? schedule.tile_k
+                  : schedule.consumer_columns() / schedule.cta_group);
+}
+
+/// Throw where K cannot be divided so.
+static void check_split_k(const KernelProblem &computed,
+                          const GemmSchedule &schedule,
+                          const DeviceDescription &device) {
+  if (schedule.split_k == 1)
+    return;
+  if (schedule.split_k < 1 || schedule.split_k > device.max_cluster_ctas)
+    refuse("K is divided by {} CTAs; 1 to {} form a cluster", schedule.split_k,
+           device.max_cluster_ctas);
+  if (schedule.kind != GemmKind::warp_specialized)
+    refuse("K is divided by {} CTAs in a {} schedule; use warp-specialized",
+           schedule.split_k, name(schedule.kind));
+  if (schedule.cluster_m * schedule.cluster_n != 1)
+    refuse("K is divided by {} CTAs, and a cluster of {}x{} tiles has no room "
+           "for them; use cluster 1x1",
+           schedule.split_k, schedule.cluster_m, schedule.cluster_n);
+  if (!computed.problem.k.is_constant())
+    refuse("K is divided by {} CTAs, and is an argument of the launch; give "
+           "it as a number",
+           schedule.split_k);
+}
+
+/// Throw where one architecture lacks what the schedule is made of.
+static void check_instruction(const KernelProblem &computed,
+                              const GemmSchedule &schedule,
+                              const DeviceDescription &device) {
+  if (schedule.cta_group != 1 && schedule.cta_group != 2)
+    refuse("a CTA group of {}; 1 or 2 CTAs multiply together",
+           schedule.cta_group);
+  if (!is_tcgen05(device)) {
+    if (schedule.cta_group == 2)
+      refuse("2 CTAs multiply together by tcgen05, and {} has {}; use "
+             "cta-group=1",
+             device.target(), name(device.tensor_core));
+    return;
+  }
+  auto lacks = [&](std::string_view what, std::string_view instead) {
+    refuse("{} needs wgmma, and {} has {}; use {}", what, device.target(),
+           name(device.tensor_core), instead);
+  };
+  if (schedule.kind == GemmKind::multistage)
+    lacks("a multistage schedule", "warp-specialized, cooperative or pingpong");
+  if (schedule.is_a_in_registers)
+    lacks("A in registers", "a-from=smem");
+  if (schedule.split_k > 1)
+    refuse("K is divided by {} CTAs; on {} each tile has one: use split-k=1",
+           schedule.split_k, device.target());
+  if (schedule.cta_group == 1)
+    return;
+  if (schedule.cluster_m != 2 || schedule.cluster_n != 1)
+    refuse("2 CTAs multiply together in clusters of {}x{} tiles; use cluster "
+           "2x1",
+           schedule.cluster_m, schedule.cluster_n);
+  if (!computed.uses_tma())
+    refuse("2 CTAs multiply together what TMA loads, and these rows do not "
+           "begin on 16 bytes; use cta-group=1");
+  if (schedule.consumer_columns() != schedule.tile_n)
+    refuse("2 CTAs multiply together, and consumers divide N; use split=m");
+}
+
+/// Throw where roles, cluster or order are none.
+void gemm_kernel::check_roles(const KernelProblem &computed,
+                              const GemmSchedule &schedule,
+                              const DeviceDescription &device) {
+  check_instruction(computed, schedule, device);
+  int most = schedule.kind == GemmKind::multistage ? 1 : 2;
+  if (schedule.consumers < 1 || schedule.consumers > most)
+    refuse("{} consumers; a {} schedule has 1{}", schedule.consumers,
+           name(schedule.kind), most == 2 ? " or 2" : "");
+  if (schedule.kind == GemmKind::pingpong && schedule.consumers != 2)
+    refuse("{} consumer; in a pingpong schedule 2 take turns",
+           schedule.consumers);
+  int ctas = schedule.cluster_m * schedule.cluster_n;
+  if (schedule.cluster_m < 1 || schedule.cluster_n < 1 ||
+      ctas > device.max_cluster_ctas)
+    refuse("a cluster of {}x{} tiles; 1 to {} CTAs form one",
+           schedule.cluster_m, schedule.cluster_n, device.max_cluster_ctas);
+  check_split_k(computed, schedule, device);
+  if (schedule.is_multicast && computed.uses_tma()) {
+    auto check_parts = [&](const char *matrix, const TileLayout &tile,
+                           int parts) {
+      if (parts > 1 && tile.rows % (8 * parts))
+        refuse("the tile of {} has {} rows in shared memory; {} CTAs cannot "
+               "load parts of 8 rows of it each: use a smaller cluster or "
+               "multicast off",
+               matrix, tile.rows, parts);
+    };
+    check_parts("A", gemm_kernel::tile_of_a(computed.problem, schedule),
+                schedule.cluster_n);
+    check_parts("B", gemm_kernel::tile_of_b(computed.problem, schedule),
+                schedule.cluster_m);
+  }
+  if (schedule.raster_group < 1)
+    refuse("raster groups of {}; at least 1 is needed", schedule.raster_group);
+  if (schedule.occupancy < 1 || schedule.occupancy > 8)
+    refuse("{} CTAs per multiprocessor; 1 to 8 are possible",
+           schedule.occupancy);
+  if (schedule.ctas < 0 || schedule.ctas % ctas)
+    refuse("{} CTAs are no whole number of clusters of {}", schedule.ctas,
+           ctas);
+  if (schedule.ctas && !schedule.is_persistent())
+    refuse("{} CTAs, and a {} schedule has one for each tile; use cooperative "
+           "or pingpong",
+           schedule.ctas, name(schedule.kind));
+}
+
+/// Throw where the way out is none.
+void gemm_kernel::check_epilogue(const KernelProblem &computed,
+                                 const GemmSchedule &schedule,
+                                 const DeviceDescription &device) {
+  if (gemm_kernel::uses_sums(schedule))
+    return; // D does not go out by subtiles
+  int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
+  int step = is_tcgen05(device) ? rows : 64;
+  if (schedule.epilogue_m < step || rows % schedule.epilogue_m ||
+      schedule.epilogue_m % step)
+    refuse("an epilogue tile of {} rows; use a multiple of {} that divides {}",
+           schedule.epilogue_m, step, rows);
+  if (schedule.epilogue_n < 8 || columns % schedule.epilogue_n ||
+      schedule.epilogue_n % 8 ||
+      schedule.epilogue_n * size_bytes(computed.problem.out) % 16)
+    refuse("an epilogue tile of {} columns of {}; use a multiple of 8 and of "
+           "16 bytes that divides {}",
+           schedule.epilogue_n, name(computed.problem.out), columns);
+}
+
+} // namespace kiln
