@@ -140,7 +140,13 @@ static ExitStatus run_layout(LayoutOptions &options) {
     show(shared_layout(options), options.svg);
     return ExitStatus::ok;
   }
-  std::string names = "shared";
+  if (options.kind == "tensor-memory") {
+    read_words(options, /*has_type=*/true);
+    show(TensorLayout{*options.type, options.rows, options.columns},
+         options.svg);
+    return ExitStatus::ok;
+  }
+  std::string names = "shared, tensor-memory";
   for (const Kind &kind : kinds) {
     names += fmt::format(", {}", kind.name);
     if (options.kind != kind.name)
@@ -159,9 +165,10 @@ void add_layout_command(CLI::App &app, Action &action) {
       "layout", "where the elements of a tile are, as tables and as SVG");
   auto options = std::make_shared<LayoutOptions>();
   command
-      ->add_option("kind", options->kind,
-                   "shared, accumulator, operand-a, mma-accumulator, "
-                   "mma-operand-a, mma-operand-b, row-per-thread or strided")
+      ->add_option(
+          "kind", options->kind,
+          "shared, tensor-memory, accumulator, operand-a, mma-accumulator, "
+          "mma-operand-a, mma-operand-b, row-per-thread or strided")
       ->required();
   command
       ->add_option("shape", options->words,

@@ -227,4 +227,79 @@ std::string layout_svg(const TileLayout &layout) {
   return grid.finish();
 }
 
+// Tensor memory: four columns of 32 bits, 16 bytes, to a cell.
+
+static constexpr int kTensorLanes = 128, kTensorColumns = 512;
+static constexpr int kCellWords = 4, kWarpLanes = 32;
+
+void TensorLayout::check() const {
+  if (size_bytes(type) != 4 && size_bytes(type) != 2)
+    userError("tensor memory holds types of 32 and 16 bits, not {}",
+              name(type));
+  if (rows != 64 && rows != kTensorLanes)
+    userError("a tile of {} rows in tensor memory; 64 or 128 are possible",
+              rows);
+  if (columns < 1 || columns * size_bytes(type) % 4 || words() > kTensorColumns)
+    userError("a tile of {} columns of {} in tensor memory; its rows fill 1 to "
+              "{} columns of 32 bits",
+              columns, name(type), kTensorColumns);
+}
+
+std::string TensorLayout::to_string() const {
+  return fmt::format("tensor-memory {}x{} {}: {} lanes of {} columns", rows,
+                     columns, name(type), kTensorLanes, words());
+}
+
+/// What lies in `lane`: -1, or a row.
+static int rowIn(const TensorLayout &layout, int lane) {
+  for (int row = 0; row < layout.rows; ++row)
+    if (layout.lane(row) == lane)
+      return row;
+  return -1;
+}
+
+/// Call `body(lane, cell, row, column)` for each cell that holds something.
+template <typename Body>
+static void forEachCell(const TensorLayout &layout, const Body &body) {
+  for (int lane = 0; lane < kTensorLanes; ++lane)
+    if (int row = rowIn(layout, lane); row >= 0)
+      for (int word = 0; word < layout.words(); word += kCellWords)
+        body(lane, word / kCellWords, row, word * 4 / size_bytes(layout.type));
+}
+
+std::string layout_table(const TensorLayout &layout) {
+  layout.check();
+  Table table{{"lane", "warp"}, {}};
+  int cells = (layout.words() + kCellWords - 1) / kCellWords;
+  for (int cell = 0; cell < cells; ++cell)
+    table.heading.push_back(std::to_string(cell * kCellWords));
+  for (int lane = 0; lane < kTensorLanes; ++lane) {
+    table.lines.push_back(
+        {std::to_string(lane), std::to_string(lane / kWarpLanes)});
+    table.lines.back().resize(2 + cells, "-");
+  }
+  forEachCell(layout, [&](int lane, int cell, int row, int column) {
+    table.lines[lane][2 + cell] = fmt::format("{},{}", row, column);
+  });
+  return fmt::format(
+      "{}\n\nwhat lies where: row,column of the first element in "
+      "{} columns, by lane, with the warp that can load it\n{}",
+      layout.to_string(), kCellWords, table.to_string());
+}
+
+std::string layout_svg(const TensorLayout &layout) {
+  layout.check();
+  int cells = (layout.words() + kCellWords - 1) / kCellWords;
+  Grid grid(layout.to_string(), kTensorLanes, cells, 50);
+  for (int lane = 0; lane < kTensorLanes; ++lane)
+    grid.nameLine(lane, lane);
+  for (int cell = 0; cell < cells; ++cell)
+    grid.nameCell(cell, std::to_string(cell * kCellWords));
+  forEachCell(layout, [&](int lane, int cell, int row, int column) {
+    grid.addCell(lane, cell, lane / kWarpLanes,
+                 fmt::format("{},{}", row, column));
+  });
+  return grid.finish();
+}
+
 } // namespace kiln

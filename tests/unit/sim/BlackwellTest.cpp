@@ -86,6 +86,30 @@ TEST(Blackwell, PairsOfFloats) {
   EXPECT_EQ(run.result<std::uint64_t>(3), bits(6.25f, 3));
 }
 
+TEST(Blackwell, SumsOfFloatsAndHalves) {
+  RunKernel run(R"(
+    .reg .b16 %half, %bfloat;
+    mov.b16 %half, 0x3e00;
+    mov.b16 %bfloat, 0x4040;
+    mov.f32 %f0, 0f3fa00000;
+    add.rn.f32.f16 %f1, %half, %f0;
+    st.global.f32 [%out], %f1;
+    sub.rn.f32.bf16 %f1, %bfloat, %f0;
+    st.global.f32 [%out+4], %f1;
+    fma.rn.f32.bf16 %f1, %bfloat, %bfloat, %f0;
+    st.global.f32 [%out+8], %f1;
+    add.rz.sat.f32.bf16 %f1, %bfloat, %f0;
+    st.global.f32 [%out+12], %f1;
+  )",
+                "sm_100a");
+  run.config.block = {1, 1, 1};
+  run.runCleanly(SimOrder::eager);
+  EXPECT_EQ(run.result<float>(0), 1.5f + 1.25f);
+  EXPECT_EQ(run.result<float>(1), 3 - 1.25f);
+  EXPECT_EQ(run.result<float>(2), 9 + 1.25f);
+  EXPECT_EQ(run.result<float>(3), 1);
+}
+
 TEST(Blackwell, TheLargestOfThree) {
   const char *body = R"(
     max.f32 %f3, %f0, %f1, %f2;

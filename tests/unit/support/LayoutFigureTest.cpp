@@ -73,3 +73,42 @@ TEST(LayoutFigure, RefusesTilesThatAreNone) {
   EXPECT_THAT(errorText([] { layout_svg(TileLayout{f16, 0, 8}); }),
               HasSubstr("has no elements"));
 }
+
+TEST(LayoutFigure, TableOfTensorMemory) {
+  // A warp's lanes are 32; of 64 rows it has 16.
+  std::string half = layout_table(TensorLayout{f32, 64, 8});
+  EXPECT_THAT(
+      half, HasSubstr("tensor-memory 64x8 f32: 128 lanes of 8 columns\n\nwhat "
+                      "lies where: row,column of the first element in 4 "
+                      "columns, by lane, with the warp that can load it\n"
+                      "lane  warp     0     4\n"
+                      "   0     0   0,0   0,4\n"));
+  EXPECT_THAT(half, HasSubstr("  15     0  15,0  15,4\n"
+                              "  16     0     -     -\n"));
+  EXPECT_THAT(half, HasSubstr("  31     0     -     -\n"
+                              "  32     1  16,0  16,4\n"));
+  // Two elements of 16 bits to a column.
+  EXPECT_THAT(layout_table(TensorLayout{f16, 128, 16}),
+              HasSubstr(" lane   warp      0      4\n"
+                        "    0      0    0,0    0,8\n"));
+}
+
+TEST(LayoutFigure, PictureOfTensorMemory) {
+  std::string svg = layout_svg(TensorLayout{f32, 128, 8});
+  EXPECT_THAT(svg, HasSubstr("tensor-memory 128x8 f32"));
+  EXPECT_THAT(svg, HasSubstr(">127,4</text>"));
+}
+
+TEST(LayoutFigure, TilesTensorMemoryDoesNotHold) {
+  auto refused = [](const TensorLayout &layout) {
+    return errorText([&] { layout_table(layout); });
+  };
+  EXPECT_EQ(refused({e4m3, 128, 8}),
+            "tensor memory holds types of 32 and 16 bits, not e4m3");
+  EXPECT_EQ(refused({f32, 96, 8}),
+            "a tile of 96 rows in tensor memory; 64 or 128 are possible");
+  EXPECT_EQ(
+      refused({f32, 128, 1024}),
+      "a tile of 1024 columns of f32 in tensor memory; its rows fill 1 to "
+      "512 columns of 32 bits");
+}
