@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-using namespace gemm;
+using namespace gemm_kernel;
 
 /// A dimension in a name: digits, its own letter, or an expression spelled out
 /// so that no two are alike.

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-using namespace gemm;
+using namespace gemm_kernel;
 
 static constexpr std::pair<GemmLayout, std::string_view> kLayouts[] = {
     {GemmLayout::tn, "tn"},

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-using namespace gemm;
+using namespace gemm_kernel;
 
 static constexpr std::pair<GemmKind, std::string_view> kKinds[] = {
     {GemmKind::multistage, "multistage"},

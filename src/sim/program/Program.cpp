@@ -367,23 +367,28 @@ bool Decoder::touchesAccumulator(const Op &op) const {
 }
 
 Code Decoder::decode() {
-  // Falling off the end of a function is leaving it.
-  static const ptx::Instruction kReturn = [] {
-    ptx::Instruction instruction;
-    instruction.opcode = "ret";
-    instruction.text = "ret;";
-    return instruction;
-  }();
   for (std::size_t i = 0; i < code_.functions.size(); ++i) {
     if (i > 0)
       begin(i);
+    std::size_t first = code_.ops.size();
     decodeBody();
+    // Falling off the end of a function is leaving it, where its last
+    // instruction stands.
+    auto leave = std::make_shared<ptx::Instruction>();
+    leave->opcode = "ret";
+    leave->text = "ret;";
+    leave->line = code_.functions[i].function->line;
+    if (code_.ops.size() > first) {
+      leave->line = code_.ops.back().origin->line;
+      leave->source = code_.ops.back().origin->source;
+    }
     Op end;
-    end.row = instructions_.find(kReturn.opcode);
-    end.origin = &kReturn;
-    end.effect = std::make_shared<Effect>(effectOf(*this, kReturn, *end.row));
+    end.row = instructions_.find(leave->opcode);
+    end.origin = leave.get();
+    end.effect = std::make_shared<Effect>(effectOf(*this, *leave, *end.row));
     end.isQuiet = false;
-    end.row->decode(*this, kReturn, end);
+    end.row->decode(*this, *leave, end);
+    end.extra = leave; // keeps it
     code_.ops.push_back(std::move(end));
     current().predicateEnd = code_.predicateCount;
   }

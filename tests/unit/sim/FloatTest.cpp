@@ -212,7 +212,7 @@ TEST(Float, SixteenBitOptions) {
 
 TEST(Float, RefusesByReason) {
   expectRefusals({
-      {"add.f32.bf16 %r, %h, %r;", "the modifier .f32 is not known for add"},
+      {"mul.f32.bf16 %r, %h, %r;", "the modifier .f32 is not known for mul"},
       {"add.ftz.f64 %d, %d, %d;", "f64 has neither .ftz nor .sat"},
       {"add.tf32 %r, %r, %r;", "the modifier .tf32 is not known for add"},
       {"min.tf32 %r, %r, %r;", "the modifier .tf32 is not known for min"},
