@@ -14,12 +14,7 @@
 namespace kiln {
 
 using gemm_kernel::KernelProblem;
-
-template <typename... Args>
-[[noreturn]] static void refuse(fmt::format_string<Args...> format,
-                                Args &&...args) {
-  throw UserError(fmt::format(format, std::forward<Args>(args)...));
-}
+using gemm_kernel::refuse;
 
 static bool is_tcgen05(const DeviceDescription &device) {
   return device.tensor_core == TensorCore::tcgen05;

@@ -4,7 +4,18 @@
 
 #include "operands.h"
 
+#include <kiln/error.h>
+
+#include <fmt/format.h>
+
+#include <utility>
+
 namespace kiln::gemm_kernel {
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args &&...args) {
+  throw UserError(fmt::format(format, std::forward<Args>(args)...));
+}
 
 void check_problem(const GemmProblem &problem, const DeviceDescription &device);
 /// Roles, cluster and order.

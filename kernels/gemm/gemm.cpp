@@ -13,12 +13,7 @@
 namespace kiln {
 
 using gemm_kernel::KernelProblem;
-
-template <typename... Args>
-[[noreturn]] static void refuse(fmt::format_string<Args...> format,
-                                Args &&...args) {
-  throw UserError(fmt::format(format, std::forward<Args>(args)...));
-}
+using gemm_kernel::refuse;
 
 /// What a schedule leaves open and can be said without the others.
 static GemmSchedule filled(const KernelProblem &computed,
