@@ -172,6 +172,18 @@ TEST_P(Attention, PackedSequences) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(Attention, PackedSequencesMayAllBeEmpty) {
+  check(GetParam(),
+        {.batch = 2,
+         .queries = 3,
+         .keys = 5,
+         .head_dim = 64,
+         .total_queries = 3,
+         .total_keys = 5},
+        {.consumers = 2, .tile_n = 16}, 1, {{0, 0, 0}, {0, 5, 5}});
+  SKIP_WITHOUT_DEVICE();
+}
+
 TEST_P(Attention, NobodysRowsStayAsTheyAre) {
   AttentionProblem problem{.batch = 2,
                            .queries = 70,
