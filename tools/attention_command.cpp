@@ -109,12 +109,9 @@ AttentionProblem AttentionCommand::problem() const {
 HostTensors::HostTensors(const AttentionProblem &problem,
                          const AttentionOffsets &offsets, std::uint64_t seed)
     : offsets(offsets) {
-  auto rows = std::size_t(problem.batch) * problem.heads * problem.queries;
-  auto keys = std::size_t(problem.batch) * problem.kv_heads * problem.keys;
-  if (problem.is_packed()) {
-    rows = std::size_t(problem.heads) * problem.total_queries;
-    keys = std::size_t(problem.kv_heads) * problem.total_keys;
-  }
+  auto batch = std::size_t(problem.stored_batch());
+  auto rows = batch * problem.heads * problem.stored_queries();
+  auto keys = batch * problem.kv_heads * problem.stored_keys();
   auto d = std::size_t(problem.head_dim);
   HostMemory together;
   double bytes = 4.0 * (double(rows) + double(keys)) * double(d);

@@ -67,6 +67,10 @@ struct AttentionProblem {
   /// build_attention solves.
   AttentionProblem resolved() const;
   bool is_packed() const { return total_queries > 0 || total_keys > 0; }
+  /// The tensors' own: sequences, and rows of each.
+  int stored_batch() const { return is_packed() ? 1 : batch; }
+  int stored_queries() const { return is_packed() ? total_queries : queries; }
+  int stored_keys() const { return is_packed() ? total_keys : keys; }
   /// Whether blocks of so many keys have some that not all queries see.
   bool has_mask(int block) const;
   /// The keys [first, second) that a query sees, in a sequence of so many.

@@ -52,13 +52,17 @@ public:
       : problem_(problem), schedule_(schedule),
         kb_(name(problem, schedule),
             {.warpgroups = schedule.consumers + 1, .ftz = true}),
-        q_(map(tensor("q", problem.heads, stored_queries()), tile_m())),
-        k_(map(tensor("k", problem.kv_heads, stored_keys()), schedule.tile_n)),
-        v_(map(tensor("v", problem.kv_heads, stored_keys()), schedule.tile_n)),
-        o_(tensor("o", problem.heads, stored_queries())),
+        q_(map(tensor("q", problem.heads, problem_.stored_queries()),
+               tile_m())),
+        k_(map(tensor("k", problem.kv_heads, problem_.stored_keys()),
+               schedule.tile_n)),
+        v_(map(tensor("v", problem.kv_heads, problem_.stored_keys()),
+               schedule.tile_n)),
+        o_(tensor("o", problem.heads, problem_.stored_queries())),
         o_map_(map(o_, kRows, std::min(problem.head_dim, 128))),
         lse_(kb_.tensor("lse", f32,
-                        {batches(), problem.heads, stored_queries(), 1})),
+                        {problem_.stored_batch(), problem.heads,
+                         problem_.stored_queries(), 1})),
         tiles_(kb_, problem, tile_m(), schedule.tile_n),
         q_pipe_(kb_, schedule.q_stages, {q_},
                 {.consumers = schedule.consumers, .name = "q"}),
@@ -77,13 +81,6 @@ private:
                           const AttentionSchedule &schedule);
   Tensor tensor(const char *name, int heads, int length);
   TmaTensor map(const Tensor &tensor, int rows, int columns = 0);
-  int batches() const { return problem_.is_packed() ? 1 : problem_.batch; }
-  int stored_queries() const {
-    return problem_.is_packed() ? problem_.total_queries : problem_.queries;
-  }
-  int stored_keys() const {
-    return problem_.is_packed() ? problem_.total_keys : problem_.keys;
-  }
   int tile_m() const { return schedule_.consumers * kRows; }
   void produce();
   void consume(const Value &which);
@@ -147,7 +144,8 @@ Tensor AttentionKernel::tensor(const char *name, int heads, int length) {
   std::vector<Dim> strides = {h * s * d, s * d, d, 1};
   if (problem_.layout == AttentionLayout::bshd)
     strides = {h * s * d, d, h * d, 1};
-  return kb_.tensor(name, problem_.type, {batches(), h, s, d}, strides);
+  return kb_.tensor(name, problem_.type, {problem_.stored_batch(), h, s, d},
+                    strides);
 }
 
 TmaTensor AttentionKernel::map(const Tensor &tensor, int rows, int columns) {

@@ -18,7 +18,7 @@ struct Query {
 
   Query(const AttentionProblem &problem, const AttentionOffsets &offsets,
         std::int64_t index) {
-    int rows = problem.is_packed() ? problem.total_queries : problem.queries;
+    int rows = problem.stored_queries();
     stored = batch = static_cast<int>(index / rows / problem.heads);
     head = static_cast<int>(index / rows % problem.heads);
     stored_row = row = static_cast<int>(index % rows);
@@ -58,7 +58,7 @@ static const std::uint16_t *row_of(const AttentionProblem &problem,
 /// Of the query itself, in Q or O.
 static const std::uint16_t *query_of(const AttentionProblem &problem,
                                      const void *data, const Query &at) {
-  int rows = problem.is_packed() ? problem.total_queries : problem.queries;
+  int rows = problem.stored_queries();
   return row_of(problem, data, at, at.head, problem.heads, at.stored_row, rows);
 }
 
@@ -81,7 +81,7 @@ AttentionRow reference_attention(const AttentionProblem &given, const void *q,
   };
   auto line = [&, begin = first + at.stored_key](const void *data, int key) {
     return row_of(problem, data, at, kv_head, problem.kv_heads, begin + key,
-                  problem.is_packed() ? problem.total_keys : problem.keys);
+                  problem.stored_keys());
   };
   const std::uint16_t *query_bits = query_of(problem, q, at);
   std::vector<double> query(d), scores(seen);
@@ -121,10 +121,8 @@ compare_attention(const AttentionProblem &given, const void *q, const void *k,
   // sums of f32 and the special functions lose.
   double unit = problem.type == Type::bf16 ? 0x1p-8 : 0x1p-11;
   double tolerance = 2 * unit + 0x1p-16;
-  std::int64_t rows =
-      problem.is_packed()
-          ? std::int64_t(problem.heads) * problem.total_queries
-          : std::int64_t(problem.batch) * problem.heads * problem.queries;
+  std::int64_t rows = std::int64_t(problem.stored_batch()) * problem.heads *
+                      problem.stored_queries();
   std::int64_t per_row = 2 * std::int64_t(problem.keys) * problem.head_dim;
   std::int64_t count =
       std::clamp(max_products / per_row, std::int64_t(1), rows);

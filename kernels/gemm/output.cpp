@@ -217,20 +217,28 @@ StoreOptions Output::store_options() const {
           .column_multiple = 8};
 }
 
+template <typename AnySums>
+bool Output::store_through_shared(AnySums &sums, const OutputTile &tile,
+                                  const Value &row, const Value &column,
+                                  const Value &warpgroup,
+                                  const ElementMap &map) {
+  if (sums_)
+    sums_->exchange(
+        warpgroup, [&](const SharedTile &to) { sums_->put(sums, to); },
+        taker(tile, row, column));
+  else if (epilogue_)
+    epilogue_->store(sums, origin(tile, row, column), map, warpgroup);
+  return sums_ || epilogue_;
+}
+
 void Output::store(Accumulator &accumulator, const OutputTile &tile,
                    const Value &row, const Value &column,
                    const Value &warpgroup) {
   ElementMap map = [&](const Values &values, const Value &r, const Value &c) {
     return finished(values, tile, r, c);
   };
-  if (sums_)
-    return sums_->exchange(
-        warpgroup, [&](const SharedTile &to) { sums_->put(accumulator, to); },
-        taker(tile, row, column));
-  if (epilogue_)
-    return epilogue_->store(accumulator, origin(tile, row, column), map,
-                            warpgroup);
-  accumulator.store(matrix(tile), {row, column}, store_options(), map);
+  if (!store_through_shared(accumulator, tile, row, column, warpgroup, map))
+    accumulator.store(matrix(tile), {row, column}, store_options(), map);
 }
 
 void Output::store(const TensorTile &sums, const OutputTile &tile,
@@ -239,12 +247,8 @@ void Output::store(const TensorTile &sums, const OutputTile &tile,
   ElementMap map = [&](const Values &values, const Value &r, const Value &c) {
     return finished(values, tile, r, c);
   };
-  if (sums_)
-    return sums_->exchange(
-        warpgroup, [&](const SharedTile &to) { sums_->put(sums, to); },
-        taker(tile, row, column));
-  if (epilogue_)
-    return epilogue_->store(sums, origin(tile, row, column), map, warpgroup);
+  if (store_through_shared(sums, tile, row, column, warpgroup, map))
+    return;
   Tensor d = matrix(tile);
   int step = loaded_columns(schedule_.epilogue_n);
   for (int first = 0; first < sums.columns(); first += step) {

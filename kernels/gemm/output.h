@@ -30,6 +30,11 @@ public:
   void finish();
 
 private:
+  /// Whether sums of either kind go through shared memory; they went then.
+  template <typename AnySums>
+  bool store_through_shared(AnySums &sums, const OutputTile &tile,
+                            const Value &row, const Value &column,
+                            const Value &warpgroup, const ElementMap &map);
   /// Neighbours in a row of the sums, or, where D is column-major, in a column.
   Values finished(const Values &values, const OutputTile &tile,
                   const Value &row, const Value &column) const;

@@ -21,12 +21,9 @@ struct Tensors {
 
   Tensors(const AttentionProblem &problem, unsigned seed) {
     AttentionProblem known = problem.resolved();
-    std::size_t rows = std::size_t(known.batch) * known.heads * known.queries;
-    std::size_t keys = std::size_t(known.batch) * known.kv_heads * known.keys;
-    if (known.is_packed()) {
-      rows = std::size_t(known.heads) * known.total_queries;
-      keys = std::size_t(known.kv_heads) * known.total_keys;
-    }
+    auto batch = std::size_t(known.stored_batch());
+    std::size_t rows = batch * known.heads * known.stored_queries();
+    std::size_t keys = batch * known.kv_heads * known.stored_keys();
     for (auto *of : {&q, &k, &v, &o}) {
       bool is_of_queries = of == &q || of == &o;
       of->assign((is_of_queries ? rows : keys) * known.head_dim, 0xffff);
