@@ -18,7 +18,7 @@
 namespace kiln::cudart {
 
 namespace fs = std::filesystem;
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 Capture::Capture(std::string folder) : folder_(std::move(folder)) {
   std::error_code error;
@@ -106,8 +106,8 @@ public:
     nameMemory();
   }
 
-  json argumentOf(std::span<const std::byte> bytes) const;
-  json bufferOf(std::size_t index) const;
+  Json argumentOf(std::span<const std::byte> bytes) const;
+  Json bufferOf(std::size_t index) const;
   std::size_t bufferCount() const { return memory_.size(); }
 
 private:
@@ -162,14 +162,14 @@ static std::uint64_t numberOf(std::span<const std::byte> bytes) {
   return number;
 }
 
-json Writer::argumentOf(std::span<const std::byte> bytes) const {
+Json Writer::argumentOf(std::span<const std::byte> bytes) const {
   std::size_t size = bytes.size();
   if (size == 8) {
     std::uint64_t address = numberOf(bytes);
     for (std::size_t i = 0; i < memory_.size(); ++i)
       if (std::uint64_t offset = address - memory_[i].address;
           address >= memory_[i].address && offset < memory_[i].bytes) {
-        json pointer = {{"buffer", names_[i]}};
+        Json pointer = {{"buffer", names_[i]}};
         if (offset)
           pointer["offset"] = offset;
         return pointer;
@@ -178,7 +178,7 @@ json Writer::argumentOf(std::span<const std::byte> bytes) const {
   if (size == 1 || size == 2 || size == 4 || size == 8)
     return {{"scalar", fmt::format("u{}", 8 * size)},
             {"value", numberOf(bytes)}};
-  json fields = json::array();
+  Json fields = Json::array();
   for (std::size_t offset = 0; offset < size;) {
     std::size_t step = size - offset >= 8 ? 8 : 1;
     if (numberOf(bytes.subspan(offset, step)))
@@ -189,9 +189,9 @@ json Writer::argumentOf(std::span<const std::byte> bytes) const {
   return {{"struct", {{"size", size}, {"fields", fields}}}};
 }
 
-json Writer::bufferOf(std::size_t index) const {
+Json Writer::bufferOf(std::size_t index) const {
   const SimSnapshot::Memory &memory = memory_[index];
-  json row = {{"buffer", names_[index]},
+  Json row = {{"buffer", names_[index]},
               {"type", "u8"},
               {"shape", {memory.bytes}},
               {"address", fmt::format("{:#x}", memory.address)}};
@@ -220,14 +220,14 @@ json Writer::bufferOf(std::size_t index) const {
 }
 
 /// A value in one line; names are what the program says.
-static std::string textOf(const json &value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+static std::string textOf(const Json &value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 /// The values of a list, a line each.
-static std::string lines(const std::vector<json> &rows) {
+static std::string lines(const std::vector<Json> &rows) {
   std::string text;
-  for (const json &row : rows)
+  for (const Json &row : rows)
     text += fmt::format("{}\n    {}", text.empty() ? "" : ",", textOf(row));
   return text;
 }
@@ -239,13 +239,13 @@ void Capture::write(const LaunchNote &note, const LaunchDescription &launch,
   std::error_code error;
   fs::create_directories(fs::path(folder_) / name, error); // told by the files
   Writer writer(folder_, name, launch, before);
-  std::vector<json> arguments, buffers;
+  std::vector<Json> arguments, buffers;
   for (const LaunchParameter &parameter : launch.parameters)
     arguments.push_back(
         writer.argumentOf(std::get<std::vector<std::byte>>(parameter.value)));
   for (std::size_t i = 0; i < writer.bufferCount(); ++i)
     buffers.push_back(writer.bufferOf(i));
-  json head = {{"x-launch", note.kernel},
+  Json head = {{"x-launch", note.kernel},
                {"ptx", ptx},
                {"kernel", launch.name},
                {"grid", launch.grid},

@@ -95,7 +95,7 @@ TileMemory memoryOf(const char *what, const Tensor &tensor,
   bool isTransposed =
       tensor.strides()[1] != Dim(1) && tensor.strides()[0] == Dim(1);
   Tensor stored = isTransposed ? tensor.transpose(where) : tensor;
-  At rowAt = origin[isTransposed], columnAt = origin[!isTransposed];
+  const At &rowAt = origin[isTransposed], &columnAt = origin[!isTransposed];
   if (isTransposed)
     std::swap(size.rows, size.columns);
   Value firstRow = value_of(rowAt), firstColumn = value_of(columnAt);

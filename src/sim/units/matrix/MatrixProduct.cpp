@@ -305,6 +305,13 @@ static float leastNormal(OperandType type) {
   return type == OperandType::e4m3 ? 0x1p-6f : 0x1p-14f;
 }
 
+/// Cut off toward zero. An infinity or a NaN becomes a number that nobody uses,
+/// by comparisons that are one vector instruction each.
+static std::int32_t toInteger(float value) {
+  value = value < 0x1p30f ? value : 0x1p30f;
+  return static_cast<std::int32_t>(value > -0x1p30f ? value : -0x1p30f);
+}
+
 /// The same as the tensor core adds products of eight-bit floats: all addends
 /// are cut off to 13 bits behind the point of the largest of them, whose power
 /// is the sum of its factors' exponents, and an f32 to 14 bits in all, where an
@@ -342,13 +349,13 @@ KILN_WIDEST_VECTORS static void multiplyEightBitTile(const ProductShape &shape,
       // Nothing to cut off where the largest is tiny.
       float power = largest[column];
       largest[column] = kCut / (power > 0x1p-60f ? power : 0x1p-60f);
-      sums[column] = static_cast<std::int32_t>(sum[column] * largest[column]);
+      sums[column] = toInteger(sum[column] * largest[column]);
     }
     for (int inner = 0; inner < k; ++inner) {
       float factor = a[row * k + inner];
       for (int column = 0; column < n; ++column)
-        sums[column] += static_cast<std::int32_t>(
-            factor * b[inner * n + column] * largest[column]);
+        sums[column] +=
+            toInteger(factor * b[inner * n + column] * largest[column]);
     }
     for (int column = 0; column < n; ++column) {
       float kept =
