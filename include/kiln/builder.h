@@ -83,9 +83,18 @@ public:
   /// outermost first; empty: row-major.
   Tensor tensor(const std::string &name, Type type, std::vector<Dim> shape,
                 std::vector<Dim> strides = {}, Where where = Where::current());
+  /// A tensor that is no argument: it begins at `address`, a u64 the kernel has
+  /// loaded or computed. The address is a multiple of `alignment` bytes, from
+  /// one element to 16, which decides how wide it is read. An extent that only
+  /// the kernel knows is Tensor::slice's.
+  ///
+  ///     Tensor rows = kb.tensor_at(pointers(e), Type::bf16, {m, 4096});
+  Tensor tensor_at(At address, Type type, std::vector<Dim> shape,
+                   std::vector<Dim> strides = {}, int alignment = 16,
+                   Where where = Where::current());
   /// A tensor copied by TMA, rank 1 to 5. `strides` as above.
   TmaTensor tensor_map(const std::string &name, Type type,
-                       std::vector<Dim> shape, const TmaOptions &options,
+                       const std::vector<Dim> &shape, const TmaOptions &options,
                        std::vector<Dim> strides = {},
                        Where where = Where::current());
   /// The same memory as `tensor`, copied by TMA too.

@@ -28,6 +28,7 @@ enum class CacheHint : std::uint8_t {
 /// it is assigned.
 class Element {
 public:
+  Element(const Element &) = default;
   operator Value() const;
   void operator=(At value) const;
   void operator=(const Element &other) const { *this = At(Value(other)); }
@@ -42,8 +43,11 @@ public:
   Type type() const { return type_; }
   /// For inline_ptx: 64 bits, in the state space the element lies in.
   Value address() const { return address_; }
-  /// Which argument of the contract it belongs to; -1: shared memory.
+  /// Which argument of the contract it belongs to, or one of these.
   int argument() const { return argument_; }
+  static constexpr int in_shared = -1;     ///< shared memory
+  static constexpr int at_an_address = -2; ///< KernelBuilder::tensor_at
+  bool is_shared() const { return argument_ == in_shared; }
 
 private:
   friend struct Make;
@@ -52,7 +56,7 @@ private:
 
   Value address_;
   Type type_;
-  int argument_; ///< of the contract, it may be marked as written; -1: shared
+  int argument_;
   Where where_;
 };
 
@@ -68,6 +72,7 @@ public:
   Type type() const { return type_; }
   const std::vector<Dim> &shape() const { return shape_; }
   const std::vector<Dim> &strides() const { return strides_; } ///< elements
+  /// Of the contract; Element::at_an_address: of KernelBuilder::tensor_at.
   int argument() const { return argument_; }
   Value base() const { return base_; }
 
@@ -112,7 +117,8 @@ public:
   Tensor transpose(Where where = Where::current()) const;
   /// As many elements in another shape; they must lie one behind the other, and
   /// the tensor must not be a slice that could reach beyond its end.
-  Tensor reshape(std::vector<Dim> shape, Where where = Where::current()) const;
+  Tensor reshape(const std::vector<Dim> &shape,
+                 Where where = Where::current()) const;
 
   /// How many indices of a dimension lie inside, i32: shape() but for slices.
   Value bound(int dimension, Where where = Where::current()) const;
@@ -128,6 +134,7 @@ public:
 
 private:
   friend struct Make;
+  friend class KernelBuilder;
   Tensor(Value base, Type type, int argument, std::vector<Dim> shape,
          std::vector<Dim> strides)
       : base_(base), type_(type), argument_(argument), shape_(std::move(shape)),
@@ -304,6 +311,16 @@ struct TmaOptions {
   int panel = 0; ///< TileLayout::panel
 };
 
+/// What TmaTensor::at changes beside the address; what is empty stays. A map
+/// that skips elements (TmaOptions::element_strides) keeps its steps.
+struct TensorMapChange {
+  /// i32, outermost first, one per dimension.
+  std::vector<At> shape = {};
+  /// Elements from one to the next, i64, outermost first, of all dimensions but
+  /// the innermost; each a multiple of 16 bytes.
+  std::vector<At> strides = {};
+};
+
 /// A tensor the TMA unit copies: a tensor map among the kernel's parameters.
 class TmaTensor {
 public:
@@ -312,8 +329,22 @@ public:
   int tile_bytes() const { return tile_.bytes(); }
   int rank() const { return rank_; }
   const std::string &name() const { return name_; }
-  int argument() const { return argument_; } ///< of the contract
+  /// Of the contract; Element::at_an_address: of `at`.
+  int argument() const { return argument_; }
   Value map() const { return map_; }
+  /// A map made in the kernel: of this type, tile and rank, for the tensor at
+  /// `address`, a u64 and a multiple of 16. `room` is the first of 128 bytes of
+  /// global memory, aligned to 128, that nobody else uses before the copies
+  /// through the map have landed. All threads of a warp call it together, and
+  /// they may use the map; others that wait for them (a barrier) may too.
+  ///
+  ///     Tensor rooms = kb.tensor("rooms", Type::u8, {experts, 128});
+  ///     TmaTensor one = weights.at(pointers(e), rooms(e, 0));
+  ///
+  /// Becomes tensormap.replace between fence.proxy.tensormap pairs.
+  TmaTensor at(At address, const Element &room,
+               const TensorMapChange &change = {},
+               Where where = Where::current()) const;
   /// The same with a policy of L2 for its copies (tma.h, l2_policy).
   TmaTensor with_policy(const Value &policy,
                         Where where = Where::current()) const;

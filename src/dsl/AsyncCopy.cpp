@@ -8,7 +8,7 @@ namespace kiln {
 /// Refuse what one cp.async cannot copy.
 static void checkCopy(const Element &to, const Element &from, int bytes,
                       const Where &where) {
-  if (to.argument() >= 0 || from.argument() < 0)
+  if (!to.is_shared() || from.is_shared())
     userErrorAt(where, "async_copy goes from an element of a tensor to one of "
                        "a shared tile");
   if (to.type() != from.type())
@@ -23,8 +23,7 @@ void async_copy(const Element &to, const Element &from, int count,
   auto &state = KernelBuilder::State::current(where);
   int size = size_bytes(from.type()), bytes = count * size;
   checkCopy(to, from, bytes, where);
-  ArgumentSpec &source = state.contract.arguments[from.argument()];
-  source.alignment_bytes = std::max(source.alignment_bytes, bytes);
+  state.needAlignment(from.argument(), bytes);
   bool isPast = bytes == 16 && !options.through_l1;
   std::string text = fmt::format("cp.async.{}.shared.global [$0], [$1], {}",
                                  isPast ? "cg" : "ca", bytes);

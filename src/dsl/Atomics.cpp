@@ -67,8 +67,8 @@ static std::string mnemonic(const char *opcode, const Operation &operation,
                 operation.ptx, name(element.type()),
                 kAccepted[static_cast<int>(operation.types)]);
   return fmt::format("{}{}.{}.{}.{}", opcode, describe(options),
-                     element.argument() < 0 ? "shared" : "global",
-                     operation.ptx, type);
+                     element.is_shared() ? "shared" : "global", operation.ptx,
+                     type);
 }
 
 /// The constraint of a register for an element of 32 or 64 bits.
@@ -80,8 +80,7 @@ static char registerOf(Type type) {
 }
 
 static void markWritten(KernelBuilder::State &state, const Element &element) {
-  if (element.argument() >= 0)
-    state.contract.arguments[element.argument()].is_output = true;
+  state.markWritten(element.argument());
 }
 
 static Value addAtomic(const Operation &operation, const Element &element,

@@ -87,6 +87,28 @@ Tensor KernelBuilder::tensor(const std::string &name, Type type,
                          std::move(shape), std::move(strides));
 }
 
+Tensor KernelBuilder::tensor_at(At address, Type type, std::vector<Dim> shape,
+                                std::vector<Dim> strides, int alignment,
+                                Where where) {
+  State &state = *state_;
+  state.checkOpen(where);
+  strides = stridesOf("at an address", shape, std::move(strides), where);
+  constexpr int kWidest = 16; // bytes of a vector
+  if (alignment < size_bytes(type) || alignment > kWidest ||
+      !std::has_single_bit(static_cast<unsigned>(alignment)))
+    userErrorAt(where,
+                "a tensor of {} at an address with an alignment of {}; it "
+                "takes a power of two from {} to {} bytes",
+                name(type), alignment, size_bytes(type), kWidest);
+  auto result = Make::a<Tensor>(
+      state.wrap(state.globalPointer(address, where), Type::u64), type,
+      Element::at_an_address, std::move(shape), std::move(strides));
+  // As a part of a buffer that begins on 16 bytes.
+  result.base_multiple_ =
+      alignment == kWidest ? 0 : alignment / size_bytes(type);
+  return result;
+}
+
 /// What the options say per dimension must fit the tensor and the hardware.
 static void checkTmaOptions(const std::string &name, std::size_t rank,
                             const TmaOptions &options, const Where &where) {
@@ -192,7 +214,7 @@ static TmaTensor addTensorMap(KernelBuilder::State &state,
 }
 
 TmaTensor KernelBuilder::tensor_map(const std::string &name, Type type,
-                                    std::vector<Dim> shape,
+                                    const std::vector<Dim> &shape,
                                     const TmaOptions &options,
                                     std::vector<Dim> strides, Where where) {
   State &state = *state_;
@@ -208,9 +230,13 @@ TmaTensor KernelBuilder::tensor_map(const Tensor &tensor,
   state.use(tensor.base(), where); // of this kernel
   if (tensor.is_view())
     userErrorAt(where,
-                "a tensor map of a view of '{}'; the map is made before the "
+                "a tensor map of a view of {}; the map is made before the "
                 "kernel runs: make it of the tensor itself",
-                state.contract.arguments[tensor.argument()].name);
+                state.bufferName(tensor.argument()));
+  if (tensor.argument() < 0)
+    userErrorAt(where, "a tensor map of a tensor at an address that only the "
+                       "kernel knows; TmaTensor::at makes one of a map that "
+                       "is a parameter");
   return addTensorMap(state, state.contract.arguments[tensor.argument()].name,
                       tensor.type(), tensor.argument(), tensor.shape(),
                       tensor.strides(), options, where);

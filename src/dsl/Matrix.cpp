@@ -25,7 +25,7 @@ static std::string suffix(const char *what, const Element &row,
                           const Where &where) {
   if (count != 1 && count != 2 && count != 4)
     userErrorAt(where, "{} moves 1, 2 or 4 matrices, not {}", what, count);
-  if (row.argument() >= 0)
+  if (!row.is_shared())
     userErrorAt(where,
                 "{} was given an element of a tensor; its rows lie in shared "
                 "memory",

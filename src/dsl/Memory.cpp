@@ -31,7 +31,7 @@ static const char *modifierOf(CacheHint hint) {
 
 static void checkHint(CacheHint hint, int argument, bool isStore,
                       const Where &where) {
-  if (argument < 0)
+  if (argument == Element::in_shared)
     userErrorAt(where, "shared memory has no cache; hints ({}) are for tensors",
                 modifierOf(hint));
   if (isStore && hint == CacheHint::last_use)
@@ -185,8 +185,7 @@ void Element::operator=(At value) const {
   else
     mlir::LLVM::StoreOp::create(state.builder, state.at(where), bits, address,
                                 size_bytes(type_));
-  if (argument_ >= 0)
-    state.contract.arguments[argument_].is_output = true;
+  state.markWritten(argument_);
 }
 
 Value Element::load(CacheHint hint) const {
@@ -206,12 +205,12 @@ void Element::store(At value, CacheHint hint) const {
   checkHint(hint, argument_, /*isStore=*/true, where);
   storeHinted(state, state.use(address_, where), type_,
               {state.wrap(state.use(value, type_), type_)}, hint, where);
-  state.contract.arguments[argument_].is_output = true;
+  state.markWritten(argument_);
 }
 
 void prefetch(const Element &element, bool into_l1, Where where) {
   auto &state = KernelBuilder::State::current(where);
-  if (element.argument() < 0)
+  if (element.is_shared())
     userErrorAt(where, "prefetch was given an element of shared memory, which "
                        "has no cache; it takes one of a tensor");
   state.inlineAsm(
@@ -332,14 +331,6 @@ static void storeVector(KernelBuilder::State &state, mlir::Value address,
                               static_cast<unsigned>(count) * size_bytes(type));
 }
 
-/// The contract asks for a buffer that begins where a vector may.
-static void alignArgument(KernelBuilder::State &state, int argument, Type type,
-                          std::size_t count) {
-  ArgumentSpec &spec = state.contract.arguments[argument];
-  spec.alignment_bytes = std::max(spec.alignment_bytes,
-                                  static_cast<int>(count) * size_bytes(type));
-}
-
 std::vector<Value> Tensor::load_vector(const std::vector<At> &indices,
                                        int count, CacheHint hint) const {
   Where where = indices.empty() ? Where::current() : indices[0].where();
@@ -348,7 +339,7 @@ std::vector<Value> Tensor::load_vector(const std::vector<At> &indices,
   checkAdjacent(strides_, count, where);
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
-  alignArgument(state, argument_, type_, count);
+  state.needAlignment(argument_, count * size_bytes(type_));
   if (hint == CacheHint::none)
     return loadVector(state, address, type_, count, where);
   return loadHinted(state, address, type_, count, hint, where);
@@ -369,8 +360,9 @@ void Tensor::store_vector(const std::vector<At> &indices,
     checkHint(hint, argument_, /*isStore=*/true, where);
     storeHinted(state, address, type_, values, hint, where);
   }
-  state.contract.arguments[argument_].is_output = true;
-  alignArgument(state, argument_, type_, values.size());
+  state.markWritten(argument_);
+  state.needAlignment(argument_,
+                      static_cast<int>(values.size()) * size_bytes(type_));
 }
 
 /// An index of a slice in the whole tile.

@@ -326,6 +326,35 @@ mlir::Value KernelBuilder::State::pureAsm(const std::string &text,
                 /*hasSideEffects=*/false);
 }
 
+mlir::Value KernelBuilder::State::globalPointer(const At &address,
+                                                const Where &where_) {
+  mlir::Value value = use(address, Type::u64);
+  if (!mlir::isa<mlir::LLVM::LLVMPointerType>(value.getType()))
+    return mlir::LLVM::IntToPtrOp::create(builder, at(where_), pointer(1),
+                                          value);
+  if (value.getType() != pointer(1)) // Element::address gives one
+    userErrorAt(where_, "a tensor map's address; a tensor lies in global "
+                        "memory");
+  return value;
+}
+
+void KernelBuilder::State::markWritten(int argument) {
+  if (argument >= 0)
+    contract.arguments[argument].is_output = true;
+}
+
+void KernelBuilder::State::needAlignment(int argument, int bytes) {
+  if (argument < 0)
+    return;
+  int &alignment = contract.arguments[argument].alignment_bytes;
+  alignment = std::max(alignment, bytes);
+}
+
+std::string KernelBuilder::State::bufferName(int argument) const {
+  return argument < 0 ? "a tensor at an address"
+                      : "'" + contract.arguments[argument].name + "'";
+}
+
 int KernelBuilder::State::placeSmem(const SmemAllocation &piece, int alignment,
                                     const SharedOptions &options,
                                     const Where &where_) const {

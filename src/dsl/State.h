@@ -94,6 +94,8 @@ public:
   mlir::Value dimValue(const Dim &dim, Type type, const Where &where);
   /// A variable in registers: an alloca of the entry block.
   mlir::Value slot(mlir::Type type, const Where &where);
+  /// A u64 as a pointer into global memory.
+  mlir::Value globalPointer(const At &address, const Where &where);
   /// `address` moved by `bytes`.
   mlir::Value offset(mlir::Value address, mlir::Value bytes,
                      const Where &where);
@@ -107,6 +109,13 @@ public:
   mlir::Value pureAsm(const std::string &text, const std::string &constraints,
                       mlir::ValueRange operands, mlir::Type result,
                       const Where &where);
+
+  // Buffers of the contract, by Element::argument; others are nobody's.
+  void markWritten(int argument);
+  /// It begins on a multiple of so many bytes.
+  void needAlignment(int argument, int bytes);
+  /// What messages call it.
+  std::string bufferName(int argument) const;
 
   // Shared memory.
   mlir::Value allocateSmem(SmemAllocation piece, int alignment,

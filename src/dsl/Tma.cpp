@@ -168,7 +168,7 @@ static void storeBoxes(KernelBuilder::State &state, const TmaTensor &tensor,
                 fmt::format("{}, {}", to, copy.address(box.address)),
                 tensor.policy());
   }
-  state.contract.arguments[tensor.argument()].is_output = true;
+  state.markWritten(tensor.argument());
 }
 
 void tma_load(const SharedTile &tile, const TmaTensor &source,
@@ -343,8 +343,7 @@ static mlir::Value useBytes(KernelBuilder::State &state, const At &bytes,
 static mlir::Value useElement(KernelBuilder::State &state, const Tensor &tensor,
                               const std::vector<At> &origin,
                               const Where &where) {
-  ArgumentSpec &argument = state.contract.arguments[tensor.argument()];
-  argument.alignment_bytes = std::max(argument.alignment_bytes, 16);
+  state.needAlignment(tensor.argument(), 16);
   return state.use(tensor.at(origin).address(), where);
 }
 
@@ -373,7 +372,7 @@ void bulk_copy(const Tensor &to, const std::vector<At> &origin,
   copy.finish(
       "cp.async.bulk.global.shared::cta.bulk_group",
       fmt::format("{}, {}, {}", target, source, copy.operand(size, 'r')), {});
-  state.contract.arguments[to.argument()].is_output = true;
+  state.markWritten(to.argument());
 }
 
 } // namespace kiln

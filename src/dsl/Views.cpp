@@ -165,7 +165,7 @@ static std::string describe(const std::vector<Dim> &dims) {
   return "{" + text + "}";
 }
 
-Tensor Tensor::reshape(std::vector<Dim> shape, Where where) const {
+Tensor Tensor::reshape(const std::vector<Dim> &shape, Where where) const {
   std::vector<Dim> packed = packedStrides(shape_);
   bool isPacked = true;
   for (std::size_t i = 0; i < shape_.size(); ++i)

@@ -49,6 +49,8 @@ bool canCopyWords(const SharedTile &to, const Tensor &from, int threads) {
     return false;
   if (words > kLanes) // a row of a panel is one of a warp, or of a part of it
     return false;
+  if (from.argument() < 0) // its first word may begin before it
+    return false;
   // A word reaches into the next row, and no further.
   const Dim &stride = from.strides()[0];
   if (!stride.is_constant() || stride.constant() * size < kWordBytes)
@@ -71,8 +73,7 @@ public:
         thread_(thread),
         rows_(min(from.bound(0, where), At(layout_.rows, where))),
         columns_(min(from.bound(1, where), At(layout_.columns, where))) {
-    ArgumentSpec &source = state_.contract.arguments[from.argument()];
-    source.alignment_bytes = std::max(source.alignment_bytes, kWordBytes);
+    state_.needAlignment(from.argument(), kWordBytes);
   }
 
   void run() {

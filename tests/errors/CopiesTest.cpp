@@ -31,6 +31,55 @@ TEST(TmaErrors, OptionsOfTheMap) {
       "possible");
 }
 
+TEST(TmaErrors, MapsMadeInTheKernel) {
+  KernelBuilder kb("k", {.threads = 32});
+  TmaTensor map = kb.tensor_map("a", f16, {8, 64}, {.tile = {8, 64}});
+  Tensor rooms = kb.tensor("rooms", u8, {128});
+  Tensor pointers = kb.tensor("pointers", u64, {1});
+  SharedTile tile = kb.shared(map.tile());
+  refused(
+      __LINE__, [&] { map.at(pointers(0), tile(0, 0)); },
+      "TmaTensor::at of tensor map 'a' was given room in shared memory; TMA "
+      "reads maps from global memory");
+  refused(
+      __LINE__, [&] { map.at(pointers(0), rooms(0), {.shape = {8}}); },
+      "TmaTensor::at of tensor map 'a' was given 1 extents; it takes 2 or "
+      "none");
+  refused(
+      __LINE__, [&] { map.at(pointers(0), rooms(0), {.strides = {8, 1}}); },
+      "TmaTensor::at of tensor map 'a' was given 2 strides; it takes 1 or "
+      "none");
+  Tensor found = kb.tensor_at(pointers(0), f16, {8, 64});
+  refused(
+      __LINE__, [&] { kb.tensor_map(found, {.tile = {8, 64}}); },
+      "a tensor map of a tensor at an address that only the kernel knows; "
+      "TmaTensor::at makes one of a map that is a parameter");
+}
+
+TEST(TmaErrors, TensorsAtAnAddress) {
+  KernelBuilder kb("k", {.threads = 32});
+  Tensor pointers = kb.tensor("pointers", u64, {1});
+  SharedTile tile = kb.shared({f32, 8, 32});
+  for (int alignment : {2, 12, 32})
+    refused(
+        __LINE__, [&] { kb.tensor_at(pointers(0), f32, {8}, {}, alignment); },
+        fmt::format("a tensor of f32 at an address with an alignment of {}; it "
+                    "takes a power of two from 4 to 16 bytes",
+                    alignment));
+  refused(
+      __LINE__, [&] { kb.tensor_at(pointers(0), f32, {}); },
+      "tensor 'at an address' has 0 dimensions; 1 to 5 are possible");
+  refused(
+      __LINE__, [&] { kb.tensor_at(tile(0, 0).address(), f32, {8}); },
+      "expected a value of type u64, found u32; `cast` converts");
+  TmaTensor map = kb.tensor_map("a", f16, {8, 64}, {.tile = {8, 64}});
+  refused(
+      __LINE__, [&] { kb.tensor_at(map.map(), f16, {8}); },
+      "a tensor map's address; a tensor lies in global memory");
+  // What an element's address is of, read as another type.
+  EXPECT_EQ(kb.tensor_at(pointers(0).address(), u32, {2}).type(), u32);
+}
+
 TEST(TmaErrors, StridesAndInterleaving) {
   KernelBuilder kb("k", {.threads = 32});
   TmaOptions options{.tile = {1, 8, 64}};
