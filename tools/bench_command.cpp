@@ -2,7 +2,6 @@
 //
 // A product is verified first: the time of a wrong one is no time.
 #include "bench_chart.h"
-#include "bench_measure.h"
 #include "bench_report.h"
 #include "bench_suites.h"
 #include "commands.h"
@@ -14,6 +13,7 @@
 #include <kiln/cublas.h>
 #include <kiln/file.h>
 #include <kiln/gpu_clock.h>
+#include <kiln/measure.h>
 #include <kiln/sim.h>
 
 #include <fmt/format.h>

@@ -1,9 +1,8 @@
 // bench_report: what a bench found, as a table and as JSON.
 #pragma once
 
-#include "bench_measure.h"
-
 #include <kiln/gemm.h>
+#include <kiln/measure.h>
 #include <kiln/reference.h>
 
 #include <map>

@@ -34,6 +34,7 @@
 #include <kiln/math.h>
 #include <kiln/matrix.h>
 #include <kiln/mbarrier.h>
+#include <kiln/measure.h>
 #include <kiln/memory.h>
 #include <kiln/nvgpu_gemm.h>
 #include <kiln/outline.h>

@@ -1,13 +1,15 @@
-// bench_measure: bursts, rounds and what is made of them.
-#include "bench_measure.h"
+// Measure: bursts, rounds and what is made of them.
+#include "kiln/measure.h"
 
 #include <algorithm>
 #include <cmath>
 #include <thread>
 
-namespace kiln::cli {
+namespace kiln {
 
 double median(Samples samples) {
+  if (samples.empty())
+    return std::nan("");
   std::sort(samples.begin(), samples.end());
   std::size_t middle = samples.size() / 2;
   if (samples.size() % 2)
@@ -16,6 +18,8 @@ double median(Samples samples) {
 }
 
 double spread(const Samples &samples) {
+  if (samples.empty())
+    return std::nan("");
   auto [least, most] = std::minmax_element(samples.begin(), samples.end());
   return (*most - *least) / median(samples);
 }
@@ -101,4 +105,4 @@ int buffer_sets(std::size_t bytes, const DeviceDescription &device) {
   return static_cast<int>(std::clamp(std::min(wanted, most), 1.0, 256.0));
 }
 
-} // namespace kiln::cli
+} // namespace kiln

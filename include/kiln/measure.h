@@ -1,4 +1,8 @@
-// bench_measure: times of things that can be put into a stream, side by side.
+// measure.h: times of things that can be put into a stream, side by side.
+//
+//     Stopwatch watch(*device);
+//     auto samples = measure_rested(watch, {{"mine", {launch}}}, {});
+//     double us = median(samples.front());
 //
 // A GPU that is limited by its power is slower the longer it works, so that
 // only times from one process, taken in turns, can be compared; and there are
@@ -8,13 +12,14 @@
 #pragma once
 
 #include <kiln/device.h>
+#include <kiln/export.h>
 
 #include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace kiln::cli {
+namespace KILN_API kiln {
 
 /// One of those compared: a launch for each set of buffers.
 struct Contender {
@@ -33,8 +38,9 @@ struct BenchPlan {
 
 /// Microseconds of one launch, one number per round.
 using Samples = std::vector<double>;
+/// NaN where there are none.
 double median(Samples samples);
-/// (largest - smallest) / median.
+/// (largest - smallest) / median, likewise.
 double spread(const Samples &samples);
 
 class Stopwatch {
@@ -65,4 +71,4 @@ std::vector<Samples> measure_sustained(Stopwatch &watch,
 /// fit into half of the memory; at least 1, at most 256.
 int buffer_sets(std::size_t bytes, const DeviceDescription &device);
 
-} // namespace kiln::cli
+} // namespace kiln
