@@ -57,6 +57,7 @@
 #include <kiln/tile_scheduler.h>
 #include <kiln/timeline.h>
 #include <kiln/tma.h>
+#include <kiln/tuning.h>
 #include <kiln/types.h>
 #include <kiln/value.h>
 #include <kiln/vector.h>

@@ -1,5 +1,5 @@
-// pick: a schedule for a problem: of all that could do, the one that costs
-// least (cost.h).
+// pick: a schedule for a problem: the one that was measured to be fastest
+// (tuned.h); else, of all that could do, the one that costs least (cost.h).
 //
 // What is tried is a grid of tiles and of the few other things that matter:
 // who does what, how often K is divided, whether the transpose is computed. A
@@ -214,6 +214,8 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
 
 GemmSchedule pick_schedule(const GemmProblem &problem,
                            const DeviceDescription &device) {
+  if (auto kept = gemm_kernel::kept_schedule(problem, device))
+    return *kept;
   if (auto tuned = gemm_kernel::tuned_schedule(problem, device))
     return *tuned;
   return rank_schedules(problem, 1, device).front().schedule;

@@ -1,5 +1,9 @@
-// tuned: the table, from bench/results/h200_schedules.json.
+// tuned: the database of whoever tuned here, and the table that ships, from
+// bench/results/h200_schedules.json.
 #include "tuned.h"
+
+#include <kiln/error.h>
+#include <kiln/tuning.h>
 
 #include <algorithm>
 
@@ -40,6 +44,19 @@ static constexpr Tuned kTuned[] = {
     {"128x3008x5568 bf16 -> bf16 nt", "pingpong 64x64x64 stages=12"},
 };
 
+std::optional<GemmSchedule> kept_schedule(const GemmProblem &problem,
+                                          const DeviceDescription &device) {
+  auto kept = find_tuned(device.name, gemm_family(), problem.to_string());
+  if (!kept)
+    return std::nullopt;
+  try {
+    return fit(problem, GemmSchedule::parse(kept->schedule), device);
+  } catch (const UserError &error) {
+    warn_of_tuned(*kept, error.message());
+    return std::nullopt;
+  }
+}
+
 std::optional<GemmSchedule> tuned_schedule(const GemmProblem &problem,
                                            const DeviceDescription &device) {
   if (device.name != DeviceDescription::h200().name)
@@ -53,3 +70,11 @@ std::optional<GemmSchedule> tuned_schedule(const GemmProblem &problem,
 }
 
 } // namespace kiln::gemm_kernel
+
+namespace kiln {
+
+// The number is raised whenever a kernel changes so much that other schedules
+// may be faster.
+std::string_view gemm_family() { return "gemm 1"; }
+
+} // namespace kiln

@@ -8,7 +8,10 @@
 
 namespace kiln::gemm_kernel {
 
-/// The fastest schedule that was found for the problem on that device, fitted.
+/// The schedule that the tuning database has for the problem, fitted.
+std::optional<GemmSchedule> kept_schedule(const GemmProblem &problem,
+                                          const DeviceDescription &device);
+/// The same of the table that Kiln ships.
 std::optional<GemmSchedule> tuned_schedule(const GemmProblem &problem,
                                            const DeviceDescription &device);
 

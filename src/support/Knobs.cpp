@@ -10,13 +10,18 @@
 
 namespace kiln {
 
-static constexpr std::array<KnobInfo, 24> kKnobs = {{
+static constexpr std::array<KnobInfo, 25> kKnobs = {{
     {Knob::cache, "KILN_CACHE", "keep what was compiled on disk: on or off",
      "on"},
     {Knob::cacheDir, "KILN_CACHE_DIR", "the folder of the cache",
      "$XDG_CACHE_HOME/kiln, else ~/.cache/kiln"},
     {Knob::cacheLimitMb, "KILN_CACHE_LIMIT_MB",
      "how large the cache may grow, in MiB", "1024"},
+    {Knob::tuneDb, "KILN_TUNE_DB",
+     "the file where `kiln tune` keeps schedules and `auto` looks them up; "
+     "off: "
+     "none",
+     "tune.db in the folder of the cache"},
     {Knob::ptxas, "KILN_PTXAS", "the ptxas to assemble with",
      "the one of CUDA_HOME, else of PATH"},
     {Knob::xdgCacheHome, "XDG_CACHE_HOME", "where caches of all programs are",

@@ -17,6 +17,7 @@ enum class Knob {
   cache,        ///< KILN_CACHE: on | off
   cacheDir,     ///< KILN_CACHE_DIR
   cacheLimitMb, ///< KILN_CACHE_LIMIT_MB
+  tuneDb,       ///< KILN_TUNE_DB
   ptxas,        ///< KILN_PTXAS
   xdgCacheHome, ///< XDG_CACHE_HOME
   home,         ///< HOME
