@@ -15,15 +15,13 @@
 
 namespace kiln::cli {
 
-/// What the kernel module says it is; the driver's own interface tells no one.
-static std::string driver_version() {
+std::string driver_version() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
   return std::getline(file, line) ? line : "unknown";
 }
 
-/// "2026-11-15T08:00:00Z"
-static std::string date_now() {
+std::string date_now() {
   std::time_t now = std::time(nullptr);
   std::tm parts{};
   gmtime_r(&now, &parts);

@@ -25,7 +25,7 @@ static bool is_count(std::string_view text) {
   return error == std::errc() && stop == end && value > 0;
 }
 
-void GemmOptions::add_to(CLI::App &command) {
+void GemmOptions::add_problem_to(CLI::App &command) {
   command
       .add_option("--type", type,
                   "of A and B: f16, bf16, tf32, e4m3, e5m2, i8, u8")
@@ -52,9 +52,14 @@ void GemmOptions::add_to(CLI::App &command) {
                   "dimensions that are arguments of the kernel: m,n,k,batch")
       ->delimiter(',')
       ->allow_extra_args(false);
+}
+
+void GemmOptions::add_to(CLI::App &command) {
+  add_problem_to(command);
   command
       .add_option("--schedule", schedule_kind,
-                  "auto, multistage, warp-specialized, cooperative, pingpong")
+                  "auto; model: auto without what was measured; multistage, "
+                  "warp-specialized, cooperative, pingpong")
       ->capture_default_str();
   command.add_option("--target", target,
                      "what to build for, such as sm_90a; left out: what the "
@@ -179,10 +184,12 @@ GemmSchedule GemmOptions::schedule(const GemmProblem &problem,
                                    const DeviceDescription &device) const {
   std::string words = schedule_words();
   GemmSchedule base;
-  if (schedule_kind != "auto") {
+  bool is_model = schedule_kind == "model";
+  if (schedule_kind != "auto" && !is_model) {
     base.kind = parse_gemm_kind(schedule_kind);
   } else {
-    base = pick_schedule(problem, device);
+    base = is_model ? rank_schedules(problem, 1, device).front().schedule
+                    : pick_schedule(problem, device);
     if (words.empty())
       return base;
     base = base.reopened();

@@ -29,6 +29,8 @@ struct GemmOptions {
 
   /// Declare all options but the sizes.
   void add_to(CLI::App &command);
+  /// Those of the problem alone.
+  void add_problem_to(CLI::App &command);
 
   /// The problem with every size a number.
   GemmProblem sized_problem() const;

@@ -1,0 +1,19 @@
+// tune_commands.h: the commands of `kiln tune` beside its own.
+#pragma once
+
+#include "commands.h"
+
+#include <string>
+
+namespace kiln::cli {
+
+/// The database to use: the one asked for, else that of this process. Throws
+/// UserError where there is none.
+std::string chosen_database(const std::string &asked);
+
+/// show, merge
+void add_database_commands(CLI::App &tune, Action &action);
+/// configs
+void add_configs_command(CLI::App &tune, Action &action);
+
+} // namespace kiln::cli

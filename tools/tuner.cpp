@@ -1,0 +1,294 @@
+// tuner: candidates from the cost model, kernels from all cores, times from a
+// GPU.
+#include "tuner.h"
+#include "gemm_sets.h"
+
+#include <kiln/compile.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <fmt/format.h>
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace kiln::cli {
+
+void sort_candidates(std::vector<TuneCandidate> &candidates) {
+  std::ranges::stable_sort(
+      candidates, [](const TuneCandidate &x, const TuneCandidate &y) {
+        return (x.us > 0) != (y.us > 0) ? x.us > 0 : x.us < y.us;
+      });
+}
+
+const TuneCandidate *TuneResult::winner() const {
+  auto found = std::ranges::find_if(candidates, &TuneCandidate::may_win);
+  return found == candidates.end() ? nullptr : &*found;
+}
+
+const TuneCandidate *TuneResult::chosen_before() const {
+  auto found = std::ranges::find_if(candidates, [](const TuneCandidate &one) {
+    return one.is_auto && one.may_win();
+  });
+  return found == candidates.end() ? nullptr : &*found;
+}
+
+namespace {
+
+/// Threads that work off a queue; what is still in it at the end is dropped.
+class Workers {
+public:
+  explicit Workers(unsigned count) {
+    for (unsigned i = 0; i < count; ++i)
+      threads_.emplace_back([this] { work(); });
+  }
+  Workers(const Workers &) = delete;
+  ~Workers() {
+    {
+      std::lock_guard lock(mutex_);
+      is_ending_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread &thread : threads_)
+      thread.join();
+  }
+
+  std::future<Kernel> add(std::function<Kernel()> job) {
+    std::packaged_task<Kernel()> task(std::move(job));
+    std::future<Kernel> result = task.get_future();
+    {
+      std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    changed_.notify_one();
+    return result;
+  }
+
+private:
+  void work() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return is_ending_ || !tasks_.empty(); });
+      if (is_ending_)
+        return;
+      std::packaged_task<Kernel()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<Kernel()>> tasks_;
+  bool is_ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// All cores but the one that launches.
+unsigned worker_count() {
+  return std::max(2u, std::thread::hardware_concurrency()) - 1;
+}
+
+class GpuTuner final : public Tuner {
+public:
+  GpuTuner(std::shared_ptr<Device> device, const GemmOptions &options,
+           std::vector<GemmProblem> problems, const TunePlan &plan)
+      : device_(std::move(device)), options_(options),
+        described_(options.built_for(device_.get())), plan_(plan),
+        watch_(*device_), workers_(worker_count()) {
+    for (GemmProblem &problem : problems)
+      jobs_.push_back({.sized = std::move(problem)});
+  }
+
+  const DeviceDescription &device() const override { return described_; }
+  std::string source() const override { return device_->name(); }
+  TuneResult tune(std::size_t number) override;
+
+private:
+  /// A problem, from the time its candidates are compiled on.
+  struct Job {
+    GemmProblem sized;
+    bool is_started = false;
+    TuneResult result = {};
+    std::vector<std::future<Kernel>> kernels = {};
+    std::exception_ptr error = nullptr; ///< why there are no candidates
+  };
+  /// A candidate in the race.
+  struct Runner {
+    Contender contender;
+    TuneCandidate *candidate;
+  };
+
+  void start(Job &job);
+  static std::vector<Kernel> kernels(Job &job);
+  std::vector<Runner> screened(TuneResult &result,
+                               const std::vector<Kernel> &kernels,
+                               const GemmSets &sets);
+  void time(const std::vector<Runner> &runners);
+  static void verify(std::vector<Runner> &runners, GemmSets &sets);
+  Kernel compile_for(const GemmProblem &sized, const GemmProblem &problem,
+                     const GemmSchedule &schedule) const;
+
+  std::shared_ptr<Device> device_;
+  const GemmOptions &options_;
+  const DeviceDescription &described_;
+  TunePlan plan_;
+  Stopwatch watch_;
+  std::vector<Job> jobs_;
+  Workers workers_; ///< the last: ends before what it works on
+};
+
+/// What the cost model likes best, and what `auto` takes where that is another.
+std::vector<TuneCandidate> candidates_of(const GemmProblem &problem, int most,
+                                         const DeviceDescription &device) {
+  std::vector<TuneCandidate> list;
+  for (const RankedSchedule &one : rank_schedules(problem, most, device))
+    list.push_back({one.schedule, one.cost.total_us()});
+  GemmSchedule usual = pick_schedule(problem, device);
+  auto found = std::ranges::find(list, usual, &TuneCandidate::schedule);
+  if (found == list.end())
+    found = list.insert(found, {usual});
+  found->is_auto = true;
+  return list;
+}
+
+/// Buffers that nobody looks into, for a launch that is packed and never made.
+GemmBuffers nominal_buffers(const ReferenceGemm &gemm) {
+  constexpr std::uint64_t kAddress = 1 << 30;
+  auto buffer = [&](std::int64_t elements, Type type) {
+    return Buffer(kAddress, static_cast<std::size_t>(elements) *
+                                static_cast<std::size_t>(size_bytes(type)));
+  };
+  return {buffer(gemm.a_elements(), gemm.type),
+          buffer(gemm.b_elements(), gemm.type),
+          buffer(gemm.c_elements(), gemm.out),
+          buffer(gemm.bias_elements(), gemm.bias_type()),
+          buffer(gemm.d_elements(), gemm.out)};
+}
+
+/// Packing a launch has the driver assemble the kernel, here and not where the
+/// clock runs.
+Kernel GpuTuner::compile_for(const GemmProblem &sized,
+                             const GemmProblem &problem,
+                             const GemmSchedule &schedule) const {
+  Kernel kernel = compile(build_gemm(problem, schedule, {}, described_));
+  ReferenceGemm gemm = options_.reference(sized);
+  device_->prepare(
+      resolve(kernel, launch_arguments(kernel, gemm, nominal_buffers(gemm)),
+              device_->description()));
+  return kernel;
+}
+
+void GpuTuner::start(Job &job) {
+  if (std::exchange(job.is_started, true))
+    return;
+  try {
+    job.result.problem = options_.with_arguments(job.sized);
+    job.result.candidates =
+        candidates_of(job.result.problem, plan_.most, described_);
+  } catch (const Error &) {
+    job.error = std::current_exception(); // until its turn comes
+  }
+  for (const TuneCandidate &one : job.result.candidates)
+    job.kernels.push_back(
+        workers_.add([this, sized = job.sized, problem = job.result.problem,
+                      schedule = one.schedule] {
+          return compile_for(sized, problem, schedule);
+        }));
+}
+
+/// The kernels of the candidates, once all are there; one that cannot be
+/// compiled is out.
+std::vector<Kernel> GpuTuner::kernels(Job &job) {
+  std::vector<Kernel> kernels(job.kernels.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    try {
+      kernels[i] = job.kernels[i].get();
+    } catch (const Error &error) {
+      job.result.candidates[i].note = error.message();
+    }
+  return kernels;
+}
+
+/// One burst of each shows who has no chance.
+std::vector<GpuTuner::Runner>
+GpuTuner::screened(TuneResult &result, const std::vector<Kernel> &kernels,
+                   const GemmSets &sets) {
+  std::vector<Runner> runners;
+  double best_us = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    TuneCandidate &one = result.candidates[i];
+    if (!one.note.empty())
+      continue;
+    runners.push_back({sets.contender("", kernels[i]), &one});
+    const Contender &contender = runners.back().contender;
+    one.us =
+        watch_.burst(contender, watch_.launches_for(contender, plan_.bench));
+    best_us = runners.size() == 1 ? one.us : std::min(best_us, one.us);
+  }
+  std::erase_if(runners, [&](const Runner &runner) {
+    const TuneCandidate &one = *runner.candidate;
+    return one.us > plan_.slowest * best_us && !one.is_auto;
+  });
+  return runners;
+}
+
+/// Let them take turns, rested.
+void GpuTuner::time(const std::vector<Runner> &runners) {
+  std::vector<Contender> contenders;
+  for (const Runner &runner : runners)
+    contenders.push_back(runner.contender);
+  std::vector<Samples> samples =
+      measure_rested(watch_, contenders, plan_.bench);
+  for (std::size_t i = 0; i < runners.size(); ++i)
+    runners[i].candidate->us = median(samples[i]);
+}
+
+/// Compare what they compute with the reference, fastest first, until one is
+/// right.
+void GpuTuner::verify(std::vector<Runner> &runners, GemmSets &sets) {
+  std::ranges::sort(runners, {},
+                    [](const Runner &runner) { return runner.candidate->us; });
+  for (const Runner &runner : runners) {
+    Comparison comparison = sets.verify(runner.contender);
+    if (comparison.ok)
+      return;
+    runner.candidate->is_wrong = true;
+    runner.candidate->note = fmt::format(
+        "WRONG: {} of {} elements, max_rel_err={:.2e}", comparison.wrong,
+        comparison.compared, comparison.max_rel_err);
+  }
+}
+
+TuneResult GpuTuner::tune(std::size_t number) {
+  constexpr std::size_t kAhead = 4;
+  for (std::size_t i = number; i < std::min(number + kAhead, jobs_.size()); ++i)
+    start(jobs_[i]);
+  Job &job = jobs_[number];
+  if (job.error)
+    std::rethrow_exception(job.error);
+  std::vector<Kernel> compiled = kernels(job);
+  TuneResult result = std::move(job.result);
+  GemmSets sets(*device_, options_.reference(job.sized), job.sized.has_beta,
+                plan_.data_seed);
+  std::vector<Runner> runners = screened(result, compiled, sets);
+  time(runners);
+  if (plan_.is_verified)
+    verify(runners, sets);
+  sort_candidates(result.candidates);
+  return result;
+}
+
+} // namespace
+
+std::unique_ptr<Tuner> make_gpu_tuner(std::shared_ptr<Device> device,
+                                      const GemmOptions &options,
+                                      std::vector<GemmProblem> problems,
+                                      const TunePlan &plan) {
+  return std::make_unique<GpuTuner>(std::move(device), options,
+                                    std::move(problems), plan);
+}
+
+} // namespace kiln::cli
