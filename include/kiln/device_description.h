@@ -61,11 +61,11 @@ struct DeviceDescription {
   /// Registers of a thread that setmaxnreg can ask for: multiples of 8.
   static constexpr int min_role_registers = 24, max_role_registers = 256;
 
-  /// Multiprocessors that lie together (in a GPC); a cluster is inside one such
-  /// group. Empty: not known.
-  std::vector<int> gpc_sms = {};
-  /// Clusters of so many CTAs that run at once, each CTA with a multiprocessor
-  /// to itself.
+  /// Clusters of 1, 2, 3, ... CTAs that run at once, each CTA with a
+  /// multiprocessor to itself: a cluster lies inside one group of them (a GPC),
+  /// and groups differ from chip to chip. Empty: not known.
+  std::vector<int> active_clusters = {};
+  /// The same of so many CTAs, a guess where it is not known.
   int resident_clusters(int ctas) const;
 
   long long memory_bytes = 0;

@@ -64,6 +64,47 @@ DeviceDescription describeCudaDevice(const CudaDriver &driver,
   return description;
 }
 
+std::vector<int> askActiveClusters(const CudaDriver &driver,
+                                   const DeviceDescription &description) {
+  // A multiprocessor has room for one CTA with so much shared memory.
+  auto smemBytes = static_cast<unsigned>(description.max_smem_per_cta_bytes);
+  constexpr const char *kPtx = ".version 7.8\n.target sm_90\n"
+                               ".address_size 64\n"
+                               ".visible .entry nothing()\n{\n  ret;\n}\n";
+  std::vector<int> clusters = {description.sms};
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  if (description.max_cluster_ctas == 1 ||
+      driver.cuModuleLoadDataEx.function(&module, kPtx, 0, nullptr, nullptr) !=
+          CUDA_SUCCESS)
+    return {};
+  bool isKnown = driver.cuModuleGetFunction.function(
+                     &function, module, "nothing") == CUDA_SUCCESS &&
+                 driver.cuFuncSetAttribute.function(
+                     function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                     description.max_smem_per_cta_bytes) == CUDA_SUCCESS;
+  for (int ctas = 2; isKnown && ctas <= description.max_cluster_ctas; ++ctas) {
+    CUlaunchAttribute cluster{};
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim = {static_cast<unsigned>(ctas), 1, 1};
+    CUlaunchConfig config{};
+    config.gridDimX = static_cast<unsigned>(ctas * description.sms);
+    config.gridDimY = config.gridDimZ = 1;
+    config.blockDimX = 128;
+    config.blockDimY = config.blockDimZ = 1;
+    config.sharedMemBytes = smemBytes;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    int count = 0;
+    isKnown = driver.cuOccupancyMaxActiveClusters.function(
+                  &count, function, &config) == CUDA_SUCCESS &&
+              count > 0;
+    clusters.push_back(count);
+  }
+  driver.cuModuleUnload.function(module);
+  return isKnown ? clusters : std::vector<int>();
+}
+
 int countCudaDevices(const CudaDriver &driver) {
   int count = 0;
   driver.call(driver.cuDeviceGetCount, "counting the GPUs", &count);

@@ -447,9 +447,14 @@ std::shared_ptr<Device> openCuda(std::shared_ptr<const CudaDriver> driver,
               count == 1 ? "" : fmt::format(" to cuda:{}", count - 1));
   CUdevice device = getCudaDevice(*driver, ordinal);
   DeviceDescription description = describeCudaDevice(*driver, device);
-  return std::make_shared<CudaDevice>(
-      std::make_shared<CudaContext>(std::move(driver), device), ordinal,
-      std::move(description));
+  auto context = std::make_shared<CudaContext>(std::move(driver), device);
+  {
+    CudaContext::Current current(*context);
+    description.active_clusters =
+        askActiveClusters(*context->driver, description);
+  }
+  return std::make_shared<CudaDevice>(std::move(context), ordinal,
+                                      std::move(description));
 }
 
 std::shared_ptr<Device> open_cuda(int ordinal) {

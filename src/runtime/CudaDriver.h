@@ -220,6 +220,8 @@ static_assert(sizeof(CUlaunchConfig) == 56);
     cuda::CUfunction_attribute, int)                                           \
   X(cuLaunchKernelEx, cuLaunchKernelEx, const cuda::CUlaunchConfig *,          \
     cuda::CUfunction, void **, void **)                                        \
+  X(cuOccupancyMaxActiveClusters, cuOccupancyMaxActiveClusters, int *,         \
+    cuda::CUfunction, const cuda::CUlaunchConfig *)                            \
   X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled, cuda::CUtensorMap *,       \
     cuda::CUtensorMapDataType, std::uint32_t, void *, const std::uint64_t *,   \
     const std::uint64_t *, const std::uint32_t *, const std::uint32_t *,       \
@@ -276,6 +278,10 @@ private:
 
 int countCudaDevices(const CudaDriver &driver);
 cuda::CUdevice getCudaDevice(const CudaDriver &driver, int ordinal);
+/// DeviceDescription::active_clusters, asked of the driver in the GPU's
+/// context; empty where it does not tell.
+std::vector<int> askActiveClusters(const CudaDriver &driver,
+                                   const DeviceDescription &description);
 DeviceDescription describeCudaDevice(const CudaDriver &driver,
                                      cuda::CUdevice device);
 

@@ -55,12 +55,11 @@ bool DeviceDescription::runs(std::string_view target) const {
 }
 
 int DeviceDescription::resident_clusters(int ctas) const {
-  if (ctas <= 1)
-    return sms;
-  int clusters = 0;
-  for (int inGpc : gpc_sms)
-    clusters += inGpc / ctas;
-  return std::max(1, gpc_sms.empty() ? sms / ctas : clusters);
+  auto known = static_cast<int>(active_clusters.size());
+  if (ctas >= 1 && ctas <= known)
+    return active_clusters[ctas - 1];
+  int placed = known ? active_clusters.back() * known : sms;
+  return std::max(1, placed / std::max(ctas, 1));
 }
 
 const DeviceDescription &DeviceDescription::h100() {
@@ -84,8 +83,8 @@ const DeviceDescription &DeviceDescription::h200() {
       .compute_major = 9,
       .compute_minor = 0,
       .sms = 132,
-      // As one of them placed clusters of 1 to 16 CTAs.
-      .gpc_sms = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2},
+      // As one of them places them.
+      .active_clusters = {132, 66, 39, 30, 22, 17, 15, 15},
       .memory_bytes = 141 * kGiB,
       .l2_bytes = 60 * kMiB,
       .sm_clock_mhz = 1980,

@@ -39,6 +39,9 @@ protected:
   void SetUp() override {
     FakeCudaTest::SetUp();
     device = openCuda(CudaDriver::load(KILN_FAKE_CUDA), 0);
+    // What opening it asked for.
+    fake->moduleTexts.clear();
+    fake->functionAttributes.clear();
   }
 
   std::string launchError(const LaunchDescription &launch) {
@@ -75,6 +78,21 @@ protected:
 TEST_F(CudaDeviceTest, NamesItself) {
   EXPECT_EQ(device->name(), "cuda:0 (Fake GPU)");
   EXPECT_EQ(device->description().compute_major, 9);
+}
+
+TEST_F(CudaDeviceTest, ClustersAreTheDriversOwn) {
+  EXPECT_THAT(
+      device->description().active_clusters,
+      ElementsAre(device->description().sms, 64, 40, 32, 24, 16, 16, 16));
+  EXPECT_EQ(device->description().resident_clusters(5), 24);
+  EXPECT_EQ(device->description().resident_clusters(16), 8);
+  EXPECT_EQ(fake->modules, 0);
+  // An old driver says nothing: a guess.
+  fake->failCall = "cuOccupancyMaxActiveClusters";
+  auto other = openCuda(CudaDriver::load(KILN_FAKE_CUDA), 0);
+  EXPECT_TRUE(other->description().active_clusters.empty());
+  EXPECT_EQ(other->description().resident_clusters(5),
+            other->description().sms / 5);
 }
 
 TEST_F(CudaDeviceTest, OrdinalThatIsNotThere) {

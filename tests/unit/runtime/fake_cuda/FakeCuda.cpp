@@ -305,6 +305,14 @@ CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute attribute,
   return CUDA_SUCCESS;
 }
 
+CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction,
+                                      const CUlaunchConfig *config) {
+  ENTER_IN_CONTEXT;
+  // Groups of 16 multiprocessors, of 132.
+  *count = static_cast<int>(16 / config->attrs->value.clusterDim.x * 8);
+  return CUDA_SUCCESS;
+}
+
 #ifndef FAKE_CUDA_OLD
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction,
                           void **parameters, void **) {
