@@ -1,12 +1,9 @@
 // attention_command: one attention from its sizes to a verdict.
+#include "attention_tensors.h"
 #include "commands.h"
 #include "kernel_command.h"
 #include "kernel_run.h"
 #include "say.h"
-
-#include <kiln/attention.h>
-#include <kiln/host_memory.h>
-#include <kiln/reference.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -30,15 +27,6 @@ struct AttentionCommand {
 
   AttentionProblem problem() const;
   AttentionOffsets offsets() const;
-};
-
-/// Q, K, V, O and lse on the host.
-struct HostTensors {
-  std::vector<std::byte> q, k, v, o, lse;
-  AttentionOffsets offsets;
-
-  HostTensors(const AttentionProblem &problem, const AttentionOffsets &offsets,
-              std::uint64_t seed);
 };
 
 } // namespace
@@ -106,53 +94,21 @@ AttentionProblem AttentionCommand::problem() const {
   return problem.resolved();
 }
 
-HostTensors::HostTensors(const AttentionProblem &problem,
-                         const AttentionOffsets &offsets, std::uint64_t seed)
-    : offsets(offsets) {
-  auto batch = std::size_t(problem.stored_batch());
-  auto rows = batch * problem.heads * problem.stored_queries();
-  auto keys = batch * problem.kv_heads * problem.stored_keys();
-  auto d = std::size_t(problem.head_dim);
-  HostMemory together;
-  double bytes = 4.0 * (double(rows) + double(keys)) * double(d);
-  together.take(static_cast<std::uint64_t>(std::min(bytes, 1e18)),
-                "Q, K, V and O");
-  // NaN in every float type, so that what nobody wrote cannot pass.
-  q = host_bytes("Q", rows * d * 2);
-  k = host_bytes("K", keys * d * 2);
-  v = host_bytes("V", keys * d * 2);
-  o = host_bytes("O", rows * d * 2, std::byte{0xff});
-  lse = host_bytes("lse", rows * 4, std::byte{0xff});
-  fill_normal(problem.type, q.data(), rows * d, seed);
-  fill_normal(problem.type, k.data(), keys * d, seed + 1);
-  fill_normal(problem.type, v.data(), keys * d, seed + 2);
-}
-
 /// Run once into `host`; on a GPU some times more, for the time. False where
 /// the simulator found an error.
 static bool launch(Device &device, const AttentionCommand &command,
                    const AttentionProblem &problem, const Kernel &kernel,
-                   HostTensors &host, Outputs &outputs) {
-  Buffer o = copied(device, host.o), lse = copied(device, host.lse);
-  std::vector<LaunchArgument> arguments = {copied(device, host.q),
-                                           copied(device, host.k),
-                                           copied(device, host.v), o, lse};
-  if (problem.is_packed())
-    for (const auto *numbers : {&host.offsets.queries, &host.offsets.keys})
-      arguments.push_back(copied(device, *numbers));
-  return run_kernel(device, kernel, arguments,
+                   AttentionTensors &host, Outputs &outputs) {
+  AttentionBuffers buffers(device, host);
+  return run_kernel(device, kernel, buffers.arguments(problem),
                     {kTimedLaunches, problem.operations(host.offsets)},
-                    command.common.sim, outputs, [&] {
-                      device.copy_out(host.o.data(), o, host.o.size());
-                      device.copy_out(host.lse.data(), lse, host.lse.size());
-                    });
+                    command.common.sim, outputs,
+                    [&] { buffers.fetch(device, host); });
 }
 
 static ExitStatus verify(const AttentionProblem &problem,
-                         const HostTensors &host) {
-  AttentionComparison result = compare_attention(
-      problem, host.q.data(), host.k.data(), host.v.data(), host.o.data(),
-      reinterpret_cast<const float *>(host.lse.data()), host.offsets);
+                         const AttentionTensors &host) {
+  AttentionComparison result = host.compare(problem);
   if (result.is_sampled)
     report("compared", "{} rows, spread over O", result.compared);
   if (result.ok()) {
@@ -168,7 +124,7 @@ static ExitStatus verify(const AttentionProblem &problem,
 
 static ExitStatus run_command(const AttentionCommand &command) {
   AttentionProblem problem = command.problem();
-  std::optional<HostTensors> host;
+  std::optional<AttentionTensors> host;
   return run(
       command.common,
       {.what = "attention",

@@ -83,16 +83,16 @@ std::string escaped(std::string text) {
 
 std::string ratio_chart(const BenchReport &report) {
   Chart chart;
-  chart.title(escaped(fmt::format("times as fast as the best of cuBLASLt {}, "
-                                  "rested, {}",
-                                  report.cublas_version, report.machine)));
+  chart.title(escaped(
+      fmt::format("times as fast as the best of {} {}, rested, {}",
+                  report.library, report.library_version, report.machine)));
   for (const SuiteMean &suite : report.means()) {
     chart.heading(fmt::format("{} (mean {:.3f})",
                               suite.name.empty() ? "problems" : suite.name,
                               suite.rested));
     for (const ProblemResult &result : report.results)
       if (result.suite == suite.name && result.contenders.size() > 1)
-        chart.bar(escaped(result.problem.to_string()), result.rested_ratio());
+        chart.bar(escaped(result.problem), result.rested_ratio());
   }
   return chart.finish();
 }

@@ -7,6 +7,7 @@
 #include <kiln/file.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <fmt/format.h>
@@ -27,6 +28,13 @@ std::string date_now() {
   gmtime_r(&now, &parts);
   char text[32] = {};
   std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// "cublaslt"
+static std::string lower(std::string text) {
+  for (char &letter : text)
+    letter = static_cast<char>(std::tolower(letter));
   return text;
 }
 
@@ -57,13 +65,13 @@ double ProblemResult::sustained_ratio() const {
 }
 
 void ProblemResult::print() const {
-  say("\n{}\n{}, {} sets of buffers\n", problem.to_string(),
-      schedule.to_string(), buffer_sets);
+  say("\n{}\n{}{}{} sets of buffers\n", problem, schedule,
+      schedule.empty() ? "" : ", ", buffer_sets);
   if (!note.empty())
     say("{}\n", note);
   if (contenders.empty()) {
-    say("WRONG: {} of {} elements, max_rel_err={:.2e}; not timed\n",
-        comparisons.front().wrong, comparisons.front().compared,
+    say("WRONG: {} of {} {}, max_rel_err={:.2e}; not timed\n",
+        comparisons.front().wrong, comparisons.front().compared, compared,
         comparisons.front().max_rel_err);
     return;
   }
@@ -82,7 +90,8 @@ void ProblemResult::print() const {
 
 void BenchReport::print_header() const {
   say("{}, {}\n", machine,
-      cublas_version.empty() ? cublas_missing : "cuBLASLt " + cublas_version);
+      library_version.empty() ? library_missing
+                              : library + " " + library_version);
 }
 
 void BenchReport::print_summary() const {
@@ -90,7 +99,7 @@ void BenchReport::print_summary() const {
       "sustained");
   for (const ProblemResult &result : results)
     for (std::size_t i = 1; i < result.contenders.size(); ++i)
-      say("{:<60} {:<20} {:7.3f} {:10.3f}\n", result.problem.to_string(),
+      say("{:<60} {:<20} {:7.3f} {:10.3f}\n", result.problem,
           result.contenders[i], ratio(result.rested, i),
           ratio(result.sustained, i));
   std::vector<SuiteMean> suites = means();
@@ -147,7 +156,7 @@ void BenchReport::print_against(const StoredRun &before) const {
   double sum = 0;
   int count = 0;
   for (const ProblemResult &result : results) {
-    std::string name = result.problem.to_string();
+    std::string name = result.problem;
     auto stored = before.rested_us.find(name);
     if (result.contenders.empty() || stored == before.rested_us.end()) {
       say("{:<60} {:>11}\n", name,
@@ -165,8 +174,8 @@ void BenchReport::print_against(const StoredRun &before) const {
 }
 
 static nlohmann::json json_of(const ProblemResult &result) {
-  nlohmann::json json = {{"problem", result.problem.to_string()},
-                         {"schedule", result.schedule.to_string()},
+  nlohmann::json json = {{"problem", result.problem},
+                         {"schedule", result.schedule},
                          {"kernel", result.kernel},
                          {"operations", result.operations},
                          {"buffer_sets", result.buffer_sets}};
@@ -197,7 +206,7 @@ static nlohmann::json json_of(const ProblemResult &result) {
 void BenchReport::write_json(const std::string &path) const {
   nlohmann::json json = {{"machine", machine},
                          {"driver", driver_version()},
-                         {"cublaslt", cublas_version},
+                         {lower(library), library_version},
                          {"kiln", version()},
                          {"date", date_now()},
                          {"data", "normally distributed, deviation 1"}};

@@ -1,7 +1,6 @@
 // bench_report: what a bench found, as a table and as JSON.
 #pragma once
 
-#include <kiln/gemm.h>
 #include <kiln/measure.h>
 #include <kiln/reference.h>
 
@@ -16,15 +15,16 @@ std::string date_now();
 /// What the kernel module says it is; the driver's own interface tells no one.
 std::string driver_version();
 
-/// One product; Kiln is the first contender.
+/// One problem; Kiln is the first contender.
 struct ProblemResult {
-  GemmProblem problem;
-  std::string suite; ///< it was measured with; may be empty
-  GemmSchedule schedule;
+  std::string problem;
+  std::string suite;    ///< it was measured with; may be empty
+  std::string schedule; ///< may be empty
   std::string kernel;
   double operations = 0;
   int buffer_sets = 0;
   std::vector<Comparison> comparisons; ///< empty where not verified
+  const char *compared = "elements";   ///< what is counted in them
   std::vector<std::string> contenders; ///< empty where Kiln was wrong
   std::vector<Samples> rested, sustained;
   std::vector<Samples> rested_mhz, sustained_mhz; ///< empty: nobody tells
@@ -53,8 +53,9 @@ struct StoredRun {
 
 struct BenchReport {
   std::string machine;
-  std::string cublas_version; ///< empty where there is none
-  std::string cublas_missing; ///< why
+  std::string library = "cuBLASLt"; ///< that Kiln is compared with
+  std::string library_version;      ///< empty where there is none
+  std::string library_missing;      ///< why
   std::vector<ProblemResult> results;
 
   void print_header() const;

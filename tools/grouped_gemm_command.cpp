@@ -1,13 +1,10 @@
 // grouped_gemm_command: the products of all groups, from their sizes to a
 // verdict.
 #include "commands.h"
+#include "grouped_matrices.h"
 #include "kernel_command.h"
 #include "kernel_run.h"
 #include "say.h"
-
-#include <kiln/grouped_gemm.h>
-#include <kiln/host_memory.h>
-#include <kiln/reference.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -33,16 +30,6 @@ struct GroupedCommand {
 
   std::vector<int> group_rows() const;
   GroupedGemmProblem problem(const std::vector<int> &group_rows) const;
-};
-
-/// A, B, the numbers of rows, and D on the host.
-struct HostMatrices {
-  std::vector<std::byte> a, b, d;
-  std::vector<float> a_scales, b_scales;
-  std::vector<std::int32_t> numbers;
-
-  HostMatrices(const GroupedGemmProblem &problem,
-               const std::vector<int> &group_rows, std::uint64_t seed);
 };
 
 } // namespace
@@ -95,44 +82,10 @@ GroupedCommand::problem(const std::vector<int> &group_rows) const {
   return problem;
 }
 
-HostMatrices::HostMatrices(const GroupedGemmProblem &problem,
-                           const std::vector<int> &group_rows,
-                           std::uint64_t seed) {
-  auto rows = static_cast<std::size_t>(problem.stored_rows());
-  auto k = static_cast<std::size_t>(problem.k);
-  auto n = static_cast<std::size_t>(problem.n);
-  std::size_t b_count = problem.groups * problem.b_rows() * k;
-  auto in = static_cast<std::size_t>(size_bytes(problem.type));
-  auto out = static_cast<std::size_t>(size_bytes(problem.out));
-  HostMemory together;
-  together.take(rows * k * in, "A");
-  together.take(b_count * in, "B");
-  together.take(rows * n * out, "D");
-  a = host_bytes("A", rows * k * in);
-  b = host_bytes("B", b_count * in);
-  // NaN in every float type, so that what nobody wrote cannot pass.
-  d = host_bytes("D", rows * n * out, std::byte{0xff});
-  fill_random(problem.type, a.data(), rows * k, seed);
-  fill_random(problem.type, b.data(), b_count, seed + 1);
-  numbers = row_numbers(problem, group_rows);
-  if (problem.scales == GroupScales::none)
-    return;
-  std::size_t k_blocks = problem.k_blocks();
-  a_scales.resize(rows * k_blocks);
-  b_scales.resize(k_blocks * problem.n_blocks() * problem.halves() *
-                  problem.groups);
-  fill_random(Type::f32, a_scales.data(), a_scales.size(), seed + 2, 0.5, 2);
-  fill_random(Type::f32, b_scales.data(), b_scales.size(), seed + 3, 0.5, 2);
-}
-
 static ExitStatus verify(const GroupedGemmProblem &problem,
                          const std::vector<int> &group_rows,
-                         const HostMatrices &host) {
-  GroupedComparison result =
-      compare_grouped_gemm(problem, group_rows,
-                           {host.a.data(), host.b.data(), host.a_scales.data(),
-                            host.b_scales.data()},
-                           host.d.data());
+                         const GroupedMatrices &host) {
+  GroupedComparison result = host.compare(problem, group_rows);
   if (result.is_sampled)
     report("compared", "{} elements, spread over D", result.compared);
   if (result.ok()) {
@@ -149,25 +102,19 @@ static ExitStatus verify(const GroupedGemmProblem &problem,
 /// the simulator found an error.
 static bool launch(Device &device, const GroupedCommand &command,
                    const GroupedGemmProblem &problem, const Kernel &kernel,
-                   HostMatrices &host, double rows, Outputs &outputs) {
-  Buffer d = copied(device, host.d);
-  std::vector<LaunchArgument> arguments = {copied(device, host.a),
-                                           copied(device, host.b),
-                                           copied(device, host.numbers), d};
-  if (problem.scales != GroupScales::none)
-    for (const auto *factors : {&host.a_scales, &host.b_scales})
-      arguments.push_back(copied(device, *factors));
+                   GroupedMatrices &host, double rows, Outputs &outputs) {
+  GroupedBuffers buffers(device, host);
   double operations = 2.0 * rows * double(problem.b_rows()) * problem.k;
-  return run_kernel(device, kernel, arguments, {kTimedLaunches, operations},
-                    command.common.sim, outputs,
-                    [&] { device.copy_out(host.d.data(), d, host.d.size()); });
+  return run_kernel(device, kernel, buffers.arguments(problem),
+                    {kTimedLaunches, operations}, command.common.sim, outputs,
+                    [&] { buffers.fetch(device, host); });
 }
 
 static ExitStatus run_command(const GroupedCommand &command) {
   std::vector<int> group_rows = command.group_rows();
   GroupedGemmProblem problem = command.problem(group_rows);
   double rows = std::accumulate(group_rows.begin(), group_rows.end(), 0.0);
-  std::optional<HostMatrices> host;
+  std::optional<GroupedMatrices> host;
   return run(
       command.common,
       {.what = "grouped",

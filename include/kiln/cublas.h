@@ -12,6 +12,7 @@
 #include <kiln/export.h>
 #include <kiln/reference.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,5 +49,31 @@ public:
 /// RuntimeError that says what to install where there is none, and UserError
 /// where the device is no GPU.
 std::shared_ptr<CublasLt> open_cublaslt(Device &device);
+
+/// Products D[i] = A[i] * B[g]^T for the rows i of each group g, one behind the
+/// other: A[rows, k], B[groups, n, k], D[rows, n], as GroupedGemmProblem has
+/// them.
+struct CublasGroups {
+  std::vector<int> rows; ///< of each group
+  int n = 1, k = 1;
+  Type type = Type::bf16, out = Type::bf16; ///< bf16, f16; the same, or f32
+};
+
+/// cuBLAS's grouped product (cublasGemmGroupedBatchedEx), which is told of the
+/// rows on the host.
+class CublasGrouped {
+public:
+  virtual ~CublasGrouped();
+  virtual std::string version() const = 0;
+  /// A launch for this memory; the first one is tried at once. Throws UserError
+  /// where cuBLAS does not do these products, with the reason.
+  virtual std::function<void(const Stream &)> plan(const CublasGroups &groups,
+                                                   const Buffer &a,
+                                                   const Buffer &b,
+                                                   const Buffer &d) = 0;
+};
+
+/// libcublas.so.13 or .12, found as cuBLASLt is.
+std::shared_ptr<CublasGrouped> open_cublas_grouped(Device &device);
 
 } // namespace kiln

@@ -12,6 +12,7 @@
 #include <kiln/control.h>
 #include <kiln/copy.h>
 #include <kiln/cublas.h>
+#include <kiln/cudnn.h>
 #include <kiln/dependent_launch.h>
 #include <kiln/device.h>
 #include <kiln/device_description.h>

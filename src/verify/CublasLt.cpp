@@ -2,11 +2,11 @@
 #include "verify/CublasLt.h"
 
 #include "support/Error.h"
-#include "support/Knobs.h"
+#include "verify/CudaLibrary.h"
+#include "verify/PrimaryContext.h"
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <dlfcn.h>
 
 namespace kiln {
@@ -35,30 +35,14 @@ CublasLibrary::CublasLibrary(const std::string &path) {
 #undef KILN_LOAD_CALL
 }
 
-/// Where the library may be, the likeliest first.
-static std::vector<std::string> likelyPaths() {
-  std::vector<std::string> folders = {""};
-  if (std::optional<std::string> home = value(Knob::cudaHome))
-    for (const char *part : {"/lib64/", "/lib/"})
-      folders.push_back(*home + part);
-  folders.push_back("/usr/local/cuda/lib64/");
-  std::vector<std::string> paths;
-  for (const std::string &folder : folders)
-    for (const char *name :
-         {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"})
-      paths.push_back(folder + name);
-  return paths;
-}
-
 std::shared_ptr<const CublasLibrary> CublasLibrary::find() {
-  for (const std::string &path : likelyPaths())
-    if (void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      dlclose(library);
-      return std::make_shared<const CublasLibrary>(path);
-    }
-  runtimeError("libcublasLt.so.13 and .12 not found by the loader or in the "
-               "folder CUDA_HOME names; install cuBLAS 12 or 13 to compare "
-               "with it");
+  std::string path = findCudaLibrary(
+      {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"});
+  if (path.empty())
+    runtimeError("libcublasLt.so.13 and .12 not found by the loader or in the "
+                 "folder CUDA_HOME names; install cuBLAS 12 or 13 to compare "
+                 "with it");
+  return std::make_shared<const CublasLibrary>(path);
 }
 
 void CublasLibrary::check(cublasStatus_t status, const char *call,
@@ -73,60 +57,27 @@ void CublasLibrary::check(cublasStatus_t status, const char *call,
 
 namespace {
 
-/// The library, a handle, and the GPU's primary context, which must be current
-/// when it is called.
+/// The library, a handle, and the context it works in.
 class Session {
 public:
-  Session(std::shared_ptr<const CudaDriver> driverToUse, int ordinal,
+  Session(std::shared_ptr<const CudaDriver> driver, int ordinal,
           std::shared_ptr<const CublasLibrary> libraryToUse, Buffer memory)
       : library(std::move(libraryToUse)), workspace(std::move(memory)),
-        driver_(std::move(driverToUse)) {
-    driver_->call(driver_->cuDeviceGet, "opening the GPU for cuBLASLt",
-                  &device_, ordinal);
-    driver_->call(driver_->cuDevicePrimaryCtxRetain,
-                  "opening the GPU's primary context", &context_, device_);
-    try {
-      inContext([&] {
-        library->check(library->cublasLtCreate(&handle), "cublasLtCreate",
-                       "starting cuBLASLt");
-      });
-    } catch (...) {
-      driver_->cuDevicePrimaryCtxRelease.function(device_);
-      throw;
-    }
+        context(std::move(driver), ordinal, "cuBLASLt") {
+    context.enter([&] {
+      library->check(library->cublasLtCreate(&handle), "cublasLtCreate",
+                     "starting cuBLASLt");
+    });
   }
   Session(const Session &) = delete;
   ~Session() {
-    if (driver_->cuCtxPushCurrent.function(context_) == CUDA_SUCCESS) {
-      library->cublasLtDestroy(handle);
-      pop();
-    }
-    driver_->cuDevicePrimaryCtxRelease.function(device_);
-  }
-
-  template <typename Action> void inContext(const Action &action) const {
-    driver_->call(driver_->cuCtxPushCurrent, "making the GPU's context current",
-                  context_);
-    struct Popper {
-      const Session &session;
-      ~Popper() { session.pop(); }
-    } popper{*this};
-    action();
+    context.leave([&] { library->cublasLtDestroy(handle); });
   }
 
   const std::shared_ptr<const CublasLibrary> library;
   const Buffer workspace;
+  const PrimaryContext context;
   cublasLtHandle_t handle = nullptr;
-
-private:
-  void pop() const noexcept {
-    CUcontext popped = nullptr;
-    driver_->cuCtxPopCurrent.function(&popped);
-  }
-
-  const std::shared_ptr<const CudaDriver> driver_;
-  CUdevice device_ = 0;
-  CUcontext context_ = nullptr;
 };
 
 /// The descriptions of one product, which all its plans share.
@@ -231,7 +182,7 @@ public:
     const Buffer &first = of_->problem.isSwapped ? operands.b : operands.a;
     const Buffer &second = of_->problem.isSwapped ? operands.a : operands.b;
     const Buffer &c = operands.c.address() ? operands.c : operands.d;
-    session.inContext([&] {
+    session.context.enter([&] {
       if (of_->hasBias())
         of_->setBias(operands.bias);
       session.library->check(
@@ -289,7 +240,7 @@ LoadedCublasLt::plans(const ReferenceGemm &gemm, int most) {
       static_cast<std::size_t>(std::max(most, 1)));
   int count = 0;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-  session_->inContext([&] {
+  session_->context.enter([&] {
     status = library.cublasLtMatmulAlgoGetHeuristic(
         session_->handle, described->operation, described->first,
         described->second, described->c, described->d, preference,
@@ -318,13 +269,7 @@ openCublasLt(Device &device, int ordinal,
 }
 
 std::shared_ptr<CublasLt> open_cublaslt(Device &device) {
-  constexpr std::string_view kPrefix = "cuda:";
-  std::string name = device.name();
-  if (!name.starts_with(kPrefix))
-    userError("cuBLASLt runs on a GPU, not on {}", name);
-  int ordinal = 0;
-  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(),
-                  ordinal);
+  int ordinal = PrimaryContext::ordinalOf(device.name(), "cuBLASLt");
   return openCublasLt(device, ordinal, CudaDriver::ofProcess(),
                       CublasLibrary::find());
 }

@@ -1,0 +1,66 @@
+// bench_run: problem after problem, measured beside a library in one process.
+//
+// A problem is verified first: the time of a wrong result is no time.
+#pragma once
+
+#include "bench_report.h"
+
+#include <kiln/error.h>
+#include <kiln/gpu_clock.h>
+#include <kiln/measure.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+
+namespace kiln::cli {
+
+/// The options that every bench has.
+struct BenchFlags {
+  std::string json_path, chart_path, against_path;
+  std::string device = "cuda";
+  std::uint64_t data_seed = 0;
+  int rounds = BenchPlan().rounds;
+  double pause_ms = 200, burst_ms = 10, settle_s = 3;
+  bool is_unverified = false;
+
+  void add_to(CLI::App &command);
+};
+
+/// What a bench holds on to while it runs.
+class BenchRun {
+public:
+  /// Throws UserError where the flags ask for what cannot be.
+  explicit BenchRun(const BenchFlags &flags);
+
+  /// Verify each contender, and measure all where the first, Kiln, is right.
+  void measure(const std::vector<Contender> &contenders,
+               const std::function<Comparison(const Contender &)> &verify,
+               ProblemResult &result);
+
+  const BenchFlags &flags;
+  const std::shared_ptr<Device> device;
+  Stopwatch watch;
+  const BenchPlan plan;
+
+private:
+  GpuClock clock_;
+};
+
+/// One of those that are measured.
+struct BenchEntry {
+  std::string name; ///< shown while it is
+  std::function<ProblemResult(BenchRun &)> run;
+};
+
+/// Measure one after the other; `open` finds the library to compare with, and
+/// tells the report of it.
+ExitStatus run_bench(const BenchFlags &flags,
+                     const std::vector<BenchEntry> &entries,
+                     const std::function<void(Device &, BenchReport &)> &open);
+
+void add_bench_attention(CLI::App &bench, std::function<ExitStatus()> &action);
+void add_bench_grouped_gemm(CLI::App &bench,
+                            std::function<ExitStatus()> &action);
+
+} // namespace kiln::cli
