@@ -4,8 +4,9 @@
 //         --benchmark_out_format=json
 //
 // The warp-specialized f16 GEMM of 1024 x 1024 x 1024 (tn, tiles of
-// 128 x 128 x 64) is simulated with the checks off and on, and OpenBLAS does
-// sgemm of that size, on all cores of the machine. The counter `ratio` of a
+// 128 x 128 x 64) is simulated with the checks off and on, for Hopper and, as
+// it is picked, for Blackwell, and OpenBLAS does sgemm of that size, on all
+// cores of the machine. The counter `ratio` of a
 // simulation is its time over that of sgemm in the same run.
 #include <kiln/kiln.h>
 
@@ -51,14 +52,19 @@ static void sgemm(benchmark::State &state) {
 }
 BENCHMARK(sgemm)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
-static void simulate(benchmark::State &state, bool has_checks) {
-  static const Kernel kernel =
-      compile(build_gemm({.m = kSize, .n = kSize, .k = kSize}, GemmSchedule()));
+static void simulate(benchmark::State &state, const DeviceDescription &gpu,
+                     bool has_checks) {
+  GemmProblem problem{.m = kSize, .n = kSize, .k = kSize};
+  bool is_hopper = gpu.tensor_core == TensorCore::wgmma;
+  Kernel kernel = compile(build_gemm(
+      problem, is_hopper ? GemmSchedule() : pick_schedule(problem, gpu), {},
+      gpu));
   std::vector<std::uint16_t> a(kSize * kSize), b(kSize * kSize);
   fill_random(Type::f16, a.data(), a.size(), 1);
   fill_random(Type::f16, b.data(), b.size(), 2);
   std::vector<float> d(kSize * kSize);
-  std::shared_ptr<Device> device = open_sim({.checks = has_checks});
+  std::shared_ptr<Device> device =
+      open_sim({.device = gpu, .checks = has_checks});
   LaunchResult result;
   for (auto _ : state) {
     double reference = sgemm_seconds();
@@ -72,11 +78,20 @@ static void simulate(benchmark::State &state, bool has_checks) {
   state.counters["ns_per_warp_instruction"] =
       result.time_us * 1e3 / static_cast<double>(result.instructions);
 }
-BENCHMARK_CAPTURE(simulate, checks_off, false)
+BENCHMARK_CAPTURE(simulate, checks_off, DeviceDescription::h200(), false)
     ->UseManualTime()
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(simulate, checks_on, true)
+BENCHMARK_CAPTURE(simulate, checks_on, DeviceDescription::h200(), true)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, sm_100a_checks_off, DeviceDescription::b200(),
+                  false)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, sm_100a_checks_on, DeviceDescription::b200(), true)
     ->UseManualTime()
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);

@@ -186,8 +186,10 @@ void gemm(const std::shared_ptr<Device> &device, const Stream &stream,
       *new Calls<GemmProblem>([](const GemmProblem &wanted, const Device &on) {
         return build_gemm(wanted, pick_schedule(wanted, on.description()));
       });
-  std::array<Given, 7> given = {{{"a", arguments.a},
+  std::array<Given, 9> given = {{{"a", arguments.a},
                                  {"b", arguments.b},
+                                 {"a_scales", arguments.a_scales},
+                                 {"b_scales", arguments.b_scales},
                                  {"c", arguments.c},
                                  {"bias", arguments.bias},
                                  {"d", arguments.d},

@@ -4,6 +4,7 @@
 #include "npy.h"
 #include "say.h"
 
+#include <kiln/error.h>
 #include <kiln/host_memory.h>
 
 #include <cstring>
@@ -58,8 +59,8 @@ void check_memory(const ReferenceGemm &gemm, bool has_c) {
   HostMemory together;
   for (const auto &[letter, matrix] : matrices) {
     std::int64_t step = matrix.step ? matrix.step : matrix.length;
-    auto bytes = static_cast<std::uint64_t>(size_bytes(matrix.type));
-    for (std::int64_t extent : {gemm.batch, matrix.lines, step})
+    auto bytes = static_cast<std::uint64_t>(bytes_of(matrix.type, step));
+    for (std::int64_t extent : {gemm.batch, matrix.lines})
       if (__builtin_mul_overflow(bytes, extent, &bytes))
         bytes = std::numeric_limits<std::uint64_t>::max();
     together.take(bytes,
@@ -68,19 +69,35 @@ void check_memory(const ReferenceGemm &gemm, bool has_c) {
   }
 }
 
-/// Random elements: floats from -1 to 1, bytes over their whole range, so that
-/// their sign shows.
+/// Random elements: floats from -1 to 1, of less than a byte from -4 to 4,
+/// which are more of them; bytes over their whole range, so that their sign
+/// shows.
 static std::vector<std::byte> random_elements(const char *what, Type type,
                                               std::int64_t count,
                                               std::uint64_t seed) {
   auto size = static_cast<std::size_t>(count);
   std::vector<std::byte> data =
-      host_bytes(what, size * static_cast<std::size_t>(size_bytes(type)));
+      host_bytes(what, static_cast<std::size_t>(bytes_of(type, count)));
   if (type == Type::i8 || type == Type::u8)
     fill_random(type, data.data(), size, seed, type == Type::i8 ? -128 : 0,
                 type == Type::i8 ? 127 : 255);
+  else if (is_subbyte(type))
+    fill_random(type, data.data(), size, seed, -4, 4);
   else
     fill_random(type, data.data(), size, seed);
+  return data;
+}
+
+/// Random factors around 1; powers of two from 1/8 to 8.
+static std::vector<std::byte> random_factors(const ReferenceGemm &gemm,
+                                             bool is_a, std::uint64_t seed) {
+  std::int64_t count = is_a ? gemm.a_scale_count() : gemm.b_scale_count();
+  Type type = block_of(gemm.scaling).type;
+  std::vector<std::byte> data =
+      host_bytes(is_a ? "the factors of A" : "the factors of B",
+                 static_cast<std::size_t>(bytes_of(type, count)));
+  fill_random(type, data.data(), static_cast<std::size_t>(count), seed, 0.125,
+              2);
   return data;
 }
 
@@ -88,6 +105,8 @@ GemmMatrices::GemmMatrices(const ReferenceGemm &gemm, bool has_c,
                            std::uint64_t seed)
     : a(random_elements("A", gemm.type, gemm.a_elements(), seed)),
       b(random_elements("B", gemm.type, gemm.b_elements(), seed + 1)),
+      a_scales(random_factors(gemm, true, seed + 4)),
+      b_scales(random_factors(gemm, false, seed + 5)),
       bias(random_elements("the bias", gemm.bias_type(), gemm.bias_elements(),
                            seed + 3)),
       d(host_bytes(
@@ -101,6 +120,8 @@ GemmMatrices::GemmMatrices(const ReferenceGemm &gemm, bool has_c,
 ReferenceGemm GemmMatrices::of(ReferenceGemm gemm) const {
   gemm.a = a.data();
   gemm.b = b.data();
+  gemm.a_scales = a_scales.data();
+  gemm.b_scales = b_scales.data();
   gemm.c = c.data();
   gemm.bias = bias.data();
   gemm.poison = kPoison;
@@ -111,6 +132,8 @@ GemmBuffers copy_in(Device &device, const GemmMatrices &host) {
   GemmBuffers buffers;
   for (auto [buffer, data] :
        {std::pair{&buffers.a, &host.a}, std::pair{&buffers.b, &host.b},
+        std::pair{&buffers.a_scales, &host.a_scales},
+        std::pair{&buffers.b_scales, &host.b_scales},
         std::pair{&buffers.c, &host.c}, std::pair{&buffers.bias, &host.bias},
         std::pair{&buffers.d, &host.d}}) {
     if (data->empty())
@@ -125,8 +148,13 @@ std::vector<LaunchArgument> launch_arguments(const Kernel &kernel,
                                              const ReferenceGemm &gemm,
                                              const GemmBuffers &buffers) {
   const std::pair<std::string_view, const Buffer *> known_buffers[] = {
-      {"a", &buffers.a},       {"b", &buffers.b}, {"c", &buffers.c},
-      {"bias", &buffers.bias}, {"d", &buffers.d},
+      {"a", &buffers.a},
+      {"b", &buffers.b},
+      {"a_scales", &buffers.a_scales},
+      {"b_scales", &buffers.b_scales},
+      {"c", &buffers.c},
+      {"bias", &buffers.bias},
+      {"d", &buffers.d},
   };
   const std::pair<std::string_view, double> known_numbers[] = {
       {"alpha", gemm.alpha},
@@ -189,6 +217,10 @@ static void round_to_tf32(std::vector<std::byte> &data) {
 static void read_matrix(const std::string &path, const Stored &matrix,
                         std::int64_t batch, std::vector<std::byte> &to,
                         const std::string &what) {
+  if (is_subbyte(matrix.type))
+    throw UserError(fmt::format("{} of {} is not read from a .npy file, which "
+                                "holds whole bytes; leave it random",
+                                what, name(matrix.type)));
   std::vector<std::byte> packed =
       read_npy(path, matrix.type, shape_of(matrix, batch), what);
   if (matrix.type == Type::tf32)
@@ -226,16 +258,14 @@ static void print_matrix(const char *what, const Stored &matrix,
         cols, kMostPrinted, kMostPrinted);
     return;
   }
-  auto bytes = static_cast<std::size_t>(size_bytes(matrix.type));
   for (std::int64_t p = 0; p < batch; ++p) {
     say("{}{} =\n", what, batch == 1 ? "" : fmt::format("[{}]", p));
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < cols; ++j) {
         std::int64_t line = p * matrix.lines + (matrix.is_row_major ? i : j);
         std::int64_t at = line * matrix.step + (matrix.is_row_major ? j : i);
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, &data[static_cast<std::size_t>(at) * bytes], bytes);
-        say(" {:9.4g}", from_bits(matrix.type, bits));
+        say(" {:9.4g}",
+            from_bits(matrix.type, load_bits(matrix.type, data.data(), at)));
       }
       say("\n");
     }

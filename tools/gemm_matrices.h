@@ -17,7 +17,7 @@ void check_memory(const ReferenceGemm &gemm, bool has_c);
 /// type, so that an element nobody wrote cannot pass, and a gap that somebody
 /// wrote shows.
 struct GemmMatrices {
-  std::vector<std::byte> a, b, c, bias, d;
+  std::vector<std::byte> a, b, a_scales, b_scales, c, bias, d;
 
   /// Random numbers from `seed` on.
   GemmMatrices(const ReferenceGemm &gemm, bool has_c, std::uint64_t seed);
@@ -28,7 +28,7 @@ struct GemmMatrices {
 
 /// The same on a device; those that are empty are not there.
 struct GemmBuffers {
-  Buffer a, b, c, bias, d;
+  Buffer a, b, a_scales, b_scales, c, bias, d;
 };
 GemmBuffers copy_in(Device &device, const GemmMatrices &host);
 

@@ -28,7 +28,8 @@ static bool is_count(std::string_view text) {
 void GemmOptions::add_problem_to(CLI::App &command) {
   command
       .add_option("--type", type,
-                  "of A and B: f16, bf16, tf32, e4m3, e5m2, i8, u8")
+                  "of A and B: f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, "
+                  "i8, u8")
       ->capture_default_str();
   command
       .add_option("--out", out, "type of C and D: f32, f16, bf16, e4m3, i32")
@@ -47,6 +48,8 @@ void GemmOptions::add_problem_to(CLI::App &command) {
   command.add_option("--bias", bias_,
                      "add a vector: a number per row, or per column");
   command.add_option("--act", act_, "relu, gelu or silu, last");
+  command.add_option("--scales", scales_,
+                     "factors of blocks of A and B: none, blocks, mx, nv");
   command
       .add_option("--runtime", runtime_dims,
                   "dimensions that are arguments of the kernel: m,n,k,batch")
@@ -98,6 +101,8 @@ std::string GemmOptions::problem_words() const {
     text += fmt::format(" bias={}", bias_);
   if (!act_.empty())
     text += fmt::format(" act={}", act_);
+  if (!scales_.empty())
+    text += fmt::format(" scales={}", scales_);
   return text;
 }
 

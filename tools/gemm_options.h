@@ -65,7 +65,7 @@ private:
 
   std::map<std::string, std::string> words_; ///< of the schedule, by option
   std::map<std::string, std::optional<std::int64_t>> numbers_; ///< likewise
-  std::string accumulate_, layout_d_, bias_, act_;
+  std::string accumulate_, layout_d_, bias_, act_, scales_;
 };
 
 /// Declare --ptxas and --allow.

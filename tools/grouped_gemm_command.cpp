@@ -68,7 +68,7 @@ GroupedCommand::problem(const std::vector<int> &group_rows) const {
                              : problem.type;
   problem.is_swiglu = is_swiglu;
   if (has_scales)
-    problem.scales = GroupScales::blocks;
+    problem.scaling = Scaling::blocks;
   if (is_masked)
     problem.layout = GroupLayout::masked;
   problem.check();

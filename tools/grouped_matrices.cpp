@@ -27,7 +27,7 @@ GroupedMatrices::GroupedMatrices(const GroupedGemmProblem &problem,
   fill_normal(problem.type, a.data(), rows * k, seed);
   fill_normal(problem.type, b.data(), b_count, seed + 1);
   numbers = row_numbers(problem, group_rows);
-  if (problem.scales == GroupScales::none)
+  if (problem.scaling == Scaling::none)
     return;
   std::size_t k_blocks = problem.k_blocks();
   a_scales.resize(rows * k_blocks);
@@ -57,7 +57,7 @@ GroupedBuffers::GroupedBuffers(Device &device, const GroupedMatrices &host)
 std::vector<LaunchArgument>
 GroupedBuffers::arguments(const GroupedGemmProblem &problem) const {
   std::vector<LaunchArgument> arguments = {a, b, numbers, d};
-  if (problem.scales != GroupScales::none)
+  if (problem.scaling != Scaling::none)
     arguments.insert(arguments.end(), {a_scales, b_scales});
   return arguments;
 }

@@ -27,8 +27,9 @@ namespace KILN_API kiln {
 
 struct GemmArguments {
   Buffer a, b, d;
-  Buffer c = {};    ///< where the problem has beta
-  Buffer bias = {}; ///< where the problem has one
+  Buffer a_scales = {}, b_scales = {}; ///< where the problem has a scaling
+  Buffer c = {};                       ///< where the problem has beta
+  Buffer bias = {};                    ///< where the problem has one
   double alpha = 1, beta = 0;
 };
 /// D = act(alpha * A * B + beta * C + bias). Throws UserError where a size of

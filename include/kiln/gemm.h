@@ -16,6 +16,7 @@
 #include <kiln/device_description.h>
 #include <kiln/dim.h>
 #include <kiln/export.h>
+#include <kiln/scaling.h>
 #include <kiln/tensor_map.h>
 #include <kiln/tile_scheduler.h>
 #include <kiln/types.h>
@@ -42,6 +43,11 @@ enum class Activation : std::uint8_t { none, relu, gelu, silu };
 ///     sums      f32; f16 too of f16, e4m3 and e5m2; i32 of i8 and u8
 ///     D         f32, f16, bf16, e4m3; i32 and f32 of i8 and u8
 ///     layouts   all four of f16 and bf16; tn of the others
+///     scaling   blocks of e4m3, on Hopper; mx of e4m3, e5m2, e2m3, e3m2 and
+///               e2m1, nv of e2m1, on Blackwell; sums in f32
+///
+/// e2m3 and e3m2 are of Blackwell too, and e2m1 needs a scaling; their rows are
+/// a multiple of 16 bytes.
 struct GemmProblem {
   Dim m = 1024, n = 1024, k = 1024;
   Dim batch = 1;         ///< products, one behind the other
@@ -58,6 +64,7 @@ struct GemmProblem {
   bool has_alpha = false, has_beta = false;
   GemmBias bias = GemmBias::none; ///< a vector of the type of D; f32 for e4m3
   Activation act = Activation::none;
+  Scaling scaling = Scaling::none; ///< factors of blocks of A and B
 
   bool a_is_k_major() const {
     return layout == GemmLayout::tn || layout == GemmLayout::tt;
@@ -71,7 +78,8 @@ struct GemmProblem {
   Dim stride_a() const, stride_b() const, stride_c() const, stride_d() const;
 
   /// "1024x1024x1024 f16 -> f32 tn", then a word for each field that is not the
-  /// default: "batch=4 acc=f16 lda=1032 d=column alpha beta bias=row act=relu".
+  /// default: "batch=4 acc=f16 lda=1032 d=column alpha beta bias=row act=relu
+  /// scales=mx".
   std::string to_string() const;
   /// The inverse. Throws UserError.
   static GemmProblem parse(const std::string &text);
@@ -202,10 +210,11 @@ struct GemmDebug {
   bool is_traced = false;
 };
 
-/// Build the kernel. Arguments, in this order: a, b, c (with beta), bias (if
-/// any), d, alpha and beta (f32, if any), then the runtime dimensions in the
-/// order m, n, k, batch. It is compiled for the target of `device`. Throws
-/// UserError where problem, schedule and device do not go together.
+/// Build the kernel. Arguments, in this order: a, b, a_scales and b_scales
+/// (with a scaling), c (with beta), bias (if any), d, alpha and beta (f32, if
+/// any), then the runtime dimensions in the order m, n, k, batch. It is
+/// compiled for the target of `device`. Throws UserError where problem,
+/// schedule and device do not go together.
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
                   const GemmDebug &debug = {},
                   const DeviceDescription &device = DeviceDescription::h200());

@@ -8,9 +8,8 @@
 //
 //     D[i] = silu(A[i] * gate[g]^T) * (A[i] * up[g]^T)
 //
-// e4m3 can have factors, an f32 for each 128 elements of a row of A and for
-// each 128x128 elements of B; sums of 128 products are multiplied by both and
-// added in f32.
+// e4m3 can have factors (Scaling::blocks): sums of 128 products are multiplied
+// by both and added in f32.
 //
 // How many rows a group has is known only on the device. Contiguous: the groups
 // follow each other in A and D, and `offsets`, groups + 1 numbers that do not
@@ -26,6 +25,7 @@
 
 #include <kiln/compile.h>
 #include <kiln/export.h>
+#include <kiln/scaling.h>
 #include <kiln/types.h>
 
 #include <cstdint>
@@ -41,12 +41,6 @@ enum class GroupLayout : std::uint8_t {
   masked,     ///< in rooms of one size: A[groups, rows, k], D[groups, rows, n]
 };
 
-/// Factors of the elements of A and B.
-enum class GroupScales : std::uint8_t {
-  none,
-  blocks, ///< of 1x128 elements of A, of 128x128 of B
-};
-
 struct GroupedGemmProblem {
   int groups = 1;
   int rows = 1; ///< of all groups at most; masked: of each
@@ -54,8 +48,8 @@ struct GroupedGemmProblem {
   Type type = Type::bf16; ///< of A and B[groups, n, k]: bf16, f16 or e4m3
   Type out = Type::bf16;  ///< of D: the same, or f32; of e4m3 bf16, f16 or f32
   GroupLayout layout = GroupLayout::contiguous;
-  GroupScales scales = GroupScales::none; ///< of e4m3
-  bool is_swiglu = false;                 ///< B[groups, 2, n, k]
+  Scaling scaling = Scaling::none; ///< of e4m3: none or blocks
+  bool is_swiglu = false;          ///< B[groups, 2, n, k]
 
   /// Rows of A and D in memory.
   std::int64_t stored_rows() const;

@@ -30,6 +30,7 @@
 #include <kiln/host_memory.h>
 #include <kiln/kernel.h>
 #include <kiln/kiln_c.h>
+#include <kiln/launch_control.h>
 #include <kiln/layout.h>
 #include <kiln/layout_figure.h>
 #include <kiln/math.h>
@@ -46,6 +47,8 @@
 #include <kiln/reference.h>
 #include <kiln/register_tile.h>
 #include <kiln/run_status.h>
+#include <kiln/scaled_sums.h>
+#include <kiln/scaling.h>
 #include <kiln/scope.h>
 #include <kiln/sim.h>
 #include <kiln/softmax.h>

@@ -183,7 +183,9 @@ struct TileLayout {
 
   int panel_columns() const;
   int panels() const { return columns / panel_columns(); }
-  int row_bytes() const { return panel_columns() * size_bytes(type); }
+  int row_bytes() const {
+    return static_cast<int>(bytes_of(type, panel_columns()));
+  }
   int panel_bytes() const { return rows * row_bytes(); }
   int bytes() const { return panels() * panel_bytes(); }
   /// Where the swizzle's pattern must start: 1024, 512, 256, or 128 for TMA.

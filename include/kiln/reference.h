@@ -14,6 +14,7 @@
 #pragma once
 
 #include <kiln/export.h>
+#include <kiln/scaling.h>
 #include <kiln/types.h>
 
 #include <cstddef>
@@ -45,8 +46,11 @@ struct ReferenceGemm {
   double alpha = 1, beta = 0;
   GemmBias bias_kind = GemmBias{}; ///< none
   Activation act = Activation{};   ///< none
+  Scaling scaling = Scaling::none;
   const void *a = nullptr;
   const void *b = nullptr;
+  /// Their factors, where there is a scaling, product after product.
+  const void *a_scales = nullptr, *b_scales = nullptr;
   const void *c = nullptr;    ///< read where beta is not 0
   const void *bias = nullptr; ///< of type bias_type()
   /// What every byte of D was before the kernel ran: gaps must still be so.
@@ -60,6 +64,9 @@ struct ReferenceGemm {
   std::int64_t c_elements() const;
   std::int64_t d_elements() const;
   std::int64_t bias_elements() const; ///< 0 where there is none
+  /// Factors of all products; 0 where there is no scaling.
+  std::int64_t a_scale_count() const;
+  std::int64_t b_scale_count() const;
 };
 
 /// Elements of the product: product by product, row by row.

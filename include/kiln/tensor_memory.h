@@ -25,17 +25,66 @@
 #include <kiln/export.h>
 #include <kiln/memory.h>
 #include <kiln/register_tile.h>
+#include <kiln/scaling.h>
 #include <kiln/value.h>
 
 #include <optional>
 
 namespace KILN_API kiln {
 
+/// Factors of the rows of an operand a, or of the columns of b, in tensor
+/// memory: one for each of them and each block of K (scaling.h, mx and nv).
+class TensorScales {
+public:
+  Type type() const { return type_; } ///< ue8m0 or ue4m3
+  int rows() const { return rows_; }
+  int blocks() const { return blocks_; }
+  Value address() const { return address_; }
+
+  /// Those of `rows` from `first` on, both multiples of 32.
+  TensorScales slice(int first, int rows, Where where = Where::current()) const;
+
+  /// Copy them from shared memory (tcgen05.cp.32x128b.warpx4), in one_thread;
+  /// what the same thread multiplies behind it uses them. `from` has their type
+  /// and no swizzle, and is as large as their pieces of 512 bytes, which lie in
+  /// it as in memory: those of the first 128 rows come first. Of a pair each
+  /// CTA's go from its own shared memory to its own tensor memory.
+  void copy(const SharedTile &from, Where where = Where::current()) const;
+
+private:
+  friend struct Make;
+  TensorScales(Value address, Type type, int rows, int blocks, int pitch,
+               int cta_group)
+      : address_(address), type_(type), rows_(rows), blocks_(blocks),
+        pitch_(pitch), cta_group_(cta_group) {}
+  friend class TensorTile;
+
+  Value address_;
+  Type type_;
+  int rows_, blocks_;
+  int pitch_; ///< columns from four blocks of K to the next four
+  int cta_group_;
+};
+
 /// What one multiplication does besides a * b.
 struct TensorMmaOptions {
   /// An i1: add to what the tile holds. Left out: overwrite it.
   std::optional<Value> add = {};
   bool negate_a = false, negate_b = false; ///< of floats
+  /// Of the rows of a and of the columns of b: both or none; of a pair a's of
+  /// this CTA, and b's of all columns in each.
+  std::optional<TensorScales> a_scales = {}, b_scales = {};
+};
+
+/// How the registers of a warp lie in its lanes of tensor memory: the shapes of
+/// tcgen05.ld and st. Each of a warpgroup's warps takes its 32 lanes, or those
+/// 16 that hold rows of a tile of 64.
+enum class TensorShape : std::uint8_t {
+  b32x32,   ///< .32x32b: a row in each thread; of 128 rows
+  b16x64,   ///< .16x64b
+  b16x128,  ///< .16x128b
+  b16x256,  ///< .16x256b: of 64 rows RegisterLayout::accumulator
+  b16x32x2, ///< .16x32bx2: half a row in each thread
 };
 
 /// A tile in tensor memory: a row in each lane (of 64 rows: in the first 16
@@ -58,12 +107,18 @@ public:
   /// one_thread, of a pair by the even CTA. Which operand is K-major follows
   /// from how it is stored, as for wgmma. The types:
   ///
-  ///     f16 bf16     into f32 and f16 (f16 of f16 alone)
-  ///     tf32         into f32
-  ///     e4m3 e5m2    any two of them, into f32 and f16
-  ///     i8 u8        any two of them, into i32; not on sm_103a
+  ///     f16 bf16               into f32 and f16 (f16 of f16 alone)
+  ///     tf32                   into f32
+  ///     e4m3 e5m2 e2m3 e3m2    any two of them, into f32 and f16
+  ///     i8 u8                  any two of them, into i32; not on sm_103a
   ///
-  /// Becomes one tcgen05.mma per 32 bytes of K. Products of one thread are done
+  /// and with factors, K-major, of 128 rows in each CTA, into f32:
+  ///
+  ///     e4m3 e5m2 e2m3 e3m2    ue8m0 of 32 elements (kind mxf8f6f4)
+  ///     e2m1                   ue8m0 of 32 (mxf4), ue4m3 of 16 (mxf4nvf4)
+  ///
+  /// Sums of f16 are a tile of TensorMemory::half_sums. Becomes one tcgen05.mma
+  /// per 32 bytes of K. Products of one thread are done
   /// in their order. What threads wrote to the operands needs fence_async
   /// before they synchronise with this one.
   void mma(const SharedTile &a, const SharedTile &b,
@@ -79,19 +134,29 @@ public:
   /// tensor_fence_after stands behind that wait. Waits for its own loads
   /// (tcgen05.ld, tcgen05.wait::ld).
   RegisterTile load(Where where = Where::current()) const;
-  /// Write `tile`, of this type and shape and of load's layout, and wait until
-  /// it is there (tcgen05.st, tcgen05.wait::st).
+  /// The same with the registers of another shape.
+  RegisterTile load(TensorShape shape, Where where = Where::current()) const;
+  /// Where `load` puts the elements.
+  RegisterLayout layout(TensorShape shape,
+                        Where where = Where::current()) const;
+  /// Write `tile`, of this type and shape and laid out as one of load's, and
+  /// wait until it is there (tcgen05.st, tcgen05.wait::st).
   void store(const RegisterTile &tile, Where where = Where::current()) const;
 
 private:
   friend struct Make;
-  TensorTile(Value address, Type type, int rows, int columns, int cta_group)
+  TensorTile(Value address, Type type, int rows, int columns, int cta_group,
+             bool is_spread = false)
       : address_(address), type_(type), rows_(rows), columns_(columns),
-        cta_group_(cta_group) {}
+        cta_group_(cta_group), is_spread_(is_spread) {}
+
+  /// Columns of 32 bits that so many elements of a row take.
+  int words(int columns) const;
 
   Value address_;
   Type type_;
   int rows_, columns_, cta_group_;
+  bool is_spread_; ///< elements of 16 bits have a column each
 };
 
 /// Tiles side by side.
@@ -128,9 +193,16 @@ public:
   int columns() const { return columns_; }
   int cta_group() const { return options_.cta_group; }
   /// A tile from column `first` on: 64 or 128 rows (of a pair 128 in each CTA),
-  /// f32, i32, or f16 for sums, 16-bit types for an operand a.
+  /// f32 or i32 for sums, 16-bit types for an operand a.
   TensorTile tile(Type type, int rows, int columns, int first = 0,
                   Where where = Where::current()) const;
+  /// A tile for sums of f16. They take as much as those of f32, a column each.
+  TensorTile half_sums(int rows, int columns, int first = 0,
+                       Where where = Where::current()) const;
+  /// Factors from column `first` on, ue8m0 or ue4m3: `rows` a multiple of 128,
+  /// `blocks` of K a multiple of 4; they take tensor_scale_columns of it.
+  TensorScales scales(Type type, int rows, int blocks, int first,
+                      Where where = Where::current()) const;
   /// `count` such tiles, one behind the other.
   TensorTileArray tiles(Type type, int rows, int columns, int count,
                         int first = 0, Where where = Where::current()) const;
@@ -140,6 +212,10 @@ private:
   int columns_;
   TensorMemoryOptions options_;
 };
+
+inline int tensor_scale_columns(int rows, int blocks) {
+  return rows / 32 * (blocks / 4);
+}
 
 /// Before a thread tells others, by a barrier, that it has loaded or stored
 /// tensor memory (tcgen05.fence::before_thread_sync).

@@ -4,6 +4,7 @@
 #include "output.h"
 
 #include <kiln/error.h>
+#include <kiln/tensor_memory.h>
 
 #include <fmt/format.h>
 
@@ -13,28 +14,29 @@
 
 namespace kiln {
 
+using gemm_kernel::is_one_of;
+using gemm_kernel::is_tcgen05;
 using gemm_kernel::KernelProblem;
 using gemm_kernel::refuse;
-
-static bool is_tcgen05(const DeviceDescription &device) {
-  return device.tensor_core == TensorCore::tcgen05;
-}
+using gemm_kernel::refuse_tile;
 
 int gemm_kernel::accumulator_registers(const GemmProblem &problem,
                                        const GemmSchedule &schedule) {
+  // Of blocks with factors there is a sum beside the one of all.
+  int sums = problem.scaling == Scaling::blocks ? 2 : 1;
   return schedule.consumer_rows() * schedule.consumer_columns() / 128 *
-         size_bytes(problem.accumulator()) / 4;
+         size_bytes(problem.accumulator()) / 4 * sums;
 }
 
-int gemm_kernel::tensor_columns(const GemmSchedule &schedule) {
-  constexpr unsigned kFewest = 32;
-  unsigned sums = schedule.consumers * schedule.consumer_columns();
-  return static_cast<int>(std::bit_ceil(std::max(kFewest, sums)));
-}
-
-template <std::size_t N>
-static bool is_one_of(Type type, const std::array<Type, N> &types) {
-  return std::find(types.begin(), types.end(), type) != types.end();
+int gemm_kernel::tensor_columns(const GemmProblem &problem,
+                                const GemmSchedule &schedule) {
+  constexpr int kFewest = 32;
+  int columns = schedule.consumers * schedule.consumer_columns();
+  if (has_tensor_scales(problem))
+    columns += tensor_scale_columns(schedule.tile_m + schedule.tile_n,
+                                    step_blocks(problem, schedule));
+  return static_cast<int>(
+      std::bit_ceil(static_cast<unsigned>(std::max(kFewest, columns))));
 }
 
 /// Throw where a dimension is none.
@@ -58,13 +60,14 @@ static void check_dims(const GemmProblem &problem) {
 /// hold.
 static void check_types(const GemmProblem &problem,
                         const DeviceDescription &device) {
-  static constexpr std::array kIn{Type::f16,  Type::bf16, Type::tf32,
-                                  Type::e4m3, Type::e5m2, Type::i8,
-                                  Type::u8};
+  static constexpr std::array kIn{
+      Type::f16,  Type::bf16, Type::tf32, Type::e4m3, Type::e5m2,
+      Type::e2m3, Type::e3m2, Type::e2m1, Type::i8,   Type::u8};
   static constexpr std::array kOut{Type::f32, Type::f16, Type::bf16, Type::e4m3,
                                    Type::i32};
   if (!is_one_of(problem.type, kIn))
-    refuse("gemm multiplies f16, bf16, tf32, e4m3, e5m2, i8 or u8, not {}",
+    refuse("gemm multiplies f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, i8 "
+           "or u8, not {}",
            name(problem.type));
   if (!is_one_of(problem.out, kOut))
     refuse("gemm writes f32, f16, bf16, e4m3 or i32, not {}",
@@ -74,8 +77,9 @@ static void check_types(const GemmProblem &problem,
     refuse("gemm of {} does not write i32; use f32, f16, bf16 or e4m3",
            name(problem.type));
   Type accumulator = problem.accumulator();
-  bool has_f16 = problem.type == Type::f16 || problem.type == Type::e4m3 ||
-                 problem.type == Type::e5m2;
+  bool has_f16 = problem.scaling == Scaling::none &&
+                 (problem.type == Type::f16 || problem.type == Type::e4m3 ||
+                  problem.type == Type::e5m2);
   bool fits = is_integer ? accumulator == Type::i32
                          : accumulator == Type::f32 ||
                                (accumulator == Type::f16 && has_f16);
@@ -133,15 +137,8 @@ void gemm_kernel::check_problem(const GemmProblem &problem,
                                 const DeviceDescription &device) {
   check_dims(problem);
   check_types(problem, device);
+  check_scaling(problem, device);
   check_strides(problem);
-}
-
-template <typename... Args>
-[[noreturn]] static void refuse_tile(const GemmSchedule &schedule,
-                                     fmt::format_string<Args...> format,
-                                     Args &&...args) {
-  refuse("tile {}x{}x{}: {}", schedule.tile_m, schedule.tile_n, schedule.tile_k,
-         fmt::format(format, std::forward<Args>(args)...));
 }
 
 /// Throw where wgmma does not cover the tile.
@@ -179,7 +176,8 @@ static void check_wgmma_tile(const GemmProblem &problem,
 
 /// Throw where tcgen05.mma does not cover the tile, or tensor memory does not
 /// hold its sums.
-static void check_tcgen05_tile(const GemmSchedule &schedule,
+static void check_tcgen05_tile(const GemmProblem &problem,
+                               const GemmSchedule &schedule,
                                const DeviceDescription &device) {
   constexpr int kRows = 128; // lanes of tensor memory
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
@@ -201,11 +199,12 @@ static void check_tcgen05_tile(const GemmSchedule &schedule,
                 columns, schedule.instruction_n,
                 is_whole ? "all of them, two CTAs multiply together"
                          : "a divisor that is a multiple of 16");
-  int all = gemm_kernel::tensor_columns(schedule) * schedule.occupancy;
+  int all = gemm_kernel::tensor_columns(problem, schedule) * schedule.occupancy;
   if (all > device.tensor_memory_columns)
     refuse_tile(schedule,
-                "the sums of {} consumers and {} CTAs per multiprocessor take "
-                "{} columns of tensor memory; there are {}",
+                "the sums{} of {} consumers and {} CTAs per multiprocessor "
+                "take {} columns of tensor memory; there are {}",
+                gemm_kernel::has_tensor_scales(problem) ? " and factors" : "",
                 schedule.consumers, schedule.occupancy, all,
                 device.tensor_memory_columns);
 }
@@ -215,16 +214,18 @@ void gemm_kernel::check_tile(const KernelProblem &computed,
                              const GemmSchedule &schedule,
                              const DeviceDescription &device) {
   const GemmProblem &problem = computed.problem;
+  check_scaled_tile(problem, schedule);
   if (is_tcgen05(device))
-    check_tcgen05_tile(schedule, device);
+    check_tcgen05_tile(problem, schedule, device);
   else
     check_wgmma_tile(problem, schedule, device);
-  int step_k = 32 / size_bytes(problem.type);
+  auto step_k = static_cast<int>(elements_in(problem.type, 32));
   if (schedule.tile_k < step_k || schedule.tile_k > 256 ||
       schedule.tile_k % step_k)
     refuse_tile(schedule, "K must be a multiple of {} up to 256", step_k);
   // A side stored contiguously fills whole rows of the swizzle.
-  int width = static_cast<int>(schedule.swizzle) / size_bytes(problem.type);
+  auto width = static_cast<int>(
+      elements_in(problem.type, static_cast<int>(schedule.swizzle)));
   auto check_width = [&](char letter, int extent) {
     if (width && extent % width)
       refuse_tile(schedule,

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kiln::gemm_kernel {
@@ -17,7 +19,29 @@ template <typename... Args>
   throw UserError(fmt::format(format, std::forward<Args>(args)...));
 }
 
+template <typename... Args>
+[[noreturn]] void refuse_tile(const GemmSchedule &schedule,
+                              fmt::format_string<Args...> format,
+                              Args &&...args) {
+  refuse("tile {}x{}x{}: {}", schedule.tile_m, schedule.tile_n, schedule.tile_k,
+         fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <std::size_t N>
+bool is_one_of(Type type, const std::array<Type, N> &types) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+inline bool is_tcgen05(const DeviceDescription &device) {
+  return device.tensor_core == TensorCore::tcgen05;
+}
+
 void check_problem(const GemmProblem &problem, const DeviceDescription &device);
+/// Factors, and the rows of elements that share bytes.
+void check_scaling(const GemmProblem &problem, const DeviceDescription &device);
+/// Steps and tiles are whole blocks, or pieces, of factors.
+void check_scaled_tile(const GemmProblem &problem,
+                       const GemmSchedule &schedule);
 /// Roles, cluster and order.
 void check_roles(const KernelProblem &computed, const GemmSchedule &schedule,
                  const DeviceDescription &device);
@@ -31,8 +55,8 @@ void check_epilogue(const KernelProblem &computed, const GemmSchedule &schedule,
 /// Sums in the registers of each thread that multiplies.
 int accumulator_registers(const GemmProblem &problem,
                           const GemmSchedule &schedule);
-/// Columns of tensor memory that the sums of all consumers take: what can be
-/// allocated.
-int tensor_columns(const GemmSchedule &schedule);
+/// Columns of tensor memory that the sums of all consumers and the factors of
+/// a step take: what can be allocated.
+int tensor_columns(const GemmProblem &problem, const GemmSchedule &schedule);
 
 } // namespace kiln::gemm_kernel

@@ -50,7 +50,7 @@ static GemmSchedule filled(const KernelProblem &computed,
       shortest = std::min(shortest, full.tile_m);
     if (!problem.b_is_k_major())
       shortest = std::min(shortest, full.tile_n / std::max(1, full.cta_group));
-    return shortest * size_bytes(problem.type);
+    return static_cast<int>(bytes_of(problem.type, shortest));
   };
   while (full.swizzle > Swizzle::b32 &&
          row_bytes() < static_cast<int>(full.swizzle))

@@ -73,6 +73,8 @@ static std::string problem_suffix(const GemmProblem &problem) {
     add(fmt::format("bias_{}", name(problem.bias)));
   if (problem.act != Activation::none)
     add(name(problem.act));
+  if (problem.scaling != Scaling::none)
+    add(fmt::format("scales_{}", name(problem.scaling)));
   return text;
 }
 

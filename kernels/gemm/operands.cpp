@@ -3,6 +3,7 @@
 
 #include <kiln/control.h>
 #include <kiln/copy.h>
+#include <kiln/math.h>
 #include <kiln/threads.h>
 
 namespace kiln::gemm_kernel {
@@ -11,7 +12,7 @@ bool StoredMatrix::suits_tma(Type type, const Dim &batch) const {
   Dim product = rows * stride;
   auto fits = [&](const Dim &elements) {
     return elements.is_constant() &&
-           elements.constant() * size_bytes(type) % 16 == 0;
+           bytes_of(type, elements.constant()) % 16 == 0;
   };
   return fits(stride) && (batch == Dim(1) || fits(product));
 }
@@ -82,7 +83,7 @@ static TileLayout stored_tile(const GemmProblem &problem,
   if (!is_k_major)
     std::swap(tile.rows, tile.columns);
   if (schedule.swizzle == Swizzle::none)
-    tile.panel = 16 / size_bytes(problem.type);
+    tile.panel = static_cast<int>(elements_in(problem.type, 16));
   return tile;
 }
 
@@ -96,12 +97,40 @@ TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule) {
                      schedule.tile_n / schedule.cta_group);
 }
 
+/// Pieces of factors lie in halves, as wide as a box can be.
+static constexpr int kPieceHalf = kScalePieceBytes / 2;
+
+/// Pieces of factors of so many rows, along the rows and along K.
+struct ScalePieces {
+  int rows, k;
+
+  ScalePieces(const GemmProblem &problem, const GemmSchedule &schedule,
+              int tile_rows)
+      : rows(tile_rows / kScalePieceRows),
+        k(step_blocks(problem, schedule) / kScalePieceBlocks) {}
+};
+
+static TileLayout tile_of_scales(const GemmProblem &problem,
+                                 const GemmSchedule &schedule, int tile_rows) {
+  ScalePieces pieces(problem, schedule, tile_rows);
+  return {block_of(problem.scaling).type, pieces.rows * pieces.k * 2,
+          kPieceHalf};
+}
+
 std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
                                    const GemmSchedule &schedule) {
-  std::vector<TileLayout> tiles{tile_of_a(computed.problem, schedule),
-                                tile_of_b(computed.problem, schedule)};
-  if (!computed.a_uses_tma() && computed.b_uses_tma())
+  const GemmProblem &problem = computed.problem;
+  std::vector<TileLayout> tiles{tile_of_a(problem, schedule),
+                                tile_of_b(problem, schedule)};
+  bool a_by_tma = computed.a_uses_tma(), b_by_tma = computed.b_uses_tma();
+  if (!a_by_tma && b_by_tma)
     std::swap(tiles[0], tiles[1]);
+  if (has_tensor_scales(problem)) {
+    int maps = a_by_tma + b_by_tma;
+    for (int rows : {schedule.tile_n, schedule.tile_m}) // B's last
+      tiles.insert(tiles.begin() + maps,
+                   tile_of_scales(problem, schedule, rows));
+  }
   return tiles;
 }
 
@@ -165,6 +194,52 @@ Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
     declare_a("a");
     declare_b("b");
   }
+  if (problem().scaling != Scaling::none)
+    declare_scales(kb);
+}
+
+/// A matrix of factors for each product.
+void Operands::declare_scales(KernelBuilder &kb) {
+  const GemmProblem &shape = problem();
+  const Dim &batch = shape.batch;
+  ScalingBlock block = block_of(shape.scaling);
+  Dim blocks = ceil_div(shape.k, block.k);
+  auto declare_pieces = [&](const char *name, const Dim &rows, int tile_rows) {
+    ScalePieces pieces(shape, schedule_, tile_rows);
+    TmaOptions options{.tile = {pieces.rows, pieces.k * 2, kPieceHalf}};
+    if (batch != Dim(1))
+      options.tile.insert(options.tile.begin(), 1);
+    return Source{
+        kb.tensor_map(
+            name, block.type,
+            with_batch(batch,
+                       {ceil_div(rows, kScalePieceRows),
+                        ceil_div(blocks, kScalePieceBlocks) * 2, kPieceHalf},
+                       batch),
+            options),
+        {}};
+  };
+  if (shape.scaling == Scaling::blocks) { // of A, B unswapped
+    a_scales_.tensor = kb.tensor("a_scales", block.type,
+                                 with_batch(batch, {blocks, shape.m}, batch));
+    b_scales_.tensor = kb.tensor(
+        "b_scales", block.type,
+        with_batch(batch, {ceil_div(shape.n, block.b_columns), blocks}, batch));
+    return;
+  }
+  auto declare_a = [&](const char *name) {
+    a_scales_ = declare_pieces(name, shape.m, schedule_.tile_m);
+  };
+  auto declare_b = [&](const char *name) {
+    b_scales_ = declare_pieces(name, shape.n, schedule_.tile_n);
+  };
+  if (problem_.is_swapped) {
+    declare_b("a_scales");
+    declare_a("b_scales");
+  } else {
+    declare_a("a_scales");
+    declare_b("b_scales");
+  }
 }
 
 Operands::Source Operands::declare(KernelBuilder &kb, const char *name,
@@ -202,6 +277,8 @@ void Operands::make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
     for (const Source *source : {&a_, &b_})
       if (source->map)
         maps.push_back(*source->map);
+    if (has_tensor_scales(problem()))
+      maps.insert(maps.end(), {*a_scales_.map, *b_scales_.map});
     tiles.erase(tiles.begin(), tiles.begin() + static_cast<int>(maps.size()));
     pipeline_ = std::make_unique<Pipeline>(kb, schedule_.stages, maps, tiles,
                                            options, Where::current());
@@ -221,6 +298,8 @@ void Operands::make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
     b_parts_.mask = constant(i32, (1 << rows) - 1) << (j * rows);
   }
   std::vector<TmaTensor> maps = {*a_.map, *b_.map};
+  if (has_tensor_scales(problem()))
+    maps.insert(maps.end(), {*a_scales_.map, *b_scales_.map});
   pipeline_ = std::make_unique<Pipeline>(kb, schedule_.stages, maps, options,
                                          Where::current());
 }
@@ -252,17 +331,49 @@ void Operands::load(const OutputTile &tile, At k_tile) {
       slot.load(*a_.map, at_a, a_parts_);
     if (b_.map)
       slot.load(*b_.map, at_b, b_parts_);
+    if (has_tensor_scales(problem()))
+      load_scales(slot, tile, value_of(k_tile));
   };
   if (uses_tma())
     return pipeline_->produce(load_maps);
   pipeline_->produce_by_threads([&](const Slot &slot) {
-    if (a_.map || b_.map)
+    if (first_copied() > 0)
       one_thread([&] { load_maps(slot); });
     if (a_.tensor)
       copy_tile(slot.tile(index_of_a()), *a_.tensor, at_a);
     if (b_.tensor)
       copy_tile(slot.tile(index_of_b()), *b_.tensor, at_b);
   });
+}
+
+void Operands::load_scales(const Slot &slot, const OutputTile &tile,
+                           const Value &k_tile) const {
+  auto load = [&](const TmaTensor &map, const Value &number, int rows) {
+    ScalePieces pieces(problem(), schedule_, rows);
+    std::vector<At> origin = {number * pieces.rows, k_tile * (pieces.k * 2), 0};
+    if (problem().batch != Dim(1))
+      origin.insert(origin.begin(), tile.batch);
+    slot.load(map, origin);
+  };
+  load(*a_scales_.map, tile.m, schedule_.tile_m);
+  load(*b_scales_.map, tile.n, schedule_.tile_n);
+}
+
+Value Operands::a_factor(const OutputTile &tile, const Value &block,
+                         Value row) const {
+  Tensor factors = *a_scales_.tensor;
+  if (problem().batch != Dim(1))
+    factors = factors.index(0, tile.batch);
+  // Rows beyond the matrix are not stored.
+  return factors(block, min(row, value_of(At(problem().m)) - 1));
+}
+
+Value Operands::b_factor(const OutputTile &tile, const Value &block) const {
+  Tensor factors = *b_scales_.tensor;
+  if (problem().batch != Dim(1))
+    factors = factors.index(0, tile.batch);
+  int columns = block_of(problem().scaling).b_columns;
+  return factors(tile.n * schedule_.tile_n / columns, block);
 }
 
 /// Copy the tile at (batch,) row, column by the threads of the producer.

@@ -47,7 +47,17 @@ struct KernelProblem {
 /// The tiles of A and B in one slot of shared memory.
 TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule);
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule);
-/// Both in the order of a slot: what TMA loads comes before what threads copy.
+/// Whether tensor memory takes factors, which come through the slots.
+inline bool has_tensor_scales(const GemmProblem &problem) {
+  return problem.scaling == Scaling::mx || problem.scaling == Scaling::nv;
+}
+/// Blocks of K in one step that have a factor each.
+inline int step_blocks(const GemmProblem &problem,
+                       const GemmSchedule &schedule) {
+  return schedule.tile_k / block_of(problem.scaling).k;
+}
+/// All in the order of a slot: what TMA loads, factors too, comes before what
+/// threads copy.
 std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
                                    const GemmSchedule &schedule);
 
@@ -69,6 +79,16 @@ public:
   /// CTAs that multiply together, each has half of the latter.
   SharedTile a(const Slot &slot) const;
   SharedTile b(const Slot &slot) const;
+  /// Their factors, of tile_m and of tile_n rows, where tensor memory takes
+  /// them.
+  SharedTile a_scales(const Slot &slot) const { return slot.tile(map_count()); }
+  SharedTile b_scales(const Slot &slot) const {
+    return slot.tile(map_count() + 1);
+  }
+  /// The factor, f32, of a row of A and of a block of columns of B in a block
+  /// of K: of Scaling::blocks.
+  Value a_factor(const OutputTile &tile, const Value &block, Value row) const;
+  Value b_factor(const OutputTile &tile, const Value &block) const;
 
   const Dim &k_tiles() const { return k_tiles_; }
   bool uses_tma() const { return a_.map && b_.map; }
@@ -83,9 +103,20 @@ private:
   const GemmProblem &problem() const { return problem_.problem; }
   Source declare(KernelBuilder &kb, const char *name, const TileLayout &tile,
                  const StoredMatrix &matrix, bool uses_tma, int parts) const;
+  void declare_scales(KernelBuilder &kb);
+  void load_scales(const Slot &slot, const OutputTile &tile,
+                   const Value &k_tile) const;
+  /// Matrices that TMA loads, and what stands before those that threads copy.
+  int map_count() const { return (a_.map ? 1 : 0) + (b_.map ? 1 : 0); }
+  int first_copied() const {
+    return map_count() + (has_tensor_scales(problem()) ? 2 : 0);
+  }
   /// Their places in a slot.
-  int index_of_a() const { return a_.map || !b_.map ? 0 : 1; }
-  int index_of_b() const { return 1 - index_of_a(); }
+  int index_of_a() const { return a_.map ? 0 : first_copied(); }
+  int index_of_b() const {
+    int before = b_.map ? 0 : first_copied();
+    return before + ((a_.map ? 1 : 0) == (b_.map ? 1 : 0) ? 1 : 0);
+  }
   void copy_tile(const SharedTile &to, const Tensor &from,
                  const std::vector<At> &at) const;
 
@@ -93,6 +124,7 @@ private:
   GemmSchedule schedule_;
   Dim k_tiles_;
   Source a_, b_;
+  Source a_scales_, b_scales_;
   std::unique_ptr<Pipeline> pipeline_;
   Multicast a_parts_, b_parts_;
   std::optional<Value> first_column_; ///< of this CTA's B in the tile

@@ -36,8 +36,8 @@ static constexpr std::pair<std::optional<Dim> GemmProblem::*, std::string_view>
 
 static constexpr const char *kKnown =
     "a problem is MxNxK, then a type, -> and a type, a layout (tn, nn, nt, "
-    "tt), alpha, beta, and batch, acc, lda, ldb, ldc, ldd, d, bias or act with "
-    "= and a value";
+    "tt), alpha, beta, and batch, acc, lda, ldb, ldc, ldd, d, bias, act or "
+    "scales with = and a value";
 
 std::string_view name(GemmLayout layout) { return name_in(kLayouts, layout); }
 GemmLayout parse_gemm_layout(std::string_view text) {
@@ -114,6 +114,8 @@ std::string GemmProblem::to_string() const {
     text += fmt::format(" bias={}", name(bias));
   if (act != Activation::none)
     text += fmt::format(" act={}", name(act));
+  if (scaling != Scaling::none)
+    text += fmt::format(" scales={}", name(scaling));
   return text;
 }
 
@@ -139,6 +141,8 @@ static bool set_field(GemmProblem &problem, const std::string &key,
     problem.bias = parse_gemm_bias(value);
   else if (key == "act")
     problem.act = parse_activation(value);
+  else if (key == "scales")
+    problem.scaling = parse_scaling(value);
   else
     return false;
   return true;

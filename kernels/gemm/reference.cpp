@@ -21,6 +21,7 @@ ReferenceGemm reference_of(const GemmProblem &problem) {
   gemm.ldd = problem.stride_d().constant();
   gemm.bias_kind = problem.bias;
   gemm.act = problem.act;
+  gemm.scaling = problem.scaling;
   return gemm;
 }
 

@@ -51,7 +51,7 @@ private:
   void roles() override;
   void multiply_all();
   void multiply_tile(const Value &first);
-  void multiply(const TensorTile &sums, const Slot &slot, const Share &share,
+  void multiply(const TensorTile &sums, const Slot &slot, int consumer,
                 const Value &is_added) const;
   void store_all(const Value &consumer);
 
@@ -63,7 +63,8 @@ private:
   bool is_pingpong_;
   std::optional<MbarrierArray> added_, stored_; ///< sums, of each consumer
   std::optional<TensorMemory> memory_;
-  std::optional<TensorTileArray> sums_; ///< of each consumer
+  std::optional<TensorTileArray> sums_;             ///< of each consumer
+  std::optional<TensorScales> a_scales_, b_scales_; ///< of one step
 };
 } // namespace
 
@@ -91,10 +92,18 @@ void Tcgen05Kernel::make_barriers() {
 
 void Tcgen05Kernel::make_memory() {
   int rows = schedule_.consumer_rows(), columns = schedule_.consumer_columns();
-  memory_.emplace(kb_, tensor_columns(schedule_),
+  memory_.emplace(kb_, tensor_columns(shape(), schedule_),
                   TensorMemoryOptions{.cta_group = schedule_.cta_group});
   sums_ =
       memory_->tiles(shape().accumulator(), rows, columns, schedule_.consumers);
+  if (!has_tensor_scales(shape()))
+    return;
+  Type type = block_of(shape().scaling).type;
+  int blocks = step_blocks(shape(), schedule_);
+  int first = schedule_.consumers * columns;
+  a_scales_ = memory_->scales(type, schedule_.tile_m, blocks, first);
+  first += tensor_scale_columns(schedule_.tile_m, blocks);
+  b_scales_ = memory_->scales(type, schedule_.tile_n, blocks, first);
 }
 
 /// The consumers are warpgroups 0 and up, the producer comes behind them.
@@ -122,15 +131,26 @@ void Tcgen05Kernel::roles() {
 
 /// sums += the consumer's part of the slot's tiles.
 void Tcgen05Kernel::multiply(const TensorTile &sums, const Slot &slot,
-                             const Share &share, const Value &is_added) const {
+                             int consumer, const Value &is_added) const {
+  Share share(schedule_, constant(i32, consumer));
   SharedTile a = a_of(slot, share), b = b_of(slot, share);
   int columns = schedule_.instruction_n;
-  if (columns == share.columns)
-    return sums.mma(a, b, {.add = is_added});
-  for (int first = 0; first < share.columns; first += columns)
+  TensorMmaOptions options{.add = is_added};
+  auto part = [&](int size, int all) {
+    return size == all ? 0 : consumer * size;
+  };
+  int row = part(share.rows, schedule_.tile_m);
+  int column = part(share.columns, schedule_.tile_n);
+  if (a_scales_)
+    options.a_scales = a_scales_->slice(row, share.rows);
+  for (int first = 0; first < share.columns; first += columns) {
+    if (b_scales_)
+      options.b_scales = b_scales_->slice(column + first, columns);
+    if (columns == share.columns)
+      return sums.mma(a, b, options);
     sums.slice(first, columns)
-        .mma(a, b.slice(0, first, schedule_.tile_k, columns),
-             {.add = is_added});
+        .mma(a, b.slice(0, first, schedule_.tile_k, columns), options);
+  }
 }
 
 /// All K tiles of one output tile, into the sums of the consumers from `first`
@@ -139,9 +159,12 @@ void Tcgen05Kernel::multiply_tile(const Value &first) {
   Range range = k_range();
   for_range(range.begin, range.end, [&](Value k_tile) {
     Slot slot = operands_.pipeline().acquire();
+    if (a_scales_) { // this thread's products are done in their order
+      a_scales_->copy(operands_.a_scales(slot));
+      b_scales_->copy(operands_.b_scales(slot));
+    }
     for (int i = 0; i < sharers(); ++i)
-      multiply((*sums_)[first + i], slot, Share(schedule_, constant(i32, i)),
-               k_tile != value_of(range.begin));
+      multiply((*sums_)[first + i], slot, i, k_tile != value_of(range.begin));
     operands_.pipeline().release(slot);
   });
 }

@@ -12,6 +12,7 @@
 
 #include <kiln/control.h>
 #include <kiln/register_tile.h>
+#include <kiln/scaled_sums.h>
 #include <kiln/threads.h>
 
 namespace kiln::gemm_kernel {
@@ -33,7 +34,10 @@ private:
   void multistage();
   void consume(const Value &consumer);
   void take_turns(const Value &consumer, Accumulator &accumulator);
-  void multiply_tile(Accumulator &accumulator, const Share &share);
+  void multiply_tile(Accumulator &accumulator, const OutputTile &tile,
+                     const Share &share);
+  void multiply_blocks(Accumulator &accumulator, const OutputTile &tile,
+                       const Share &share);
   void multiply(Accumulator &accumulator, const Slot &slot, const Share &share);
 
   std::optional<MbarrierArray> turns_; ///< of two consumers
@@ -103,7 +107,10 @@ void WgmmaKernel::multiply(Accumulator &accumulator, const Slot &slot,
 }
 
 /// All K tiles of one output tile; the first one overwrites the accumulator.
-void WgmmaKernel::multiply_tile(Accumulator &accumulator, const Share &share) {
+void WgmmaKernel::multiply_tile(Accumulator &accumulator,
+                                const OutputTile &tile, const Share &share) {
+  if (shape().scaling == Scaling::blocks)
+    return multiply_blocks(accumulator, tile, share);
   auto step = [&](const Value &k_tile) {
     trace_.consumer_waits(k_tile);
     operands_.pipeline().consume(accumulator, [&](const Slot &slot) {
@@ -116,6 +123,23 @@ void WgmmaKernel::multiply_tile(Accumulator &accumulator, const Share &share) {
   accumulator.reset();
   step(schedule_.split_k == 1 ? constant(i32, 0) : value_of(range.begin));
   for_range(range.second, range.end, [&](Value k_tile) { step(k_tile); });
+}
+
+/// The same with factors: a K tile is a block of them.
+void WgmmaKernel::multiply_blocks(Accumulator &accumulator,
+                                  const OutputTile &tile, const Share &share) {
+  Value first = tile.m * schedule_.tile_m + share.first_row;
+  BlockFactors factors;
+  factors.of_row = [&](const Value &block, const Value &row) {
+    return operands_.a_factor(tile, block, first + row);
+  };
+  factors.of_part = [&](const Value &block, int) {
+    return operands_.b_factor(tile, block);
+  };
+  Range range = k_range();
+  accumulator.start_from(scaled_sums(
+      accumulator, range.begin, range.end, factors, operands_.pipeline(),
+      [&](const Slot &slot) { multiply(accumulator, slot, share); }));
 }
 
 /// One warpgroup loads as far ahead as it has slots.
@@ -169,7 +193,7 @@ void WgmmaKernel::take_turns(const Value &consumer, Accumulator &accumulator) {
   operands_.pipeline().skip(consumer * k_tiles);
   scheduler_.for_each(consumer, 2, [&](const OutputTile &tile) {
     (*turns_)[consumer].wait(parity);
-    multiply_tile(accumulator, share);
+    multiply_tile(accumulator, tile, share);
     one_thread([&] { (*turns_)[1 - consumer].arrive(); });
     operands_.pipeline().drain(accumulator);
     operands_.pipeline().skip(k_tiles);
@@ -186,7 +210,7 @@ void WgmmaKernel::consume(const Value &consumer) {
     take_turns(consumer, accumulator);
   } else {
     scheduler_.for_each([&](const OutputTile &tile) {
-      multiply_tile(accumulator, share);
+      multiply_tile(accumulator, tile, share);
       operands_.pipeline().drain(accumulator);
       trace_.consumer_stores();
       store(accumulator, tile, share, consumer);

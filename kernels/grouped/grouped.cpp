@@ -84,7 +84,7 @@ private:
   static std::string name(const GroupedGemmProblem &problem,
                           const GroupedGemmSchedule &schedule);
   bool is_masked() const { return problem_.layout == GroupLayout::masked; }
-  bool has_scales() const { return problem_.scales != GroupScales::none; }
+  bool has_scales() const { return problem_.scaling != Scaling::none; }
   Dim stored_rows() const { return problem_.stored_rows(); }
   int tile_k() const { return 128 / size_bytes(problem_.type); }
   /// Of D, of a tile.
@@ -93,8 +93,8 @@ private:
   void produce();
   void consume(const Value &consumer);
   void multiply(Accumulator &sums, const Value &consumer);
-  RegisterTile scaled_sums(Accumulator &part, const GroupedTile &tile,
-                           const Value &consumer);
+  RegisterTile factored_sums(Accumulator &part, const GroupedTile &tile,
+                             const Value &consumer);
   RegisterTile gated(const RegisterTile &sums, const RegisterLayout &to) const;
   SharedTile rows_of(const Slot &slot, const Value &consumer) const {
     return slot[a_].slice(consumer * kRows, 0, kRows, tile_k());
@@ -120,7 +120,7 @@ std::string GroupedKernel::name(const GroupedGemmProblem &problem,
                      problem.rows, problem.n, problem.k,
                      kiln::name(problem.type), kiln::name(problem.out),
                      problem.layout == GroupLayout::masked ? "_masked" : "",
-                     problem.scales == GroupScales::none ? "" : "_scaled",
+                     problem.scaling == Scaling::none ? "" : "_scaled",
                      problem.is_swiglu ? "_swiglu" : "", kTileM,
                      schedule.tile_n, schedule.stages);
 }
@@ -159,51 +159,24 @@ void GroupedKernel::multiply(Accumulator &sums, const Value &consumer) {
 }
 
 /// The same, with factors.
-RegisterTile GroupedKernel::scaled_sums(Accumulator &part,
-                                        const GroupedTile &tile,
-                                        const Value &consumer) {
-  RegisterTile sums(f32, part.layout(), 0.0);
-  RegisterTile rows(f32, part.layout().per_row());
-  int blocks = problem_.k_blocks(), halves = problem_.halves();
-  Value first = tile.row + consumer * kRows, n = tile.n * columns() / 128;
-  // Of A by row, of B by half.
-  auto load_rows = [&](const Value &block) {
-    for (int reg = 0; reg < rows.registers(); ++reg) {
-      Value row = min(first + rows.row(reg), // others' rows are not stored
-                      constant(i32, problem_.stored_rows() - 1));
-      rows.set(reg, (*a_scales_)(block, row));
-    }
+RegisterTile GroupedKernel::factored_sums(Accumulator &part,
+                                          const GroupedTile &tile,
+                                          const Value &consumer) {
+  Value first = tile.row + consumer * kRows;
+  Value n = tile.n * columns() / block_of(problem_.scaling).b_columns;
+  BlockFactors factors;
+  factors.parts = problem_.halves();
+  factors.of_row = [&](const Value &block, const Value &row) -> Value {
+    return (*a_scales_)(block, min(first + row, // others' rows are not stored
+                                   constant(i32, problem_.stored_rows() - 1)));
   };
-  auto load_half = [&](const Value &block, int half) -> Value {
+  factors.of_part = [&](const Value &block, int half) -> Value {
     return b_scales_->index(0, tile.group)(half, n, block);
   };
-  load_rows(constant(i32, 0));
-  Var gate(load_half(constant(i32, 0), 0));
-  Var up(load_half(constant(i32, 0), halves - 1));
-  for_range(0, blocks, [&](Value block) {
-    Slot slot = pipeline_.acquire();
-    part.reset();
-    part.mma(rows_of(slot, consumer), slot[b_].transpose());
-    // This block's, which the next one's are loaded over.
-    RegisterTile of_rows(rows.layout(), rows.values());
-    Value of_gate = gate, of_up = up;
-    Value next = min(block + 1, blocks - 1);
-    load_rows(next);
-    gate = load_half(next, 0);
-    up = load_half(next, halves - 1);
-    wgmma_wait(0);
-    pipeline_.release(slot);
-    RegisterTile product = part.tile();
-    RegisterTile by_gate = of_rows * of_gate, by_up = of_rows * of_up;
-    std::vector<int> row_of = rows.layout().registers_for(sums.layout());
-    for (int reg = 0; reg < sums.registers(); ++reg) {
-      bool is_up = sums.layout().element(0, reg).column >= columns();
-      const RegisterTile &by = is_up ? by_up : by_gate;
-      sums.set(reg, fma(product.element(reg), by.element(row_of[reg]),
-                        sums.element(reg)));
-    }
-  });
-  return sums;
+  return scaled_sums(part, 0, problem_.k_blocks(), factors, pipeline_,
+                     [&](const Slot &slot) {
+                       part.mma(rows_of(slot, consumer), slot[b_].transpose());
+                     });
 }
 
 /// silu(gate) * up, of sums that have them side by side.
@@ -232,7 +205,7 @@ void GroupedKernel::consume(const Value &consumer) {
         return store(sums, tile, consumer);
     }
     RegisterTile result =
-        has_scales() ? scaled_sums(sums, tile, consumer) : sums.tile();
+        has_scales() ? factored_sums(sums, tile, consumer) : sums.tile();
     out->start_from(problem_.is_swiglu ? gated(result, out->layout()) : result);
     store(*out, tile, consumer);
   });
@@ -260,7 +233,7 @@ void GroupedKernel::store(Accumulator &sums, const GroupedTile &tile,
 static GroupedGemmSchedule filled(const GroupedGemmProblem &problem,
                                   GroupedGemmSchedule schedule) {
   // With factors a tile's sums are there twice.
-  bool has_scales = problem.scales != GroupScales::none;
+  bool has_scales = problem.scaling != Scaling::none;
   int most = has_scales ? 128 : 256, least = 64 * problem.halves();
   if (schedule.tile_n == 0)
     for (schedule.tile_n = least;

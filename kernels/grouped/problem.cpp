@@ -31,7 +31,11 @@ void GroupedGemmProblem::check() const {
     throw UserError(fmt::format("a grouped GEMM of {} gives {} or f32, not {}",
                                 name(type), is_fp8 ? "bf16, f16" : name(type),
                                 name(out)));
-  if (scales != GroupScales::none && !is_fp8)
+  if (scaling != Scaling::none && scaling != Scaling::blocks)
+    throw UserError(fmt::format("a grouped GEMM with scales={}; use none or "
+                                "blocks",
+                                name(scaling)));
+  if (scaling != Scaling::none && !is_fp8)
     throw UserError(
         fmt::format("factors of blocks of {}; e4m3 has them", name(type)));
   int least = 16 / size_bytes(type);
@@ -50,7 +54,7 @@ std::string GroupedGemmProblem::to_string() const {
   return fmt::format("{} groups of {}x{}x{} {} -> {}, {}{}{}", groups, rows, n,
                      k, name(type), name(out),
                      layout == GroupLayout::masked ? "masked" : "contiguous",
-                     scales == GroupScales::blocks ? ", factors of blocks" : "",
+                     scaling == Scaling::blocks ? ", factors of blocks" : "",
                      is_swiglu ? ", SwiGLU" : "");
 }
 

@@ -102,7 +102,7 @@ private:
     std::size_t count = rows_.size() * columns_.size();
     Sums sums{std::vector<double>(count), std::vector<double>(count),
               std::vector<double>(count)};
-    bool has_scales = problem_.scales != GroupScales::none;
+    bool has_scales = problem_.scaling != Scaling::none;
     int step = has_scales ? 128 : problem_.k;
     for (int k = 0; k < problem_.k; k += step) {
       std::int64_t skipped = std::int64_t{k} * size_bytes(problem_.type);

@@ -79,6 +79,11 @@ Tensor KernelBuilder::tensor(const std::string &name, Type type,
                              std::vector<Dim> shape, std::vector<Dim> strides,
                              Where where) {
   State &state = *state_;
+  if (is_subbyte(type))
+    userErrorAt(where,
+                "tensor '{}' of {}, whose elements have less than a byte and "
+                "no address; declare a tensor map, which TMA copies",
+                name, kiln::name(type));
   int argument = addBuffer(state, name, type, shape, strides, where);
   mlir::Value base = state.addParameter(
       {.kind = ParameterSpec::Kind::buffer, .argument = argument},
@@ -167,7 +172,16 @@ static TileLayout tileOf(const std::string &name, Type type,
   return tile;
 }
 
-/// A tensor map parameter for an argument that exists.
+/// Bytes of so many elements; of those that share bytes they are whole ones.
+static Dim bytesOf(Type type, const Dim &elements) {
+  if (elements.is_constant())
+    return bytes_of(type, elements.constant());
+  return type == Type::e2m1 ? ceil_div(elements, 2)
+                            : elements * size_bytes(type);
+}
+
+/// A tensor map parameter for an argument that exists. Elements that share
+/// bytes are copied as bytes.
 static TmaTensor addTensorMap(KernelBuilder::State &state,
                               const std::string &name, Type type, int argument,
                               const std::vector<Dim> &shape,
@@ -181,18 +195,19 @@ static TmaTensor addTensorMap(KernelBuilder::State &state,
                 "reads rows whose elements are adjacent",
                 name, strides.back().to_string());
   TileLayout tile = tileOf(name, type, options, where);
-  TensorMapSpec spec{.type = type,
+  bool isOfBytes = is_subbyte(type);
+  TensorMapSpec spec{.type = isOfBytes ? Type::u8 : type,
                      .swizzle = options.swizzle,
                      .interleave = options.interleave,
                      .l2 = options.l2,
                      .oob = options.oob};
-  spec.dims = {shape.back()};
-  spec.box = {tile.panel_columns()};
+  spec.dims = {isOfBytes ? bytesOf(type, shape.back()) : shape.back()};
+  spec.box = {isOfBytes ? tile.row_bytes() : tile.panel_columns()};
   // The hardware counts from the innermost dimension.
   for (std::size_t i = rank - 1; i-- > 0;) {
     // A box spans what its elements are taken from.
     int step = options.element_strides.empty() ? 1 : options.element_strides[i];
-    Dim stride = strides[i] * size_bytes(type);
+    Dim stride = bytesOf(type, strides[i]);
     spec.dims.push_back(shape[i]);
     spec.box.push_back(options.tile[i] * step);
     if (stride.is_constant() && stride.constant() % 16 != 0)
@@ -200,7 +215,7 @@ static TmaTensor addTensorMap(KernelBuilder::State &state,
                   "the {} of tensor map '{}' are {} bytes apart; TMA needs a "
                   "multiple of 16 (a multiple of {} elements of {})",
                   i + 2 == rank ? "rows" : "planes", name, stride.constant(),
-                  16 / size_bytes(type), kiln::name(type));
+                  elements_in(type, 16), kiln::name(type));
     spec.strides_bytes.push_back(std::move(stride));
   }
   spec.element_strides.assign(options.element_strides.rbegin(),

@@ -163,8 +163,18 @@ static void storeHinted(KernelBuilder::State &state, mlir::Value address,
                   constraints + ",~{memory}", operands, nullptr, where);
 }
 
+/// Refuse to access one element of those that share bytes.
+static void checkWhole(Type type, const Where &where) {
+  if (is_subbyte(type))
+    userErrorAt(where,
+                "one element of {} is accessed, which has less than a byte; "
+                "tiles of it are copied by TMA and multiplied",
+                name(type));
+}
+
 Element::operator Value() const {
   auto &state = KernelBuilder::State::current(where_);
+  checkWhole(type_, where_);
   mlir::Value address = state.use(address_, where_);
   if (state.predicate)
     return loadHinted(state, address, type_, 1, CacheHint::none, where_)[0];
@@ -176,6 +186,7 @@ Element::operator Value() const {
 
 void Element::operator=(At value) const {
   const Where &where = value.where();
+  checkWhole(type_, where);
   auto &state = KernelBuilder::State::current(where);
   mlir::Value address = state.use(address_, where);
   mlir::Value bits = state.use(value, type_);
@@ -279,6 +290,7 @@ Element Tensor::at(const std::vector<At> &indices) const {
 /// Refuse what one instruction cannot access.
 static void checkVector(const char *what, Type type, std::int64_t count,
                         const Where &where) {
+  checkWhole(type, where);
   if (count < 1 || count > 16 || (count & (count - 1)) != 0)
     userErrorAt(where, "{} 1, 2, 4, 8 or 16 values, not {}", what, count);
   if (count * size_bytes(type) > 16)
@@ -385,11 +397,12 @@ Element SharedTile::operator()(At row, At column) const {
                     runtime_row_, where);
   Value c = inWhole(state, is_transposed_ ? row : column, origin_column_,
                     runtime_column_, where);
-  int size = size_bytes(layout_.type);
   int panel = layout_.panel_columns();
   Value inPanel = layout_.panels() == 1 ? c : c % At(panel, where);
-  Value byte =
-      r * At(layout_.row_bytes(), where) + At(inPanel * At(size, where), where);
+  Value inRow = layout_.type == Type::e2m1
+                    ? inPanel >> At(1, where)
+                    : inPanel * At(size_bytes(layout_.type), where);
+  Value byte = r * At(layout_.row_bytes(), where) + At(inRow, where);
   if (layout_.panels() > 1)
     byte = byte +
            At((c / At(panel, where)) * At(layout_.panel_bytes(), where), where);

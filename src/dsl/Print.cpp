@@ -36,6 +36,11 @@ static std::pair<Value, const char *> prepare(const Value &value,
     return {value, "%f"};
   case Type::e4m3:
   case Type::e5m2:
+  case Type::e2m1:
+  case Type::e2m3:
+  case Type::e3m2:
+  case Type::ue8m0:
+  case Type::ue4m3:
     break;
   }
   userErrorAt(at, "print has no format for {}; cast it to f32",

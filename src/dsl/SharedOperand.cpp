@@ -22,7 +22,8 @@ int SharedOperand::offsetBytes(int mn, int k) const {
   int row = isKMajor ? mn : k, column = isKMajor ? k : mn;
   int panel = column / stored.panel_columns();
   return panel * stored.panel_bytes() + row * stored.row_bytes() +
-         column % stored.panel_columns() * size_bytes(stored.type);
+         static_cast<int>(
+             bytes_of(stored.type, column % stored.panel_columns()));
 }
 
 /// The fields both have.
@@ -66,7 +67,7 @@ void checkOperand(const SharedOperand &operand, const char *which,
     userErrorAt(where,
                 "operand {} lies in shared memory without a swizzle ({}); give "
                 "its tile swizzle 32, 64 or 128, or panels of {} columns",
-                which, layout.to_string(), 16 / size_bytes(layout.type));
+                which, layout.to_string(), elements_in(layout.type, 16));
 }
 
 mlir::Value descriptorOf(KernelBuilder::State &state,

@@ -247,7 +247,7 @@ Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
                   dim->to_string(), kiln::name(fallback));
     return wrap(dimValue(*dim, fallback, operand.where()), fallback);
   }
-  if (fallback == Type::e4m3 || fallback == Type::e5m2)
+  if (isEightBitFloat(fallback))
     userErrorAt(operand.where(), "there are no literals of type {}",
                 kiln::name(fallback));
   if (auto *integer = std::get_if<std::int64_t>(&operand.operand())) {

@@ -193,9 +193,9 @@ GuardedAsm guardAsm(KernelBuilder::State &state, const std::string &text,
                     const std::string &constraints, mlir::ValueRange operands,
                     mlir::Type result, const Where &where);
 
-/// e4m3 and e5m2, which travel as their bits.
+/// Floats of 8 bits and less, which travel as their bits.
 inline bool isEightBitFloat(Type type) {
-  return type == Type::e4m3 || type == Type::e5m2;
+  return is_float(type) && size_bits(type) <= 8;
 }
 
 /// Refuse addresses and eight-bit floats, which are carried and not computed

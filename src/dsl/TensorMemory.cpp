@@ -1,12 +1,10 @@
-// TensorMemory: allocate, load and store the tensor memory of Blackwell.
+// TensorMemory: allocate the tensor memory of Blackwell, and cut it into tiles.
 //
 // Everything is inline assembly: one form serves sm_100a and sm_103a, for which
 // NVVM's operations do not verify, and `predicated` applies as everywhere.
-#include "dsl/AccumulatorState.h"
-#include "dsl/AsmText.h"
+#include "dsl/State.h"
 #include "kiln/cluster.h"
 #include "kiln/control.h"
-#include "kiln/math.h"
 #include "kiln/tensor_memory.h"
 #include "support/Error.h"
 
@@ -14,11 +12,8 @@
 
 namespace kiln {
 
-static constexpr int kLaneBits = 16; // the lane stands above the column
-
-/// Columns of 32 bits that a row of so many elements takes.
-static int words(Type type, int columns) {
-  return columns * size_bytes(type) / 4;
+int TensorTile::words(int columns) const {
+  return is_spread_ ? columns : columns * size_bytes(type_) / 4;
 }
 
 /// What is freed at the end of the kernel.
@@ -104,9 +99,51 @@ TensorMemory::TensorMemory(KernelBuilder &kb, int columns,
                       }};
 }
 
+/// Refuse rows that no tile of sums or of an operand has.
+static void checkRows(int rows, int ctaGroup, const Where &where) {
+  if (rows != 128 && (rows != 64 || ctaGroup == 2))
+    userErrorAt(where,
+                "a tile of {} rows in tensor memory; {} are possible with a "
+                "CTA group of {}",
+                rows, ctaGroup == 2 ? "128" : "64 or 128", ctaGroup);
+}
+
 TensorTile TensorMemory::tile(Type type, int rows, int columns, int first,
                               Where where) const {
   return tiles(type, rows, columns, 1, first, where)[At(0, where)];
+}
+
+TensorTile TensorMemory::half_sums(int rows, int columns, int first,
+                                   Where where) const {
+  // As f32 takes them: a column of 32 bits each.
+  TensorTile words = tile(Type::f32, rows, columns, first, where);
+  return Make::a<TensorTile>(words.address(), Type::f16, rows, columns,
+                             options_.cta_group, /*is_spread=*/true);
+}
+
+TensorScales TensorMemory::scales(Type type, int rows, int blocks, int first,
+                                  Where where) const {
+  auto &state = KernelBuilder::State::current(where);
+  if (type != Type::ue8m0 && type != Type::ue4m3)
+    userErrorAt(where,
+                "factors of type {} in tensor memory; use ue8m0 or "
+                "ue4m3",
+                name(type));
+  if (rows < kScalePieceRows || rows % kScalePieceRows ||
+      blocks < kScalePieceBlocks || blocks % kScalePieceBlocks)
+    userErrorAt(where,
+                "factors of {} rows and {} blocks of K; use multiples of {} "
+                "rows and of {} blocks",
+                rows, blocks, kScalePieceRows, kScalePieceBlocks);
+  int wide = tensor_scale_columns(rows, blocks);
+  if (first < 0 || first + wide > columns_)
+    userErrorAt(where,
+                "factors of {} rows and {} blocks take {} columns from {} on; "
+                "{} columns are allocated",
+                rows, blocks, wide, first, columns_);
+  mlir::Value address = state.use(base_ + At(first, where), where);
+  return Make::a<TensorScales>(state.wrap(address, Type::u32), type, rows,
+                               blocks, rows / 32, options_.cta_group);
 }
 
 TensorTileArray TensorMemory::tiles(Type type, int rows, int columns, int count,
@@ -118,13 +155,8 @@ TensorTileArray TensorMemory::tiles(Type type, int rows, int columns, int count,
                 "a tile of {} in tensor memory; it holds types of 32 and 16 "
                 "bits",
                 name(type));
-  if (rows != 128 && (rows != 64 || options_.cta_group == 2))
-    userErrorAt(where,
-                "a tile of {} rows in tensor memory; {} are possible with a "
-                "CTA group of {}",
-                rows, options_.cta_group == 2 ? "128" : "64 or 128",
-                options_.cta_group);
-  int wide = words(type, columns);
+  checkRows(rows, options_.cta_group, where);
+  int wide = columns * size / 4;
   if (count < 1 || first < 0 || columns < 1 || columns * size % 4 ||
       first + count * wide > columns_)
     userErrorAt(where,
@@ -146,7 +178,7 @@ TensorTile TensorTileArray::operator[](At index) const {
                 *literal, count_);
   if (literal && *literal == 0)
     return first_;
-  int wide = words(first_.type(), first_.columns());
+  int wide = first_.columns() * size_bytes(first_.type()) / 4;
   Value offset = state.resolve(index, Type::i32) * At(wide, index.where());
   mlir::Value address =
       mlir::arith::AddIOp::create(state.builder, state.at(index.where()),
@@ -159,7 +191,7 @@ TensorTile TensorTileArray::operator[](At index) const {
 
 TensorTile TensorTile::slice(int first, int columns, Where where) const {
   auto &state = KernelBuilder::State::current(where);
-  int size = size_bytes(type_);
+  int size = is_spread_ ? 4 : size_bytes(type_);
   if (first < 0 || columns < 1 || first + columns > columns_)
     userErrorAt(where,
                 "a slice of {} columns from {} leaves the tile, which has {}",
@@ -169,117 +201,9 @@ TensorTile TensorTile::slice(int first, int columns, Where where) const {
                 "a slice of {} columns of {} from {}; tensor memory has "
                 "columns of 32 bits",
                 columns, name(type_), first);
-  mlir::Value address =
-      state.use(address_ + At(words(type_, first), where), where);
+  mlir::Value address = state.use(address_ + At(words(first), where), where);
   return Make::a<TensorTile>(state.wrap(address, Type::u32), type_, rows_,
-                             columns, cta_group_);
-}
-
-namespace {
-/// One instruction that moves `count` registers of each thread.
-struct Piece {
-  int first, count; ///< registers, and columns of 32 bits
-};
-} // namespace
-
-/// Pieces of 1 to 128 registers, powers of two.
-static std::vector<Piece> piecesOf(int registers) {
-  std::vector<Piece> pieces;
-  for (int first = 0; first < registers;) {
-    int left = registers - first;
-    int count = std::min(128, static_cast<int>(std::bit_floor(unsigned(left))));
-    pieces.push_back({first, count});
-    first += count;
-  }
-  return pieces;
-}
-
-static void checkWarpgroup(const KernelBuilder::State &state, const char *what,
-                           const Where &where) {
-  if (state.isOneThread)
-    userErrorAt(where,
-                "{} of tensor memory stands inside one_thread; the 128 threads "
-                "of a warpgroup do it together",
-                what);
-}
-
-/// The address of the lanes that the calling warp may touch.
-static mlir::Value warpLanes(KernelBuilder::State &state,
-                             const TensorTile &tile, const Where &where) {
-  LocationScope scope(where);
-  Value lane = (warp_id() & 3) << (kLaneBits + 5);
-  return state.use(bitcast(tile.address(), i32) + lane, where);
-}
-
-RegisterTile TensorTile::load(Where where) const {
-  auto &state = KernelBuilder::State::current(where);
-  checkWarpgroup(state, "a load", where);
-  if (rows_ != 128)
-    userErrorAt(where, "a tile of {} rows is loaded; row_per_thread takes 128",
-                rows_);
-  int count = words(type_, columns_);
-  // One piece of assembly with its wait: no use of a register can stand between
-  // a load and it.
-  std::string text, outputs;
-  for (const Piece &piece : piecesOf(count))
-    text +=
-        fmt::format("tcgen05.ld.sync.aligned.32x32b.x{}.b32 {}, [${}{}];\n",
-                    piece.count, registerList(piece.first, piece.count), count,
-                    piece.first ? fmt::format("+{}", piece.first) : "");
-  text += "tcgen05.wait::ld.sync.aligned;";
-  for (int i = 0; i < count; ++i)
-    outputs += "=r,";
-  mlir::Type word = state.builder.getI32Type();
-  mlir::Type result = word;
-  if (count > 1)
-    result = mlir::LLVM::LLVMStructType::getLiteral(
-        state.context.get(), llvm::SmallVector<mlir::Type>(count, word));
-  mlir::Value out =
-      state.inlineAsm(text, outputs + "r,~{memory}",
-                      {warpLanes(state, *this, where)}, result, where);
-  std::vector<Value> values;
-  for (int i = 0; i < count; ++i) {
-    mlir::Value one = count == 1 ? out
-                                 : mlir::LLVM::ExtractValueOp::create(
-                                       state.builder, state.at(where), out,
-                                       llvm::ArrayRef<std::int64_t>{i});
-    Value bits = state.wrap(one, Type::u32);
-    if (size_bytes(type_) == 4) {
-      values.push_back(bitcast(At(bits, where), type_));
-    } else {
-      for (const Value &half : unpack(At(bits, where), type_))
-        values.push_back(half);
-    }
-  }
-  return RegisterTile(RegisterLayout::row_per_thread(rows_, columns_), values,
-                      where);
-}
-
-void TensorTile::store(const RegisterTile &tile, Where where) const {
-  auto &state = KernelBuilder::State::current(where);
-  checkWarpgroup(state, "a store", where);
-  if (tile.type() != type_ || tile.rows() != rows_ ||
-      tile.columns() != columns_ ||
-      !(tile.layout() == RegisterLayout::row_per_thread(rows_, columns_)))
-    userErrorAt(where,
-                "a tile of {} {} is stored to {}x{} {} of tensor memory; it "
-                "must have its shape and type, and a row in each thread "
-                "(RegisterLayout::row_per_thread)",
-                tile.layout().to_string(), name(tile.type()), rows_, columns_,
-                name(type_));
-  llvm::SmallVector<mlir::Value> operands = wordsOf(state, tile, where);
-  int count = static_cast<int>(operands.size());
-  std::string text, constraints;
-  for (const Piece &piece : piecesOf(count))
-    text += fmt::format("tcgen05.st.sync.aligned.32x32b.x{}.b32 [${}{}], {};\n",
-                        piece.count, count,
-                        piece.first ? fmt::format("+{}", piece.first) : "",
-                        registerList(piece.first, piece.count));
-  text += "tcgen05.wait::st.sync.aligned;";
-  for (int i = 0; i <= count; ++i)
-    constraints += "r,";
-  operands.push_back(warpLanes(state, *this, where));
-  state.inlineAsm(text, constraints + "~{memory}", operands, nullptr, where);
+                             columns, cta_group_, is_spread_);
 }
 
 static void addFence(const char *which, const Where &where) {

@@ -259,7 +259,7 @@ Value fillOf(const At &fill, Type type) {
     number = *real;
   else
     return value_of(fill);
-  if (type != Type::e4m3 && type != Type::e5m2)
+  if (!isEightBitFloat(type))
     return constant(type, fill);
   auto bits = static_cast<std::int64_t>(to_bits(type, number));
   return bitcast(constant(Type::u8, At(bits, fill.where())), type);

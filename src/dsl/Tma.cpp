@@ -74,6 +74,8 @@ static std::vector<Box> boxesOf(KernelBuilder::State &state,
     Value column = state.resolve(origin.back(), Type::i32);
     if (panel > 0)
       column = column + At(panel * layout.panel_columns(), where);
+    if (layout.type == Type::e2m1) // the map counts bytes
+      column = column >> At(1, where);
     box.coordinates.push_back(state.use(At(column, where), Type::i32));
     for (std::size_t i = origin.size() - 1; i-- > 0;)
       box.coordinates.push_back(state.use(origin[i], Type::i32));

@@ -198,6 +198,12 @@ Values cast(const Values &values, Type type, Where where) {
   if (values.empty() || values[0].type() == type)
     return values;
   Type from = values[0].type();
+  for (Type one : {from, type})
+    if (isEightBitFloat(one) && one != Type::e4m3 && one != Type::e5m2)
+      userErrorAt(where,
+                  "{} is cast to {}; {} is copied and multiplied, and of the "
+                  "narrow floats e4m3 and e5m2 are converted",
+                  name(from), name(type), name(one));
   if (isEightBitFloat(from) && type != Type::f16)
     // f16 holds every value of eight bits.
     return cast(cast(values, Type::f16, where), type, where);

@@ -196,6 +196,9 @@ private:
       shape.push_back(evaluateSize(dim, describe(i)));
       isTooLarge |= __builtin_mul_overflow(needed, shape.back(), &needed);
     }
+    if (is_subbyte(spec.type) && needed < INT64_MAX) // elements so far
+      needed = static_cast<std::uint64_t>(
+          bytes_of(spec.type, static_cast<std::int64_t>(needed)));
     if (isTooLarge)
       userError("{} has the shape {} of {}, more than 2^64 bytes", describe(i),
                 fmt::join(shape, " x "), name(spec.type));

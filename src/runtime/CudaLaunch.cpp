@@ -49,6 +49,8 @@ static CUtensorMapDataType tensorMapType(Type type) {
   case Type::u8:
   case Type::e4m3:
   case Type::e5m2:
+  case Type::ue8m0:
+  case Type::ue4m3:
     return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   case Type::i16:
   case Type::u16:
@@ -72,6 +74,10 @@ static CUtensorMapDataType tensorMapType(Type type) {
     return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   case Type::f64:
     return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
+  case Type::e2m1: // maps of these are maps of bytes
+  case Type::e2m3:
+  case Type::e3m2:
+    break;
   }
   internalError("type {} has no tensor map type", static_cast<int>(type));
 }

@@ -67,7 +67,7 @@ static constexpr int kLineBytes = 128;
 
 /// Elements of a piece of 16 bytes.
 static int perPiece(const TileLayout &layout) {
-  return kPieceBytes / size_bytes(layout.type);
+  return static_cast<int>(elements_in(layout.type, kPieceBytes));
 }
 
 /// By row and column.

@@ -8,8 +8,7 @@ namespace kiln {
 
 Swizzle default_swizzle(Type type, int columns) {
   for (Swizzle swizzle : {Swizzle::b128, Swizzle::b64, Swizzle::b32})
-    if (columns > 0 &&
-        columns * size_bytes(type) % static_cast<int>(swizzle) == 0)
+    if (columns > 0 && bytes_of(type, columns) % static_cast<int>(swizzle) == 0)
       return swizzle;
   return Swizzle::none;
 }
@@ -25,7 +24,8 @@ TileLayout TileLayout::of(Type type, int rows, int columns) {
 int TileLayout::panel_columns() const {
   if (swizzle == Swizzle::none)
     return panel ? panel : columns;
-  return std::min(columns, static_cast<int>(swizzle) / size_bytes(type));
+  return static_cast<int>(std::min<std::int64_t>(
+      columns, elements_in(type, static_cast<int>(swizzle))));
 }
 
 int TileLayout::alignment_bytes() const {
@@ -41,7 +41,7 @@ int TileLayout::stride_bytes() const {
 int TileLayout::offset_bytes(int row, int column) const {
   int panel = column / panel_columns();
   int offset = panel * panel_bytes() + row * row_bytes() +
-               column % panel_columns() * size_bytes(type);
+               static_cast<int>(bytes_of(type, column % panel_columns()));
   if (swizzle == Swizzle::none)
     return offset;
   // Bits 7.. select among the 16-byte chunks of a row (bits 4..).
@@ -69,7 +69,7 @@ void TileLayout::check(const SourceLine &where) const {
                 "a tile of {} rows is higher than a TMA box, which has "
                 "at most 256; split it",
                 rows);
-  int rowBytes = columns * size_bytes(type);
+  auto rowBytes = static_cast<int>(bytes_of(type, columns));
   int width = static_cast<int>(swizzle);
   if (panel && swizzle != Swizzle::none)
     userErrorAt(where,
@@ -100,7 +100,7 @@ void TileLayout::check(const SourceLine &where) const {
                 "of its swizzle of {}; use columns in multiples of {} or "
                 "another swizzle",
                 rows, columns, name(type), rowBytes, width,
-                width / size_bytes(type));
+                elements_in(type, width));
   if (panels() > 1 && rows % 8 != 0)
     userErrorAt(where,
                 "a {}x{} tile of {} lies in {} panels of {} rows; each must "

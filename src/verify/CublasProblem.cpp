@@ -85,6 +85,9 @@ static void setEpilogue(const ReferenceGemm &gemm, CublasProblem &problem) {
 }
 
 CublasProblem cublasProblem(const ReferenceGemm &gemm) {
+  if (gemm.scaling != Scaling::none)
+    userError("cuBLASLt is not asked for products with factors (scales={})",
+              name(gemm.scaling));
   CublasProblem problem;
   using Matrix = CublasProblem::Matrix;
   Matrix a = stored(gemm.type, gemm.m, gemm.k, gemm.a_row_major, gemm.lda);

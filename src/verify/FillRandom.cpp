@@ -43,7 +43,6 @@ void fill_random(Type type, void *data, std::size_t count, std::uint64_t seed,
   if (!(lo <= hi))
     userError("random numbers from {} to {}: the first must not be larger", lo,
               hi);
-  auto bytes = static_cast<std::size_t>(size_bytes(type));
   auto chunks =
       static_cast<std::int64_t>((count + kFillChunk - 1) / kFillChunk);
   forEach(chunks, workersFor(chunks), [&](unsigned, std::int64_t chunk) {
@@ -51,7 +50,7 @@ void fill_random(Type type, void *data, std::size_t count, std::uint64_t seed,
     std::size_t end = std::min(count, begin + kFillChunk);
     for (std::size_t i = begin; i < end; ++i) {
       std::uint64_t bits = randomBits(type, unitRandom(seed, i), lo, hi);
-      std::memcpy(static_cast<std::byte *>(data) + i * bytes, &bits, bytes);
+      store_bits(type, data, static_cast<std::int64_t>(i), bits);
     }
   });
 }
@@ -77,7 +76,6 @@ static double equallyLikely(Type type, std::size_t i) {
 }
 
 void fill_normal(Type type, void *data, std::size_t count, std::uint64_t seed) {
-  auto bytes = static_cast<std::size_t>(size_bytes(type));
   std::vector<std::uint64_t> table(kQuantiles);
   forEach(kQuantiles, workersFor(kQuantiles), [&](unsigned, std::int64_t i) {
     table[i] = to_bits(type, equallyLikely(type, i));
@@ -87,13 +85,13 @@ void fill_normal(Type type, void *data, std::size_t count, std::uint64_t seed) {
   forEach(chunks, workersFor(chunks), [&](unsigned, std::int64_t chunk) {
     std::size_t begin = static_cast<std::size_t>(chunk) * kFillChunk;
     std::size_t end = std::min(count, begin + kFillChunk);
-    auto *to = static_cast<std::byte *>(data) + begin * bytes;
     // Each number of the generator gives four elements.
     std::uint64_t drawn = 0;
-    for (std::size_t i = begin; i < end; ++i, to += bytes, drawn >>= 16) {
+    for (std::size_t i = begin; i < end; ++i, drawn >>= 16) {
       if (i % 4 == 0)
         drawn = splitMix64(seed, i / 4);
-      std::memcpy(to, &table[drawn % kQuantiles], bytes);
+      store_bits(type, data, static_cast<std::int64_t>(i),
+                 table[drawn % kQuantiles]);
     }
   });
 }

@@ -55,7 +55,7 @@ struct Tile {
 } // namespace
 
 ElementReader::ElementReader(Type type)
-    : type_(type), bytes_(size_bytes(type)) {
+    : type_(type), bytes_(size_bytes(type)), isSubbyte_(is_subbyte(type)) {
   if (bytes_ > 2)
     return;
   values_.resize(std::size_t{1} << (8 * bytes_));
@@ -104,6 +104,52 @@ std::int64_t ReferenceGemm::bias_elements() const {
   return bias_kind == GemmBias::row ? m : n;
 }
 
+static ScaledOperand operandA(const ReferenceGemm &gemm) {
+  return {.is_a = true, .rows = gemm.m, .k = gemm.k};
+}
+static ScaledOperand operandB(const ReferenceGemm &gemm) {
+  return {.is_a = false, .rows = gemm.n, .k = gemm.k};
+}
+std::int64_t ReferenceGemm::a_scale_count() const {
+  return batch * scale_count(scaling, operandA(*this));
+}
+std::int64_t ReferenceGemm::b_scale_count() const {
+  return batch * scale_count(scaling, operandB(*this));
+}
+
+namespace {
+
+/// The factors of an operand.
+class Factors {
+public:
+  Factors(const ReferenceGemm &gemm, bool isA)
+      : scaling_(gemm.scaling), operand_(isA ? operandA(gemm) : operandB(gemm)),
+        data_(isA ? gemm.a_scales : gemm.b_scales),
+        read_(block_of(gemm.scaling).type),
+        count_(scale_count(gemm.scaling, operand_)) {}
+
+  /// Multiply elements of one row of an operand, `step` apart, from `start` on
+  /// along K.
+  void apply(std::int64_t batch, std::int64_t row, std::int64_t start,
+             std::int64_t depth, double *elements, std::int64_t step) const {
+    if (scaling_ == Scaling::none)
+      return;
+    for (std::int64_t k = 0; k < depth; ++k)
+      elements[k * step] *=
+          read_(data_, batch * count_ +
+                           scale_index(scaling_, operand_, row, start + k));
+  }
+
+private:
+  Scaling scaling_;
+  ScaledOperand operand_;
+  const void *data_;
+  ElementReader read_;
+  std::int64_t count_;
+};
+
+} // namespace
+
 /// sums += a * b and magnitudes += |a * b| over a panel. `a` is rows x depth,
 /// the others have rows of kTileCols; `depth` is a multiple of kUnroll.
 KILN_WIDEST_VECTORS
@@ -140,6 +186,7 @@ static void computeTile(const ReferenceGemm &gemm, const ElementReader &read,
   std::fill(work.magnitudes.begin(), work.magnitudes.end(), Block{});
   auto *b = reinterpret_cast<double *>(work.b.data());
   MatrixStrides ofA = stridesOfA(gemm), ofB = stridesOfB(gemm);
+  Factors factorsA(gemm, true), factorsB(gemm, false);
   for (std::int64_t start = 0; start < gemm.k; start += kPanelDepth) {
     std::int64_t depth = std::min(kPanelDepth, gemm.k - start);
     std::int64_t padded = (depth + kUnroll - 1) / kUnroll * kUnroll;
@@ -149,11 +196,15 @@ static void computeTile(const ReferenceGemm &gemm, const ElementReader &read,
       std::int64_t first = ofA.at(tile.batch, rows[tile.row + i], start);
       for (std::int64_t k = 0; k < depth; ++k)
         work.a[i * kPanelDepth + k] = read(gemm.a, first + k * ofA.col);
+      factorsA.apply(tile.batch, rows[tile.row + i], start, depth,
+                     &work.a[i * kPanelDepth], 1);
     }
     for (std::int64_t j = 0; j < tile.cols; ++j) {
       std::int64_t first = ofB.at(tile.batch, start, cols[tile.col + j]);
       for (std::int64_t k = 0; k < depth; ++k)
         b[k * kTileCols + j] = read(gemm.b, first + k * ofB.row);
+      factorsB.apply(tile.batch, cols[tile.col + j], start, depth, b + j,
+                     kTileCols);
     }
     multiplyPanel(work.a.data(), &work.b.front().lanes,
                   &work.sums.front().lanes, &work.magnitudes.front().lanes,
@@ -276,6 +327,9 @@ void checkGemm(const ReferenceGemm &gemm) {
   for (auto [matrix, leading] : {std::pair{"C", gemm.ldc}, {"D", gemm.ldd}})
     checkLeading(matrix, leading, gemm.d_row_major ? gemm.n : gemm.m,
                  gemm.d_row_major);
+  if (gemm.scaling != Scaling::none && (!gemm.a_scales || !gemm.b_scales))
+    userError("the elements are scaled ({}), but there are no factors of {}",
+              name(gemm.scaling), gemm.a_scales ? "B" : "A");
   if (gemm.beta != 0 && !gemm.c)
     userError("beta is {}, but there is no C", gemm.beta);
   if (gemm.bias_kind != GemmBias::none && !gemm.bias)

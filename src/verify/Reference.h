@@ -16,14 +16,18 @@ public:
 
   double operator()(const void *data, std::int64_t i) const {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, static_cast<const std::byte *>(data) + i * bytes_,
-                static_cast<std::size_t>(bytes_));
+    if (isSubbyte_)
+      bits = load_bits(type_, data, i);
+    else
+      std::memcpy(&bits, static_cast<const std::byte *>(data) + i * bytes_,
+                  static_cast<std::size_t>(bytes_));
     return values_.empty() ? from_bits(type_, bits) : values_[bits];
   }
 
 private:
   Type type_;
   int bytes_;
+  bool isSubbyte_;
   std::vector<double> values_;
 };
 

@@ -209,3 +209,94 @@ TEST(BlackwellGemm, Assembles) {
           build_gemm(problem, schedule, {}, DeviceDescription::b200()));
     }
 }
+
+namespace {
+/// A product with factors, and a schedule of each kind.
+struct ScaledChoice {
+  Type type;
+  Scaling scaling;
+  const char *schedule;
+  GemmSize size;
+  bool has_finish = false;
+};
+} // namespace
+
+// Types, kinds and pairs of CTAs; odd sizes, a batch, a K of part of a piece.
+TEST(BlackwellGemm, WithFactors) {
+  auto device = open_all_orders(few());
+  unsigned seed = 0;
+  for (const ScaledChoice &choice : {
+           ScaledChoice{e4m3,
+                        Scaling::mx,
+                        "warp-specialized 128x128x128 stages=2",
+                        {129, 65, 7}},
+           {e4m3,
+            Scaling::mx,
+            "pingpong 128x128x128 stages=2",
+            {300, 264, 400}},
+           {e5m2,
+            Scaling::mx,
+            "cooperative 256x128x128 stages=2 consumers=2",
+            {200, 136, 272, 2},
+            true},
+           {e4m3,
+            Scaling::mx,
+            "pingpong 128x128x128 stages=2 cluster=2x1 cta-group=2",
+            {384, 200, 336}},
+           {e2m3,
+            Scaling::mx,
+            "warp-specialized 128x256x128 stages=2",
+            {130, 300, 176}},
+           {e3m2,
+            Scaling::none,
+            "pingpong 128x128x128 stages=2",
+            {130, 136, 176}},
+           {e2m1,
+            Scaling::mx,
+            "pingpong 128x128x256 stages=2",
+            {300, 130, 544}},
+           {e2m1,
+            Scaling::mx,
+            "warp-specialized 128x128x128 stages=3",
+            {64, 64, 32}},
+           {e2m1,
+            Scaling::nv,
+            "pingpong 128x128x256 stages=2 cluster=2x1 cta-group=2",
+            {257, 264, 608}},
+           {e2m1,
+            Scaling::nv,
+            "cooperative 128x256x256 stages=2 consumers=1",
+            {200, 520, 320, 2},
+            true},
+       }) {
+    GemmProblem problem{
+        .m = choice.size.m,
+        .n = choice.size.n,
+        .k = choice.size.k,
+        .batch = choice.size.batch,
+        .type = choice.type,
+        .out = choice.has_finish ? bf16 : f32,
+        .is_d_column_major = choice.has_finish,
+        .has_alpha = choice.has_finish,
+        .bias = choice.has_finish ? GemmBias::row : GemmBias::none,
+        .act = choice.has_finish ? Activation::relu : Activation::none,
+        .scaling = choice.scaling};
+    SCOPED_TRACE(problem.to_string() + " | " + choice.schedule);
+    EXPECT_EQ(GemmProblem::parse(problem.to_string()), problem);
+    Module module =
+        build_gemm(problem, GemmSchedule::parse(choice.schedule), {}, few());
+    expect_gemm(*device, compile_checked(module), problem, choice.size, ++seed);
+  }
+}
+
+TEST(BlackwellGemm, PicksForFactors) {
+  for (auto [type, scaling] : {std::pair{e4m3, Scaling::mx},
+                               {e2m1, Scaling::mx},
+                               {e2m1, Scaling::nv}}) {
+    GemmProblem problem{
+        .m = 8192, .n = 8192, .k = 8192, .type = type, .scaling = scaling};
+    GemmSchedule schedule = pick_schedule(problem, DeviceDescription::b200());
+    EXPECT_TRUE(schedule.is_persistent()) << schedule.to_string();
+    EXPECT_EQ(schedule.cta_group, 2) << schedule.to_string();
+  }
+}

@@ -3,12 +3,36 @@
 
 namespace conformance {
 
-/// Small integers for integer types, so that products differ; else [-1, 1).
+/// Small integers for integer types, so that products differ; [-4, 4) for
+/// floats of less than a byte, else [-1, 1).
 static std::vector<std::uint8_t> numbers(Type type, std::int64_t count,
                                          unsigned seed) {
-  std::vector<std::uint8_t> bytes(count * size_bytes(type));
-  double most = is_float(type) ? 1 : 9;
+  std::vector<std::uint8_t> bytes(bytes_of(type, count));
+  double most = is_subbyte(type) ? 4 : is_float(type) ? 1 : 9;
   fill_random(type, bytes.data(), count, seed, type == u8 ? 0 : -most, most);
+  return bytes;
+}
+
+/// Factors around 1. Those of mx and nv that belong to no row are NaN, and to
+/// no block of K 0.
+static std::vector<std::uint8_t> factors(Scaling scaling, int batch,
+                                         const ScaledOperand &operand,
+                                         unsigned seed) {
+  Type type = block_of(scaling).type;
+  std::int64_t count = scale_count(scaling, operand);
+  std::vector<std::uint8_t> bytes(batch * bytes_of(type, count), 0xff);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<> around(0.125, 4);
+  std::int64_t step = block_of(scaling).k,
+               blocks = (operand.k + step - 1) / step;
+  bool has_pieces = scaling == Scaling::mx || scaling == Scaling::nv;
+  std::int64_t all = has_pieces ? (blocks + 3) / 4 * 4 : blocks;
+  for (int b = 0; b < batch; ++b)
+    for (std::int64_t row = 0; row < operand.rows; ++row)
+      for (std::int64_t block = 0; block < all; ++block)
+        store_bits(type, bytes.data(),
+                   b * count + scale_index(scaling, operand, row, block * step),
+                   block < blocks ? to_bits(type, around(random)) : 0);
   return bytes;
 }
 
@@ -24,6 +48,15 @@ void expect_gemm(Device &device, const Kernel &kernel,
   auto d = poisoned(problem.out, reference.d_elements());
   std::vector<std::uint8_t> c, bias;
   std::vector<HostArgument> arguments = {a, b};
+  std::vector<std::uint8_t> a_scales, b_scales;
+  if (problem.scaling != Scaling::none) {
+    a_scales = factors(problem.scaling, size.batch, {true, size.m, size.k},
+                       seed + 400);
+    b_scales = factors(problem.scaling, size.batch, {false, size.n, size.k},
+                       seed + 500);
+    arguments.push_back(a_scales);
+    arguments.push_back(b_scales);
+  }
   if (problem.has_beta) {
     c = numbers(problem.out, reference.c_elements(), seed + 200);
     arguments.push_back(c);
@@ -34,6 +67,7 @@ void expect_gemm(Device &device, const Kernel &kernel,
   }
   arguments.push_back(d);
   reference.a = a.data(), reference.b = b.data();
+  reference.a_scales = a_scales.data(), reference.b_scales = b_scales.data();
   reference.c = c.data(), reference.bias = bias.data();
   reference.poison = 0xFF;
   if (problem.has_alpha) {

@@ -34,7 +34,7 @@ static void check_on(Device &device, const Kernel &kernel,
   fill_random(f32, a_scales.data(), a_scales.size(), seed + 2, 0.1, 3);
   fill_random(f32, b_scales.data(), b_scales.size(), seed + 3, -2, 2);
   LaunchResult result =
-      problem.scales == GroupScales::none
+      problem.scaling == Scaling::none
           ? try_run(device, kernel, a, b, numbers, d)
           : try_run(device, kernel, a, b, numbers, d, a_scales, b_scales);
   EXPECT_TRUE(result.findings.empty()) << result.to_string();
@@ -110,7 +110,7 @@ TEST_P(GroupedGemm, FactorsOfBlocks) {
            .k = 336,
            .type = e4m3,
            .out = is_swiglu ? bf16 : f32,
-           .scales = GroupScales::blocks,
+           .scaling = Scaling::blocks,
            .is_swiglu = is_swiglu},
           {170, 0, 120});
   SKIP_WITHOUT_DEVICE();
@@ -152,10 +152,10 @@ TEST_P(GroupedGemm, RandomGroups) {
     bool is_fp8 = problem.type == e4m3;
     problem.out = random() % 2 ? (is_fp8 ? bf16 : problem.type) : f32;
     if (is_fp8 && random() % 3)
-      problem.scales = GroupScales::blocks;
+      problem.scaling = Scaling::blocks;
     problem.is_swiglu = random() % 3 == 0;
     int least = 64 * problem.halves();
-    int most = problem.scales == GroupScales::none ? 256 : 128;
+    int most = problem.scaling == Scaling::none ? 256 : 128;
     GroupedGemmSchedule schedule{
         .tile_n = least * static_cast<int>(random() % (most / least + 1)),
         .stages = static_cast<int>(random() % 4)};

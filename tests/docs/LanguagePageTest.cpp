@@ -40,7 +40,10 @@ TEST(LanguagePage, KernelsAreBuilt) {
   if (!find_ptxas())
     GTEST_SKIP() << "they are not assembled: there is no ptxas here";
   for (const auto &[place, kernel] : kernels)
-    EXPECT_EQ(assemble(kernel.ptx).resources.spill_store_bytes, 0) << place;
+    EXPECT_EQ(assemble(kernel.ptx, kernel.name, {.target = kernel.target})
+                  .resources.spill_store_bytes,
+              0)
+        << place;
 }
 
 /// Launched with 256 for each scalar and buffers of ones.
@@ -71,9 +74,12 @@ TEST(LanguagePage, KernelsRunWithoutAFinding) {
   for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
     SimOptions options{.order = order};
     options.print = [](const std::string &) {};
-    auto device = open_sim(options);
+    auto hopper = open_sim(options);
+    options.device = DeviceDescription::b200();
+    auto blackwell = open_sim(options);
     for (const auto &[place, kernel] : kernels) {
-      LaunchResult result = launched(*device, kernel);
+      bool is_hopper = kernel.target == DeviceDescription::h200().target();
+      LaunchResult result = launched(is_hopper ? *hopper : *blackwell, kernel);
       EXPECT_TRUE(result.findings.empty())
           << place << ": " << result.to_string();
     }

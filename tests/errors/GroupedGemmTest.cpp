@@ -19,7 +19,9 @@ TEST(GroupedGemmErrors, Problems) {
          "a grouped GEMM of bf16, f16 or e4m3, not of f32");
   refuse({.k = 16, .type = e4m3, .out = e4m3},
          "a grouped GEMM of e4m3 gives bf16, f16 or f32, not e4m3");
-  refuse({.k = 8, .scales = GroupScales::blocks},
+  refuse({.k = 16, .type = e4m3, .scaling = Scaling::mx},
+         "a grouped GEMM with scales=mx; use none or blocks");
+  refuse({.k = 8, .scaling = Scaling::blocks},
          "factors of blocks of bf16; e4m3 has them");
   refuse({.k = 8, .type = e4m3},
          "a grouped GEMM with K = 8; TMA takes rows of a multiple of 16 bytes, "
@@ -41,11 +43,10 @@ TEST(GroupedGemmErrors, Schedules) {
          "tiles of 96 rows of B; 1 groups of 1x1x64 bf16 -> bf16, contiguous "
          "has a multiple of 64 up to 256",
          {.tile_n = 96});
-  refuse(
-      {.k = 64, .type = e4m3, .scales = GroupScales::blocks, .is_swiglu = true},
-      "tiles of 256 rows of B; 1 groups of 1x1x64 e4m3 -> bf16, contiguous, "
-      "factors of blocks, SwiGLU has a multiple of 128 up to 128",
-      {.tile_n = 256});
+  refuse({.k = 64, .type = e4m3, .scaling = Scaling::blocks, .is_swiglu = true},
+         "tiles of 256 rows of B; 1 groups of 1x1x64 e4m3 -> bf16, contiguous, "
+         "factors of blocks, SwiGLU has a multiple of 128 up to 128",
+         {.tile_n = 256});
   refuse({.k = 64}, "-1 CTAs; 0 stands for one on each multiprocessor",
          {.ctas = -1});
   refuse({.n = 256, .k = 64},

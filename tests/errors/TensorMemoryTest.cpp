@@ -101,13 +101,17 @@ TEST_F(TensorMemoryErrors, LoadsAndStores) {
       "warpgroup do it together");
   refused(
       __LINE__, [&] { memory.tile(f32, 64, 64).load(); },
-      "a tile of 64 rows is loaded; row_per_thread takes 128");
+      "a tile of 64x64 f32 is loaded as .32x32b; it takes 128 rows");
+  refused(
+      __LINE__, [&] { memory.tile(f32, 128, 12).load(TensorShape::b16x256); },
+      "a tile of 128x12 f32 is loaded as .16x256b; it takes columns in "
+      "multiples of 8");
   RegisterTile other(f16, RegisterLayout::row_per_thread(128, 64), 0);
   refused(
       __LINE__, [&] { tile.store(other); },
       fmt::format("a tile of {} f16 is stored to 128x64 f32 of tensor memory; "
-                  "it must have its shape and type, and a row in each thread "
-                  "(RegisterLayout::row_per_thread)",
+                  "it must have its shape and type, and be laid out as a "
+                  "load's (TensorTile::layout)",
                   other.layout().to_string()));
 }
 
@@ -139,7 +143,16 @@ TEST_F(TensorMemoryErrors, Products) {
   product(
       __LINE__, [&] { acc.mma(words, words.transpose()); },
       "tcgen05.mma has no operands of type i32; it takes f16, bf16, tf32, "
-      "e4m3, e5m2, i8 and u8");
+      "e4m3, e5m2, e2m3, e3m2, e2m1, i8 and u8");
+  product(
+      __LINE__, [&] { memory.tile(f16, 128, 128).mma(a, b.transpose()); },
+      "sums of f16 have a column of 32 bits each; make their tile with "
+      "TensorMemory::half_sums");
+  SharedTile narrow = kb.shared(TileLayout::of(e2m1, 128, 256));
+  product(
+      __LINE__, [&] { acc.mma(narrow, narrow.transpose()); },
+      "tcgen05.mma of e2m1 takes factors of both operands: "
+      "TensorMmaOptions::a_scales and b_scales");
   product(
       __LINE__, [&] { acc.mma(a, b.transpose(), {.add = thread_id()}); },
       "TensorMmaOptions::add is an i1, not i32");
@@ -201,4 +214,116 @@ TEST_F(TensorMemoryErrors, Pipelines) {
       __LINE__, [&] { pipeline.acquire(); },
       "the slots of this pipeline are read by products of tensor memory; "
       "acquire stands inside one_thread");
+}
+
+TEST_F(TensorMemoryErrors, Scales) {
+  TensorMemory memory(kb, 256);
+  TensorTile acc = memory.tile(f32, 128, 128);
+  SharedTile x = kb.shared(TileLayout::of(e4m3, 128, 128));
+  SharedTile piece = kb.shared({ue8m0, 2, 256});
+  refused(
+      __LINE__, [&] { memory.scales(e4m3, 128, 4, 128); },
+      "factors of type e4m3 in tensor memory; use ue8m0 or ue4m3");
+  refused(
+      __LINE__, [&] { memory.scales(ue8m0, 64, 4, 128); },
+      "factors of 64 rows and 4 blocks of K; use multiples of 128 rows and of "
+      "4 blocks");
+  refused(
+      __LINE__, [&] { memory.scales(ue8m0, 128, 8, 250); },
+      "factors of 128 rows and 8 blocks take 8 columns from 250 on; 256 "
+      "columns are allocated");
+  TensorScales scales = memory.scales(ue8m0, 128, 4, 128);
+  TensorScales more = memory.scales(ue8m0, 256, 4, 136);
+  TensorScales others = memory.scales(ue4m3, 128, 4, 144);
+  refused(
+      __LINE__, [&] { scales.slice(16, 64); },
+      "factors of 64 rows from 16 on; 128 rows are there, and a slice has "
+      "multiples of 32");
+  refused(
+      __LINE__, [&] { scales.copy(piece); },
+      "factors are copied outside one_thread; one thread issues the copy");
+  auto product = [&](unsigned line, const std::function<void()> &body,
+                     const std::string &message) {
+    refused(line, [&] { one_thread(body); }, message);
+  };
+  product(
+      __LINE__, [&] { more.copy(piece); },
+      "factors ue8m0 of 256 rows by 4 blocks are copied from 2x256 ue8m0; they "
+      "are 1024 bytes without a swizzle");
+  product(
+      __LINE__, [&] { acc.mma(x, x.transpose(), {.a_scales = scales}); },
+      "factors of a alone; both operands have them or none");
+  TensorMmaOptions both{.a_scales = scales, .b_scales = scales};
+  product(
+      __LINE__, [&] { acc.mma(a, b.transpose(), both); },
+      "a product of f16 with factors ue8m0 of a and ue8m0 of b; ue8m0 of both "
+      "goes with floats of 8, 6 and 4 bits, ue4m3 with e2m1");
+  TensorMmaOptions mixed{.a_scales = scales, .b_scales = others};
+  product(
+      __LINE__, [&] { acc.mma(x, x.transpose(), mixed); },
+      "a product of e4m3 with factors ue8m0 of a and ue4m3 of b; ue8m0 of both "
+      "goes with floats of 8, 6 and 4 bits, ue4m3 with e2m1");
+  SharedTile few = kb.shared(TileLayout::of(e4m3, 64, 128));
+  TensorTile low = memory.tile(f32, 64, 128);
+  product(
+      __LINE__, [&] { low.mma(few, x.transpose(), both); },
+      "a product with factors into 64 rows of f32; 128 rows of f32 are "
+      "possible");
+  SharedTile deep = kb.shared(TileLayout::of(e4m3, 128, 256));
+  product(
+      __LINE__, [&] { acc.mma(deep, deep.transpose(), both); },
+      "factors of 128 rows by 4 blocks of a and 128 by 4 of b; a product of "
+      "128x128 with a K of 256 has 128 and 128 rows by 8 blocks");
+  SharedTile six = kb.shared(TileLayout::of(e2m3, 128, 128));
+  product(
+      __LINE__, [&] { acc.mma(six, six, both); },
+      "operands of less than 8 bits are K-major: their rows are contiguous "
+      "along K");
+  TensorTile in_memory = memory.tile(f16, 128, 64, 160);
+  product(
+      __LINE__, [&] { acc.mma(in_memory, b.transpose(), both); },
+      "a product with factors takes a from shared memory");
+}
+
+TEST_F(TensorMemoryErrors, NarrowElements) {
+  refused(
+      __LINE__, [&] { kb.tensor("x", e2m1, {128, 64}); },
+      "tensor 'x' of e2m1, whose elements have less than a byte and no "
+      "address; declare a tensor map, which TMA copies");
+  SharedTile tile = kb.shared(TileLayout::of(e2m3, 8, 128));
+  refused(
+      __LINE__, [&] { Value(tile(0, 0)).type(); },
+      "one element of e2m3 is accessed, which has less than a byte; tiles of "
+      "it are copied by TMA and multiplied");
+  refused(
+      __LINE__, [&] { tile.load_vector(0, 0, 4); },
+      "one element of e2m3 is accessed, which has less than a byte; tiles of "
+      "it are copied by TMA and multiplied");
+  Value byte = kb.tensor("factors", ue8m0, {4})(0);
+  refused(
+      __LINE__, [&] { cast(byte, f32); },
+      "ue8m0 is cast to f32; ue8m0 is copied and multiplied, and of the narrow "
+      "floats e4m3 and e5m2 are converted");
+}
+
+TEST_F(TensorMemoryErrors, LaunchControls) {
+  refused(
+      __LINE__, [&] { LaunchControl(kb, 0); },
+      "0 threads read the answers; kernel k has 1 to 256");
+  unsigned line = __LINE__ + 1;
+  std::function<void()> inside = [&] { LaunchControl(kb, 1); };
+  refused(
+      line, [&] { one_thread(inside); },
+      "LaunchControl is made outside roles and one_thread: all threads "
+      "synchronise there");
+  LaunchControl control(kb, 1);
+  refused(
+      __LINE__, [&] { control.ask_all(); },
+      "ask_all stands outside one_thread; one thread asks for the CTA");
+  KernelBuilder pairs(
+      "p", {.warpgroups = 1, .cluster = {.x = 2}, .target = "sm_100a"});
+  refused(
+      __LINE__, [&] { LaunchControl(pairs, 1); },
+      "cluster launch control in kernel p, which has clusters of 2; it takes "
+      "over CTAs without clusters");
 }

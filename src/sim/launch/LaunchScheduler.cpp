@@ -36,19 +36,31 @@ LaunchScheduler::LaunchScheduler(Machine &machine)
         static_cast<int>(std::min<std::uint64_t>(std::max(wanted, 1), count_));
   limit_ = std::max<std::uint64_t>(1, resident_ /
                                           static_cast<std::uint64_t>(threads_));
+  machine.setCanceller([this] { return cancelLast(); });
+}
+
+Dim3 LaunchScheduler::firstCtaOf(std::uint64_t number) const {
+  Dim3 first;
+  for (int axis = 0; axis < 3; ++axis) {
+    first[axis] = static_cast<std::uint32_t>(number % clusters_[axis]) *
+                  config_.cluster[axis];
+    number /= clusters_[axis];
+  }
+  return first;
+}
+
+std::optional<Dim3> LaunchScheduler::cancelLast() {
+  // Those who ask are run by one thread.
+  if (!isTalking_ || next_ >= count_)
+    return std::nullopt;
+  return firstCtaOf(--count_);
 }
 
 bool LaunchScheduler::take(Mine &mine) {
   std::uint64_t number = next_++;
   if (number >= count_ || number > lastWanted_)
     return false;
-  Dim3 first;
-  std::uint64_t rest = number;
-  for (int axis = 0; axis < 3; ++axis) {
-    first[axis] = static_cast<std::uint32_t>(rest % clusters_[axis]) *
-                  config_.cluster[axis];
-    rest /= clusters_[axis];
-  }
+  Dim3 first = firstCtaOf(number);
   std::unique_ptr<Checks> own;
   if (config_.checks && !isTalking_)
     own = std::make_unique<LaunchChecks>(machine_);

@@ -48,6 +48,10 @@ private:
   bool stepAll(Mine &mine);
   /// Begin the next cluster; false where there is none.
   bool take(Mine &mine);
+  /// The first CTA of a cluster.
+  Dim3 firstCtaOf(std::uint64_t number) const;
+  /// The last cluster, where it has not begun, never does.
+  std::optional<Dim3> cancelLast();
   void finish(Mine &mine, std::size_t index, std::optional<Finding> fault);
   static Outcome outcomeOf(Cluster &cluster);
   /// Let a cluster run; true where it has moved. Throws Fault.

@@ -50,7 +50,7 @@ bool talksThroughGlobal(const Code &code) {
   };
   for (std::size_t i = 0; i < code.ops.size(); ++i) {
     const Op &op = code.ops[i];
-    if (op.effect->isStrong && isGlobal(op))
+    if ((op.effect->isStrong && isGlobal(op)) || op.effect->isClusterRequest)
       return true;
     if (op.effect->kind == EffectKind::copyOut && op.effect->isReduction)
       return true;

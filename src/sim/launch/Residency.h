@@ -18,7 +18,8 @@ Residency residencyOf(const LaunchConfig &config,
 
 /// Whether CTAs may wait for each other: the entry has ordered or atomic
 /// accesses of global memory, or a reduction into it, or a loop that polls
-/// it. Such CTAs take turns by time, the others run free.
+/// it, or asks for clusters that have not begun. Such CTAs take turns by time,
+/// the others run free.
 bool talksThroughGlobal(const Code &code);
 
 } // namespace kiln::sim

@@ -73,6 +73,13 @@ public:
   }
   using Printer = std::function<void(Cluster &, const std::string &)>;
   void setPrinter(Printer printer) { print_ = std::move(printer); }
+  /// Take a cluster that has not begun out of the launch: its first CTA.
+  /// Nothing: all have. Asked where clusters talk to each other.
+  std::optional<Dim3> cancelCluster() {
+    return cancel_ ? cancel_() : std::nullopt;
+  }
+  using Canceller = std::function<std::optional<Dim3>()>;
+  void setCanceller(Canceller cancel) { cancel_ = std::move(cancel); }
   /// Whether the time is up or the caller has cancelled the launch; once true
   /// it stays so. Cheap enough for every turn of a warp.
   bool isStopping() const {
@@ -96,6 +103,7 @@ private:
   std::shared_ptr<const DecodedEntry> entry_;
   Findings findings_;
   Printer print_;
+  Canceller cancel_;
   std::atomic<std::uint64_t> printedBytes_{0};
   LastWriters lastWriters_;
 };

@@ -32,7 +32,7 @@ static_assert(sizeof(Image) <= kTensorMapBytes / 2);
 static constexpr std::uint16_t kMagic = 0x4d54; // "TM"
 static constexpr int kStrideBits = 3;
 static constexpr unsigned kL2Unit = 32;
-static constexpr Type kLastType = Type::e5m2;
+static constexpr Type kLastType = Type::ue4m3;
 
 static bool putDim(Image &image, std::uint64_t index, std::uint64_t value) {
   if (index >= std::size(image.dims))

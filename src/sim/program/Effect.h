@@ -43,13 +43,14 @@ inline constexpr int kCostClasses = 5;
 struct Effect {
   EffectKind kind = EffectKind::none;
   CostClass cost = CostClass::scalar;
-  bool isAligned = false;   ///< for whole warps
-  bool isStrong = false;    ///< ordered, volatile or atomic
-  bool isTensor = false;    ///< a copy of a tensor map's box
-  bool isMulticast = false; ///< to several CTAs
-  bool isReduction = false; ///< a copy that adds, a barrier that votes
-  bool isGivingUp = false;  ///< setmaxnreg.dec
-  bool isArrival = false;   ///< at a barrier of the CTA, without waiting
+  bool isAligned = false;        ///< for whole warps
+  bool isStrong = false;         ///< ordered, volatile or atomic
+  bool isTensor = false;         ///< a copy of a tensor map's box
+  bool isMulticast = false;      ///< to several CTAs
+  bool isReduction = false;      ///< a copy that adds, a barrier that votes
+  bool isGivingUp = false;       ///< setmaxnreg.dec
+  bool isClusterRequest = false; ///< clusterlaunchcontrol.try_cancel
+  bool isArrival = false;        ///< at a barrier of the CTA, without waiting
   Space space = Space::generic;
   int bytes = 0; ///< of a load, store or atomic
   /// The memory, the mbarrier, the destination of a copy, descriptor A.

@@ -114,7 +114,7 @@ TEST(GemmWords, RefusedOfAProblem) {
       refused("8x8x8 fast"),
       "'fast' is not a word of a problem: a problem is MxNxK, then a type, "
       "-> and a type, a layout (tn, nn, nt, tt), alpha, beta, and batch, "
-      "acc, lda, ldb, ldc, ldd, d, bias or act with = and a value");
+      "acc, lda, ldb, ldc, ldd, d, bias, act or scales with = and a value");
   EXPECT_EQ(refused("8x8x8 bias=both"),
             "'both' is not a valid bias; use one of none, row, column");
   EXPECT_EQ(

@@ -26,3 +26,19 @@ TEST(TileLayout, OfShapeAndTypePassesItsOwnCheck) {
   // Two panels of four rows would not begin a pattern each.
   EXPECT_EQ(TileLayout::of(f16, 4, 128).swizzle, Swizzle::none);
 }
+
+// Two elements of e2m1 share a byte; e2m3 takes a byte each, with gaps.
+TEST(TileLayout, OfNarrowElements) {
+  TileLayout four = TileLayout::of(e2m1, 128, 512);
+  EXPECT_EQ(four.swizzle, Swizzle::b128);
+  EXPECT_EQ(four.panel_columns(), 256);
+  EXPECT_EQ(four.row_bytes(), 128);
+  EXPECT_EQ(four.bytes(), 128 * 256);
+  EXPECT_EQ(four.offset_bytes(0, 32), 16);
+  EXPECT_EQ(four.offset_bytes(1, 32), 128);
+  EXPECT_EQ(four.offset_bytes(0, 256), 128 * 128);
+  TileLayout six = TileLayout::of(e2m3, 8, 128);
+  EXPECT_EQ(six.swizzle, Swizzle::b128);
+  EXPECT_EQ(six.bytes(), 8 * 128);
+  EXPECT_EQ(default_swizzle(e2m1, 64), Swizzle::b32);
+}

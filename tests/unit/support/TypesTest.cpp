@@ -13,9 +13,10 @@ using namespace kiln;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 static constexpr Type kAllTypes[] = {
-    Type::i1,   Type::i8,  Type::i16, Type::i32,   Type::i64, Type::u8,
-    Type::u16,  Type::u32, Type::u64, Type::index, Type::f16, Type::bf16,
-    Type::tf32, Type::f32, Type::f64, Type::e4m3,  Type::e5m2};
+    Type::i1,   Type::i8,   Type::i16,   Type::i32,   Type::i64,  Type::u8,
+    Type::u16,  Type::u32,  Type::u64,   Type::index, Type::f16,  Type::bf16,
+    Type::tf32, Type::f32,  Type::f64,   Type::e4m3,  Type::e5m2, Type::e2m1,
+    Type::e2m3, Type::e3m2, Type::ue8m0, Type::ue4m3};
 
 TEST(Types, NamesParseBack) {
   for (Type type : kAllTypes)
@@ -29,7 +30,8 @@ TEST(Types, UnknownNameListsTheNames) {
   EXPECT_NE(errorText([] { parse_type("s1"); }), "");
   EXPECT_EQ(errorText([] { parse_type("half"); }),
             "there is no type \"half\"; the types are i1, i8, i16, i32, i64, "
-            "u8, u16, u32, u64, index, f16, bf16, tf32, f32, f64, e4m3, e5m2");
+            "u8, u16, u32, u64, index, f16, bf16, tf32, f32, f64, e4m3, e5m2, "
+            "e2m1, e2m3, e3m2, ue8m0, ue4m3");
 }
 
 TEST(Types, NumberOutsideTheEnumIsADefect) {
@@ -91,6 +93,55 @@ INSTANTIATE_TEST_SUITE_P(Types, SmallFloat,
                          [](const auto &info) {
                            return std::string(name(info.param));
                          });
+
+// Every pattern is a number; what is too large becomes the largest.
+TEST(Types, NarrowFloats) {
+  for (auto [type, largest, one] :
+       {std::tuple{e2m1, 6.0, 2u}, {e2m3, 7.5, 8u}, {e3m2, 28.0, 12u}}) {
+    EXPECT_TRUE(is_subbyte(type));
+    for (std::uint64_t bits = 0; bits < 1u << size_bits(type); ++bits)
+      EXPECT_EQ(to_bits(type, from_bits(type, bits)), bits) << name(type);
+    EXPECT_EQ(from_bits(type, to_bits(type, 1e9)), largest);
+    EXPECT_EQ(to_bits(type, 1.0), one);
+  }
+  EXPECT_EQ(to_bits(ue8m0, 1.0), 127u);
+  EXPECT_EQ(to_bits(ue8m0, 1.49), 127u);
+  EXPECT_EQ(to_bits(ue8m0, 1.5), 128u);
+  EXPECT_EQ(to_bits(ue8m0, -1.0), 0u);
+  EXPECT_EQ(to_bits(ue8m0, kInfinity), 254u);
+  EXPECT_EQ(to_bits(ue8m0, kNan), 255u);
+  EXPECT_EQ(from_bits(ue8m0, 0), std::ldexp(1.0, -127));
+  EXPECT_TRUE(std::isnan(from_bits(ue8m0, 255)));
+  EXPECT_EQ(to_bits(ue4m3, 448.0), 0x7eu);
+  EXPECT_EQ(to_bits(ue4m3, -2.0), 0u);
+  EXPECT_EQ(from_bits(ue4m3, 0x38), 1.0);
+}
+
+TEST(Types, ElementsInMemory) {
+  EXPECT_EQ(bytes_of(e2m1, 5), 3);
+  EXPECT_EQ(bytes_of(e3m2, 17), 32);
+  EXPECT_EQ(bytes_of(f16, 5), 10);
+  EXPECT_EQ(elements_in(e2m1, 16), 32);
+  EXPECT_EQ(elements_in(e2m3, 16), 16);
+  EXPECT_EQ(elements_in(f32, 16), 4);
+  for (Type type : {e2m1, e2m3, e3m2, e4m3, f16, f32}) {
+    std::vector<std::uint8_t> bytes(bytes_of(type, 40), 0xaa);
+    std::uint64_t mask = (std::uint64_t{1} << size_bits(type)) - 1;
+    for (int i = 0; i < 40; ++i)
+      store_bits(type, bytes.data(), i, i * 0x9e3779b9u);
+    for (int i = 0; i < 40; ++i)
+      EXPECT_EQ(load_bits(type, bytes.data(), i), i * 0x9e3779b9u & mask);
+  }
+  // Two to a byte, and 12 bytes of 16.
+  std::vector<std::uint8_t> pair(1), group(16, 0xaa);
+  store_bits(e2m1, pair.data(), 0, 3);
+  store_bits(e2m1, pair.data(), 1, 5);
+  EXPECT_EQ(pair[0], 0x53);
+  for (int i = 0; i < 16; ++i)
+    store_bits(e2m3, group.data(), i, 63);
+  EXPECT_EQ(group[11], 0xff);
+  EXPECT_EQ(group[12], 0xaa);
+}
 
 TEST(Types, KnownPatterns) {
   EXPECT_EQ(to_bits(f16, 1.0), 0x3c00u);

@@ -1,9 +1,9 @@
 // ClusterLaunch: clusterlaunchcontrol, by which a cluster asks for the work of
 // one that has not begun.
 //
-// Every cluster of a launch is begun here, so a request is never granted: its
-// answer says so, and arrives as a copy of 16 bytes does. That is what hardware
-// does when the rest of the grid has begun.
+// A request is granted while clusters are left that do not fit on the device
+// beside those that have begun; the last of them is taken. The answer arrives
+// as a copy of 16 bytes does.
 #include "sim/units/copies/ClusterLaunch.h"
 #include "sim/program/Effect.h"
 #include "sim/units/copies/Bulk.h"
@@ -30,6 +30,9 @@ static Step tryCancel(Warp &warp, const Op &op, LaneMask active) {
     SharedRange barrier = sharedRange(warp, op, request.barrier, 8, 8, lane);
     std::uint32_t mask = request.isForAll ? (1u << cluster.size()) - 1
                                           : 1u << answer.owner->rankInCluster();
+    std::array<std::uint32_t, 4> words{};
+    if (std::optional<Dim3> got = warp.machine().cancelCluster())
+      words = {1, (*got)[0], (*got)[1], (*got)[2]};
     forEachCta(cluster, mask, [&](Cta &target) {
       if (RaceDetector *races = warp.races()) {
         races->use(warp, op, lane, target, barrier.address);
@@ -38,9 +41,9 @@ static Step tryCancel(Warp &warp, const Op &op, LaneMask active) {
         races->touchShared(write, target, answer.address - kFirstSharedAddress,
                            kAnswerBytes);
       }
-      cluster.enqueue([&warp, &op, &target, lane, answer, barrier] {
+      cluster.enqueue([&warp, &op, &target, lane, answer, barrier, words] {
         ByteRange place = answer.in(target);
-        std::memset(place.data, 0, kAnswerBytes);
+        std::memcpy(place.data, words.data(), kAnswerBytes);
         place.markWritten(kAnswerBytes);
         completeTx(warp, op, lane, target, barrier.address, kAnswerBytes);
       });
@@ -107,6 +110,7 @@ static void effectOfRequest(Decoder &decoder,
   if (!instruction.has("try_cancel"))
     return;
   effect.kind = EffectKind::copyIn;
+  effect.isClusterRequest = true;
   takeAddress(decoder, instruction, 0, effect.address, effect.offset);
   takeAddress(decoder, instruction, 1, effect.barrier, effect.barrierOffset);
 }
@@ -115,7 +119,7 @@ Instruction clusterLaunchControl() {
   return {"clusterlaunchcontrol",
           decode,
           Unit::copies,
-          "try_cancel, which is never granted, and query_cancel",
+          "try_cancel, granted while clusters have not begun, and query_cancel",
           "try_cancel async mbarrier::complete_tx::bytes, shared::cta "
           "multicast::cluster::all b128 -> [a] [a]; "
           "query_cancel is_canceled, pred b128 -> =p b128; "
