@@ -36,11 +36,11 @@ std::size_t AttentionTensors::bytes() const {
   return q.size() + k.size() + v.size() + o.size() + lse.size();
 }
 
-AttentionComparison
-AttentionTensors::compare(const AttentionProblem &problem) const {
+AttentionComparison AttentionTensors::compare(const AttentionProblem &problem,
+                                              std::int64_t max_products) const {
   return compare_attention(problem, q.data(), k.data(), v.data(), o.data(),
-                           reinterpret_cast<const float *>(lse.data()),
-                           offsets);
+                           reinterpret_cast<const float *>(lse.data()), offsets,
+                           max_products);
 }
 
 AttentionBuffers::AttentionBuffers(Device &device, const AttentionTensors &host)

@@ -17,7 +17,10 @@ struct AttentionTensors {
   AttentionTensors(const AttentionProblem &problem,
                    const AttentionOffsets &offsets, std::uint64_t seed);
   std::size_t bytes() const;
-  AttentionComparison compare(const AttentionProblem &problem) const;
+  /// Of more multiplications than that, some rows.
+  AttentionComparison compare(const AttentionProblem &problem,
+                              std::int64_t max_products = std::int64_t{1}
+                                                          << 30) const;
 };
 
 /// Copies of them on a device.

@@ -38,7 +38,9 @@ struct ResourceUse {
   bool operator==(const ResourceUse &) const = default;
 };
 
-/// One message of ptxas, with its place in the kernel's source.
+/// One message of ptxas, with its place in the kernel's source. Where there is
+/// an nvdisasm, also of a wgmma.wait_group that it moved up, before arithmetic
+/// that was to run beside the products.
 struct AssembleDiagnostic {
   std::string id;       ///< "C7508"; empty where ptxas gave none
   std::string severity; ///< "info", "warning", "error", "fatal"

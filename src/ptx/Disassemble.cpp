@@ -5,31 +5,17 @@
 #include "ptx/TemporaryFolder.h"
 #include "support/Error.h"
 
-#include <filesystem>
-
 namespace kiln {
 
 static constexpr std::chrono::minutes kTimeLimit{2};
 
-/// `name` beside the ptxas that would be used, else where the toolkit is: a
-/// disassembler that is older than the assembler does not know its code.
-static std::optional<std::string>
-findBesidePtxas(std::string_view name, const AssembleOptions &options) {
-  if (std::optional<std::string> ptxas = find_ptxas(options)) {
-    std::string beside =
-        std::filesystem::path(*ptxas).replace_filename(name).string();
-    if (isExecutableFile(beside))
-      return beside;
-  }
-  return findToolkitProgram(name);
-}
-
 /// The command that prints the code of `cubin`.
 static std::vector<std::string> disassembler(const std::string &cubin,
                                              const AssembleOptions &options) {
-  if (std::optional<std::string> path = findBesidePtxas("cuobjdump", options))
+  std::string ptxas = find_ptxas(options).value_or("");
+  if (std::optional<std::string> path = findBesidePtxas("cuobjdump", ptxas))
     return {*path, "-sass", cubin};
-  if (std::optional<std::string> path = findBesidePtxas("nvdisasm", options))
+  if (std::optional<std::string> path = findBesidePtxas("nvdisasm", ptxas))
     return {*path, cubin};
   runtimeError("there is neither cuobjdump nor nvdisasm beside ptxas, in "
                "CUDA_HOME/bin or on PATH; install the CUDA toolkit's binary "

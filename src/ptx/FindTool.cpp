@@ -41,4 +41,13 @@ std::optional<std::string> findToolkitProgram(std::string_view name) {
   return findInFolders(value(Knob::path).value_or(""), name);
 }
 
+std::optional<std::string> findBesidePtxas(std::string_view name,
+                                           const std::string &ptxas) {
+  std::string beside =
+      std::filesystem::path(ptxas).replace_filename(name).string();
+  if (!ptxas.empty() && isExecutableFile(beside))
+    return beside;
+  return findToolkitProgram(name);
+}
+
 } // namespace kiln

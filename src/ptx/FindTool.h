@@ -11,6 +11,11 @@ namespace kiln {
 /// of PATH; nothing where neither has it.
 std::optional<std::string> findToolkitProgram(std::string_view name);
 
+/// The same, but first in the folder of `ptxas`, where that is not empty: a
+/// disassembler that is older than the assembler does not know its code.
+std::optional<std::string> findBesidePtxas(std::string_view name,
+                                           const std::string &ptxas);
+
 /// Can this path be run? A folder cannot.
 bool isExecutableFile(const std::string &path);
 

@@ -7,6 +7,7 @@
 #include "ptx/Diagnostics.h"
 #include "ptx/Entries.h"
 #include "ptx/FindTool.h"
+#include "ptx/HoistedWaits.h"
 #include "ptx/Process.h"
 #include "ptx/TemporaryFolder.h"
 #include "support/Cache.h"
@@ -132,11 +133,13 @@ struct Run {
 
 } // namespace
 
-/// What ptxas answers depends on this and nothing else.
+/// What ptxas answers, and what is seen in its code, depends on this and
+/// nothing else.
 static std::string cacheKey(std::string_view ptx, const std::string &version,
-                            const std::string &target) {
-  return hashHex(fmt::format("assemble {} {} {} {}", kCacheSchema, version,
-                             target, hashHex(ptx)));
+                            const std::string &target, bool isLookedAt) {
+  return hashHex(fmt::format("assemble {} {} {} {}{}", kCacheSchema, version,
+                             target, hashHex(ptx),
+                             isLookedAt ? " disassembled" : ""));
 }
 
 /// "<bytes of the output>\n", the output, the cubin.
@@ -165,20 +168,40 @@ static std::string replaceAll(std::string text, std::string_view from,
   return text;
 }
 
-/// Run ptxas on the PTX in a temporary folder.
+/// The waits of a cubin that stand earlier than in its PTX, in the form of
+/// ptxas' messages. Nothing where the disassembler does not know the code.
+static std::string tellHoistedWaits(const std::string &nvdisasm,
+                                    std::string_view ptx,
+                                    const std::string &cubin) {
+  ProcessResult shown = runProcess({nvdisasm, "--print-line-info-ptx", cubin},
+                                   kAssembleTimeLimit);
+  std::string text;
+  if (shown.exitCode == 0)
+    for (const HoistedWait &wait : findHoistedWaits(ptx, shown.output))
+      text += describeAsPtxas(wait, kPtxName);
+  return text;
+}
+
+/// Run ptxas on the PTX in a temporary folder, and look at its code with
+/// `nvdisasm`, where there is one.
 static Run runPtxas(const std::string &ptxas, std::string_view ptx,
-                    const std::string &target) {
+                    const std::string &target,
+                    const std::optional<std::string> &nvdisasm) {
   TemporaryFolder folder;
   std::string input = folder.write(kPtxName, ptx).string();
   std::string cubin = (folder.path() / "kernel.cubin").string();
-  ProcessResult result =
-      runProcess({ptxas, "-v", "--gpu-name=" + target, input, "-o", cubin},
-                 kAssembleTimeLimit);
+  std::vector<std::string> command = {ptxas, "-v", "--gpu-name=" + target,
+                                      input, "-o", cubin};
+  if (nvdisasm)
+    command.push_back("-lineinfo");
+  ProcessResult result = runProcess(command, kAssembleTimeLimit);
   Run run;
   run.output = replaceAll(std::move(result.output), input, kPtxName);
   run.exitCode = result.exitCode;
   if (run.exitCode == 0)
     run.cubin = folder.read("kernel.cubin");
+  if (run.exitCode == 0 && nvdisasm)
+    run.output += tellHoistedWaits(*nvdisasm, ptx, cubin);
   return run;
 }
 
@@ -251,14 +274,18 @@ Assembly assemble(std::string_view ptx, std::string_view entry,
                  info(Knob::ptxas).variable);
   std::string version = versionOf(*ptxas);
 
-  std::string key = cacheKey(ptx, version, options.target);
+  std::optional<std::string> nvdisasm;
+  if (hasWaitsBehindArithmetic(ptx))
+    nvdisasm = findBesidePtxas("nvdisasm", *ptxas);
+  std::string key =
+      cacheKey(ptx, version, options.target, nvdisasm.has_value());
   std::optional<Run> run;
   if (options.use_cache)
     if (std::optional<std::string> bytes = Cache::ofProcess().get(key))
       run = decode(*bytes);
   bool isFresh = !run;
   if (isFresh)
-    run = runPtxas(*ptxas, ptx, options.target);
+    run = runPtxas(*ptxas, ptx, options.target, nvdisasm);
 
   PtxasOutput said = parsePtxasOutput(run->output, ptx);
   if (run->exitCode != 0)

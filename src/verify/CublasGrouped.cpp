@@ -40,15 +40,6 @@ struct Library {
     load(multiply, "cublasGemmGroupedBatchedEx");
   }
 
-  static std::shared_ptr<const Library> find() {
-    std::string path = findCudaLibrary({"libcublas.so.13", "libcublas.so.12"});
-    if (path.empty())
-      runtimeError("libcublas.so.13 and .12 not found by the loader or in the "
-                   "folder CUDA_HOME names; install cuBLAS 12.5 or newer to "
-                   "compare with it");
-    return std::make_shared<const Library>(path);
-  }
-
   void check(cublasStatus_t status, const char *call) const {
     if (status == CUBLAS_STATUS_SUCCESS)
       return;
@@ -194,11 +185,24 @@ private:
 
 } // namespace
 
+std::shared_ptr<CublasGrouped>
+openCublasGrouped(Device &device, int ordinal,
+                  std::shared_ptr<const CudaDriver> driver,
+                  const std::string &library) {
+  return std::make_shared<LoadedCublasGrouped>(
+      device, std::make_shared<const Session>(
+                  std::move(driver), ordinal,
+                  std::make_shared<const Library>(library)));
+}
+
 std::shared_ptr<CublasGrouped> open_cublas_grouped(Device &device) {
   int ordinal = PrimaryContext::ordinalOf(device.name(), "cuBLAS");
-  return std::make_shared<LoadedCublasGrouped>(
-      device, std::make_shared<const Session>(CudaDriver::ofProcess(), ordinal,
-                                              Library::find()));
+  std::string library = findCudaLibrary({"libcublas.so.13", "libcublas.so.12"});
+  if (library.empty())
+    runtimeError("libcublas.so.13 and .12 not found by the loader or in the "
+                 "folder CUDA_HOME names; install cuBLAS 12.5 or newer to "
+                 "compare with it");
+  return openCublasGrouped(device, ordinal, CudaDriver::ofProcess(), library);
 }
 
 } // namespace kiln

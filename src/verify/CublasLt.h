@@ -164,4 +164,10 @@ openCublasLt(Device &device, int ordinal,
              std::shared_ptr<const CudaDriver> driver,
              std::shared_ptr<const CublasLibrary> library);
 
+/// open_cublas_grouped with a driver and a library of one's own.
+std::shared_ptr<CublasGrouped>
+openCublasGrouped(Device &device, int ordinal,
+                  std::shared_ptr<const CudaDriver> driver,
+                  const std::string &library);
+
 } // namespace kiln

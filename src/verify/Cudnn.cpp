@@ -55,6 +55,13 @@ void CudnnLibrary::check(cudnnStatus_t status, const char *call,
                what);
 }
 
+/// "9.19.0"
+static std::string versionOf(const CudnnLibrary &library) {
+  std::size_t number = library.cudnnGetVersion();
+  return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100,
+                     number % 100);
+}
+
 namespace {
 
 /// The library, a handle, and the context it works in.
@@ -386,7 +393,7 @@ public:
     if (!plan_)
       userError("cuDNN {} has no way for attention of {} heads, {} queries, {} "
                 "keys and {} elements a head{}",
-                library.cudnnGetVersion(), problem_.heads, problem_.queries,
+                versionOf(library), problem_.heads, problem_.queries,
                 problem_.keys, problem_.head_dim,
                 problem_.is_causal ? ", causal" : "");
     std::int64_t bytes = 0, one = 0;
@@ -450,11 +457,7 @@ public:
   explicit LoadedCudnn(std::shared_ptr<const Session> session)
       : session_(std::move(session)) {}
 
-  std::string version() const override {
-    std::size_t number = session_->library->cudnnGetVersion();
-    return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100,
-                       number % 100);
-  }
+  std::string version() const override { return versionOf(*session_->library); }
 
   std::shared_ptr<CudnnPlan> plan(const CudnnAttention &attention) override {
     std::shared_ptr<CudnnPlan> result;

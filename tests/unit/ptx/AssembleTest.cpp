@@ -3,6 +3,7 @@
 #include "support/Cache.h"
 #include "unit/ptx/FakeTools.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace kiln {
@@ -190,9 +191,10 @@ TEST_F(Assemble, allowsById) {
 TEST_F(Assemble, refusesAnAllowanceThatIsNoId) {
   for (const char *wrong : {"7508", "C", "C75xx", ""}) {
     options.allow = {wrong};
-    EXPECT_EQ(messageFrom<UserError>(),
-              "'" + std::string(wrong) +
-                  "' is not the id of a ptxas message; ids are written as C7508");
+    EXPECT_EQ(
+        messageFrom<UserError>(),
+        "'" + std::string(wrong) +
+            "' is not the id of a ptxas message; ids are written as C7508");
   }
 }
 
@@ -280,6 +282,43 @@ TEST_F(Assemble, asksForTheVersionOnce) {
   assembleGemm();
   assembleGemm();
   EXPECT_EQ(linesOf("versions"), 1);
+}
+
+TEST_F(Assemble, TellsOfAWaitThatWasMovedUp) {
+  std::string ptx(kPtx);
+  std::string body = "  wgmma.commit_group.sync.aligned;\n", code;
+  for (int i = 0; i < 16; ++i) {
+    body += "  add.f32 %f1, %f2, %f3;\n";
+    code += fmt::format("echo '//## File \"x\", line {}'\n"
+                        "echo '/*0010*/ FADD R1, R2, R3 ;'\n",
+                        6 + i);
+  }
+  body += "  wgmma.wait_group.sync.aligned 0;\n"; // line 22
+  ptx.insert(ptx.find("  setmaxnreg"), body);
+  // Without a disassembler nobody looks.
+  EXPECT_THAT(assemble(ptx, {}, options).diagnostics, IsEmpty());
+  writeScript(inFolder("nvdisasm"),
+              "[ \"$1\" = --print-line-info-ptx ] || exit "
+              "1\necho '//## File \"x\", line 22'\n"
+              "echo '/*0000*/ WARPGROUP.DEPBAR.LE gsb0 "
+              ";'\n" +
+                  code);
+  for (bool isCached : {false, true}) {
+    Assembly assembly = assemble(ptx, {}, options);
+    ASSERT_THAT(assembly.diagnostics, SizeIs(1)) << isCached;
+    const AssembleDiagnostic &told = assembly.diagnostics.front();
+    EXPECT_EQ(told.severity, "warning");
+    EXPECT_EQ(told.ptx_line, 22);
+    EXPECT_EQ(told.where.line, 20);
+    EXPECT_THAT(told.message,
+                HasSubstr("wgmma.wait_group was moved up, before 16 "
+                          "instructions of arithmetic"));
+  }
+  EXPECT_EQ(linesOf("runs"), 2);
+  // One that does not know the code says nothing.
+  Cache::ofProcess().clear();
+  writeScript(inFolder("nvdisasm"), "echo unknown; exit 1\n");
+  EXPECT_THAT(assemble(ptx, {}, options).diagnostics, IsEmpty());
 }
 
 using Disassemble = WithoutToolkit;

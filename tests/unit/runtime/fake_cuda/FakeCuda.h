@@ -40,9 +40,9 @@ struct FakeCuda {
   std::vector<std::string> calls;
   std::map<std::uint64_t, std::vector<char>> memory; ///< not yet freed
   int streams = 0, events = 0, modules = 0;          ///< not yet destroyed
-  int registered = 0; ///< pieces of the host's memory
-  int contexts = 0;                                  ///< retained
-  int contextDepth = 0;                              ///< pushed, not popped
+  int registered = 0;   ///< pieces of the host's memory
+  int contexts = 0;     ///< retained
+  int contextDepth = 0; ///< pushed, not popped
   std::vector<std::string> moduleTexts;
   std::map<int, int> functionAttributes;
   std::vector<TensorMapArguments> tensorMaps;
