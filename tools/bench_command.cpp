@@ -4,6 +4,7 @@
 #include "gemm_options.h"
 #include "gemm_sets.h"
 #include "problem_list.h"
+#include "say.h"
 
 #include <kiln/compile.h>
 #include <kiln/cublas.h>
@@ -22,6 +23,7 @@ struct BenchCommand {
   ProblemList problems;
   int best_of = 64;
   BenchFlags flags;
+  bool is_dry = false; ///< list what would be measured
 };
 
 } // namespace
@@ -89,11 +91,23 @@ static ProblemResult run_problem(BenchRun &bench, CublasLt *cublas,
   return result;
 }
 
+/// The problems and the schedules they would be computed with.
+static ExitStatus list_problems(const BenchCommand &command,
+                                const std::vector<ListedProblem> &problems) {
+  const DeviceDescription &device = command.gemm.built_for(nullptr);
+  for (const ListedProblem &one : problems)
+    say("{}\n  {}\n", one.problem.to_string(),
+        command.gemm.fitted_schedule(one.problem, device).to_string());
+  return ExitStatus::ok;
+}
+
 static ExitStatus run_command(const BenchCommand &command) {
   if (command.what.empty())
-    throw UserError("there is nothing to measure; bench takes gemm, attention "
-                    "or grouped-gemm");
+    throw UserError("there is nothing to measure; bench takes gemm, attention, "
+                    "grouped-gemm or seeds");
   std::vector<ListedProblem> problems = problems_of(command);
+  if (command.is_dry)
+    return list_problems(command, problems);
   if (command.best_of < 1)
     throw UserError(
         fmt::format("--best-of {}; it must be at least 1", command.best_of));
@@ -125,9 +139,12 @@ void add_bench_command(CLI::App &app, Action &action) {
       ->add_option("--best-of", options->best_of,
                    "ways of cuBLASLt to try, of which the fastest counts")
       ->capture_default_str();
+  command->add_flag("--dry-run", options->is_dry,
+                    "list what would be measured, and stop");
   options->flags.add_to(*command);
   add_bench_attention(*command, action);
   add_bench_grouped_gemm(*command, action);
+  add_bench_seeds(*command, action);
   command->callback([&action, command, options] {
     if (command->get_subcommands().empty())
       action = [options] { return run_command(*options); };

@@ -62,5 +62,6 @@ ExitStatus run_bench(const BenchFlags &flags,
 void add_bench_attention(CLI::App &bench, std::function<ExitStatus()> &action);
 void add_bench_grouped_gemm(CLI::App &bench,
                             std::function<ExitStatus()> &action);
+void add_bench_seeds(CLI::App &bench, std::function<ExitStatus()> &action);
 
 } // namespace kiln::cli
