@@ -1,13 +1,13 @@
 // Compile: the public road from a Module to a Kernel, with the cache beside it.
 #include "kiln/compile.h"
 #include "kiln/text.h"
+#include "lower/Fingerprint.h"
 #include "lower/Lowering.h"
 #include "support/Cache.h"
 #include "support/Error.h"
 #include "support/Hash.h"
 #include "support/Make.h"
 
-#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Parser/Parser.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -76,22 +76,13 @@ Module parse_module(std::string_view text, const std::string &file_name,
   return Make::a<Module>(std::move(impl));
 }
 
-/// The module as bytes that change whenever its meaning or its lines do.
-static std::string moduleBytes(Module::Impl &impl) {
-  std::string bytes;
-  llvm::raw_string_ostream stream(bytes);
-  if (mlir::failed(mlir::writeBytecodeToFile(impl.module.get(), stream)))
-    internalError("kernel {} cannot be written as bytecode", impl.name);
-  return bytes;
-}
-
 /// Everything the PTX depends on, in one key.
 static std::string cacheKey(Module::Impl &impl, const CompileOptions &options) {
   return hashHex(fmt::format(
       "kernel\n{}\n{}\n{}\n{}\n{}\n{}", version(), impl.target,
       options.opt_level, options.ptx_version,
       hashHex(Kernel{impl.name, impl.target, "", impl.contract}.serialize()),
-      moduleBytes(impl)));
+      hashHex(fingerprint(impl.module.get()))));
 }
 
 namespace {

@@ -2,8 +2,8 @@
 //
 // Kiln's own kernels are llvm.func with scf, arith, math and nvvm inside a
 // gpu.module; a gpu.module somebody else wrote may also use gpu.func, memref,
-// vector, affine and nvgpu. Both take the same road. Everything after this file
-// is LLVM's (Codegen.cpp).
+// vector, affine and nvgpu. Both take the same road, without what the first
+// kind does not need. Everything after this file is LLVM's (Codegen.cpp).
 #include "lower/Lowering.h"
 #include "support/Error.h"
 
@@ -31,6 +31,8 @@ struct Step {
   std::unique_ptr<mlir::Pass> (*make)();
   /// On which operation it runs: the whole module or each gpu.module in it.
   enum { onModule, onGpuModule } where;
+  /// Kiln's own kernels have nothing for it to do.
+  bool isForOthers = false;
 };
 } // namespace
 
@@ -120,7 +122,8 @@ struct KeepLoopAnnotations
 static const Step kSteps[] = {
     {"convert-nvgpu-to-nvvm",
      "nvgpu operations become nvvm ones while their memrefs still have shapes",
-     [] { return mlir::createConvertNVGPUToNVVMPass(); }, Step::onGpuModule},
+     [] { return mlir::createConvertNVGPUToNVVMPass(); }, Step::onGpuModule,
+     /*isForOthers=*/true},
     {"convert-vector-to-scf",
      "multi-dimensional vector transfers become rows, unrolled: a loop over "
      "them "
@@ -130,18 +133,18 @@ static const Step kSteps[] = {
        options.enableFullUnroll();
        return mlir::createConvertVectorToSCFPass(options);
      },
-     Step::onGpuModule},
+     Step::onGpuModule, /*isForOthers=*/true},
     {"lower-vector-transfers",
      "rows of transfers become vector loads and stores, which have an LLVM "
      "form",
      []() -> std::unique_ptr<mlir::Pass> {
        return std::make_unique<LowerVectorTransfers>();
      },
-     Step::onGpuModule},
+     Step::onGpuModule, /*isForOthers=*/true},
     {"expand-strided-metadata",
      "subviews become arithmetic; must precede affine lowering, which it emits",
      [] { return mlir::memref::createExpandStridedMetadataPass(); },
-     Step::onGpuModule},
+     Step::onGpuModule, /*isForOthers=*/true},
     {"unroll-loops",
      "loops that ask for it are unrolled; must precede scf lowering",
      []() -> std::unique_ptr<mlir::Pass> {
@@ -149,7 +152,8 @@ static const Step kSteps[] = {
      },
      Step::onGpuModule},
     {"lower-affine", "affine maps become arith; must precede scf lowering",
-     [] { return mlir::createLowerAffinePass(); }, Step::onGpuModule},
+     [] { return mlir::createLowerAffinePass(); }, Step::onGpuModule,
+     /*isForOthers=*/true},
     {"convert-scf-to-cf",
      "structured loops and branches become blocks, which LLVM needs",
      [] { return mlir::createSCFToControlFlowPass(); }, Step::onGpuModule},
@@ -191,13 +195,31 @@ std::vector<LoweringStep> loweringSteps() {
   return steps;
 }
 
+/// Whether there is an operation that Kiln's own kernels do not have.
+static bool isOfOthers(mlir::ModuleOp module) {
+  static constexpr llvm::StringRef kOwn[] = {"llvm", "nvvm", "arith",
+                                             "scf",  "math", "builtin"};
+  return module
+      .walk([](mlir::Operation *op) {
+        bool isOwn =
+            llvm::is_contained(kOwn, op->getName().getDialectNamespace()) ||
+            llvm::isa<mlir::gpu::GPUModuleOp>(op);
+        return isOwn ? mlir::WalkResult::advance()
+                     : mlir::WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 void lowerToNvvm(mlir::ModuleOp module) {
   mlir::PassManager manager(module.getContext(),
                             mlir::ModuleOp::getOperationName());
   // Every operation was verified when the module was finished or parsed, and is
   // verified once more after the last pass.
   manager.enableVerifier(false);
+  bool hasOthers = isOfOthers(module);
   for (const Step &step : kSteps) {
+    if (step.isForOthers && !hasOthers)
+      continue;
     if (step.where == Step::onGpuModule)
       manager.addNestedPass<mlir::gpu::GPUModuleOp>(step.make());
     else
