@@ -32,11 +32,6 @@ static Module build_copy(std::int64_t words) {
   return kb.module();
 }
 
-static double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
-}
-
 int main(int argc, char **argv) try {
   int rows = argc > 2 ? std::atoi(argv[1]) : 8192;
   int columns = argc > 2 ? std::atoi(argv[2]) : 4096;
