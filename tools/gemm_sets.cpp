@@ -15,7 +15,8 @@ static void fill_matrices(const ReferenceGemm &gemm, std::uint64_t seed,
 }
 
 static std::size_t bytes_of(const GemmMatrices &host) {
-  return host.a.size() + host.b.size() + host.c.size() + host.bias.size() +
+  return host.a.size() + host.b.size() + host.a_scales.size() +
+         host.b_scales.size() + host.c.size() + host.bias.size() +
          host.d.size();
 }
 

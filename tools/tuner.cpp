@@ -158,14 +158,16 @@ std::vector<TuneCandidate> candidates_of(const GemmProblem &problem, int most,
 GemmBuffers nominal_buffers(const ReferenceGemm &gemm) {
   constexpr std::uint64_t kAddress = 1 << 30;
   auto buffer = [&](std::int64_t elements, Type type) {
-    return Buffer(kAddress, static_cast<std::size_t>(elements) *
-                                static_cast<std::size_t>(size_bytes(type)));
+    return Buffer(kAddress, static_cast<std::size_t>(bytes_of(type, elements)));
   };
-  return {buffer(gemm.a_elements(), gemm.type),
-          buffer(gemm.b_elements(), gemm.type),
-          buffer(gemm.c_elements(), gemm.out),
-          buffer(gemm.bias_elements(), gemm.bias_type()),
-          buffer(gemm.d_elements(), gemm.out)};
+  Type factors = block_of(gemm.scaling).type;
+  return {.a = buffer(gemm.a_elements(), gemm.type),
+          .b = buffer(gemm.b_elements(), gemm.type),
+          .a_scales = buffer(gemm.a_scale_count(), factors),
+          .b_scales = buffer(gemm.b_scale_count(), factors),
+          .c = buffer(gemm.c_elements(), gemm.out),
+          .bias = buffer(gemm.bias_elements(), gemm.bias_type()),
+          .d = buffer(gemm.d_elements(), gemm.out)};
 }
 
 /// Packing a launch has the driver assemble the kernel, here and not where the
