@@ -19,7 +19,7 @@ endif()
 # What src/lower/Lowering.cpp calls; the rest follows from the libraries' own
 # dependencies, and what nobody calls is dropped by the linker.
 target_link_libraries(kiln_mlir INTERFACE
-  MLIRIR MLIRParser MLIRPass MLIRTransforms MLIRBytecodeWriter
+  MLIRIR MLIRParser MLIRPass MLIRTransforms
   MLIRArithDialect MLIRControlFlowDialect MLIRFuncDialect MLIRGPUDialect
   MLIRIndexDialect MLIRLLVMDialect MLIRMathDialect MLIRMemRefDialect
   MLIRNVGPUDialect MLIRNVVMDialect MLIRSCFDialect MLIRVectorDialect
