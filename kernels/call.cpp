@@ -184,7 +184,8 @@ void gemm(const std::shared_ptr<Device> &device, const Stream &stream,
   // Never destroyed: what they hold may outlive the driver.
   static auto &calls =
       *new Calls<GemmProblem>([](const GemmProblem &wanted, const Device &on) {
-        return build_gemm(wanted, pick_schedule(wanted, on.description()));
+        const DeviceDescription &device = on.description();
+        return build_gemm(wanted, pick_schedule(wanted, device), {}, device);
       });
   std::array<Given, 9> given = {{{"a", arguments.a},
                                  {"b", arguments.b},

@@ -75,15 +75,21 @@ static int addBuffer(KernelBuilder::State &state, const std::string &name,
                            where);
 }
 
+/// Refuse elements that a thread cannot access.
+static void checkAddressable(const std::string &name, Type type,
+                             const Where &where) {
+  if (is_subbyte(type))
+    userErrorAt(where,
+                "tensor {} of {}, whose elements have less than a byte and "
+                "no address; declare a tensor map, which TMA copies",
+                name, kiln::name(type));
+}
+
 Tensor KernelBuilder::tensor(const std::string &name, Type type,
                              std::vector<Dim> shape, std::vector<Dim> strides,
                              Where where) {
   State &state = *state_;
-  if (is_subbyte(type))
-    userErrorAt(where,
-                "tensor '{}' of {}, whose elements have less than a byte and "
-                "no address; declare a tensor map, which TMA copies",
-                name, kiln::name(type));
+  checkAddressable(fmt::format("'{}'", name), type, where);
   int argument = addBuffer(state, name, type, shape, strides, where);
   mlir::Value base = state.addParameter(
       {.kind = ParameterSpec::Kind::buffer, .argument = argument},
@@ -97,6 +103,7 @@ Tensor KernelBuilder::tensor_at(At address, Type type, std::vector<Dim> shape,
                                 Where where) {
   State &state = *state_;
   state.checkOpen(where);
+  checkAddressable("at an address", type, where);
   strides = stridesOf("at an address", shape, std::move(strides), where);
   constexpr int kWidest = 16; // bytes of a vector
   if (alignment < size_bytes(type) || alignment > kWidest ||

@@ -81,6 +81,13 @@ TmaTensor TmaTensor::at(At address, const Element &room,
   LocationScope location(where);
   checkCount(name_, "extents", change.shape.size(), rank_, where);
   checkCount(name_, "strides", change.strides.size(), rank_ - 1, where);
+  if (is_subbyte(tile_.type) &&
+      (!change.shape.empty() || !change.strides.empty()))
+    userErrorAt(where,
+                "TmaTensor::at of tensor map '{}' changes the shape or the "
+                "strides of elements of {}, which share bytes; change its "
+                "address alone",
+                name_, kiln::name(tile_.type));
   if (room.is_shared())
     userErrorAt(where,
                 "TmaTensor::at of tensor map '{}' was given room in shared "

@@ -24,6 +24,13 @@ double unitRandom(std::uint64_t seed, std::uint64_t i) {
   return static_cast<double>(splitMix64(seed, i) >> 11) * 0x1p-53;
 }
 
+static void put(Type type, void *data, std::size_t i, std::uint64_t bits) {
+  if (is_subbyte(type))
+    return store_bits(type, data, static_cast<std::int64_t>(i), bits);
+  auto bytes = static_cast<std::size_t>(size_bytes(type));
+  std::memcpy(static_cast<std::byte *>(data) + i * bytes, &bits, bytes);
+}
+
 /// One random number in the bits of the type.
 static std::uint64_t randomBits(Type type, double unit, double lo, double hi) {
   if (!is_float(type))
@@ -50,7 +57,7 @@ void fill_random(Type type, void *data, std::size_t count, std::uint64_t seed,
     std::size_t end = std::min(count, begin + kFillChunk);
     for (std::size_t i = begin; i < end; ++i) {
       std::uint64_t bits = randomBits(type, unitRandom(seed, i), lo, hi);
-      store_bits(type, data, static_cast<std::int64_t>(i), bits);
+      put(type, data, i, bits);
     }
   });
 }
@@ -90,8 +97,7 @@ void fill_normal(Type type, void *data, std::size_t count, std::uint64_t seed) {
     for (std::size_t i = begin; i < end; ++i, drawn >>= 16) {
       if (i % 4 == 0)
         drawn = splitMix64(seed, i / 4);
-      store_bits(type, data, static_cast<std::int64_t>(i),
-                 table[drawn % kQuantiles]);
+      put(type, data, i, table[drawn % kQuantiles]);
     }
   });
 }

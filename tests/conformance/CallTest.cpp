@@ -67,6 +67,37 @@ TEST_P(Call, Gemm) {
   Product(2).run(device, device->create_stream());
 }
 
+// On the simulator of a B200: the kernel is that device's, and its factors are
+// given by name.
+TEST(CallOnBlackwell, GemmWithFactors) {
+  auto device = open_sim({.device = DeviceDescription::b200()});
+  GemmProblem problem{
+      .m = 70, .n = 40, .k = 96, .type = e2m1, .scaling = Scaling::nv};
+  ReferenceGemm reference = reference_of(problem);
+  auto random = [](Type type, std::int64_t count, unsigned seed) {
+    std::vector<std::uint8_t> bytes(bytes_of(type, count));
+    double least = type == ue4m3 ? 0.25 : -4;
+    fill_random(type, bytes.data(), count, seed, least, 4);
+    return bytes;
+  };
+  auto a = random(e2m1, reference.a_elements(), 1),
+       b = random(e2m1, reference.b_elements(), 2),
+       of_a = random(ue4m3, reference.a_scale_count(), 3),
+       of_b = random(ue4m3, reference.b_scale_count(), 4);
+  std::vector<float> d(70 * 40, NAN);
+  Buffer out = copied(*device, d);
+  gemm(device, {}, problem,
+       {.a = copied(*device, a),
+        .b = copied(*device, b),
+        .d = out,
+        .a_scales = copied(*device, of_a),
+        .b_scales = copied(*device, of_b)});
+  device->copy_out(d.data(), out, out.bytes());
+  reference.a = a.data(), reference.b = b.data();
+  reference.a_scales = of_a.data(), reference.b_scales = of_b.data();
+  EXPECT_TRUE(compare_gemm(reference, d.data()).ok);
+}
+
 TEST_P(Call, NumbersAndBiasAreGivenByName) {
   SKIP_WITHOUT_DEVICE();
   std::shared_ptr<Device> device = opened(GetParam());
@@ -79,11 +110,11 @@ TEST_P(Call, NumbersAndBiasAreGivenByName) {
   Buffer nothing = device->allocate(product.a.size() * 2);
   device->fill(nothing, 0);
   GemmArguments operands{.a = nothing,
-                        .b = copied(*device, product.b),
-                        .d = d,
-                        .c = copied(*device, c),
-                        .bias = copied(*device, bias),
-                        .beta = 2};
+                         .b = copied(*device, product.b),
+                         .d = d,
+                         .c = copied(*device, c),
+                         .bias = copied(*device, bias),
+                         .beta = 2};
   for (double beta : {2.0, 4.0}) {
     operands.beta = beta;
     gemm(device, {}, problem, operands);

@@ -20,6 +20,7 @@ struct Product {
   int n, steps;
   Type scale = ue8m0; ///< of `block` elements; 0: none
   int block = 0;
+  bool is_copied = true; ///< factors go to tensor memory
 
   int step() const { return static_cast<int>(elements_in(a, 128)); }
   int k() const { return steps * step(); }
@@ -70,7 +71,7 @@ static Kernel build(const Product &product) {
           slot.load(maps[j], {0, i * (pieces * 2), 0});
       });
       Slot slot = pipeline.acquire();
-      if (of_a) {
+      if (of_a && product.is_copied) {
         of_a->copy(slot[maps[2]]);
         of_b->copy(slot[maps[3]]);
       }
@@ -157,6 +158,19 @@ TEST(TensorProduct, WithFactors) {
                                  Product{e2m1, e2m1, 128, 2, ue8m0, 32},
                                  Product{e2m1, e2m1, 192, 2, ue4m3, 16}})
     expect_right(product, seed += 7);
+}
+
+TEST(TensorProduct, FactorsThatNobodyCopiedAreFound) {
+  Product product{e4m3, e4m3, 128, 1, ue8m0, 32};
+  product.is_copied = false;
+  Kernel kernel = build(product);
+  auto device = open_sim({.device = DeviceDescription::b200()});
+  auto a = random_elements(e4m3, kRows * product.k(), 1), b = a;
+  auto factors = random_factors(product, kRows, 2);
+  std::vector<float> d(kRows * product.n);
+  LaunchResult result = try_run(*device, kernel, a, b, factors, factors, d);
+  ASSERT_FALSE(result.findings.empty());
+  EXPECT_EQ(result.findings[0].id, "uninitialized-store");
 }
 
 TEST(TensorProduct, HasItsKinds) {

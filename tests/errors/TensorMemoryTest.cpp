@@ -290,6 +290,17 @@ TEST_F(TensorMemoryErrors, NarrowElements) {
       __LINE__, [&] { kb.tensor("x", e2m1, {128, 64}); },
       "tensor 'x' of e2m1, whose elements have less than a byte and no "
       "address; declare a tensor map, which TMA copies");
+  Tensor room = kb.tensor("room", u64, {16});
+  Value address = constant(u64, 0);
+  refused(
+      __LINE__, [&] { kb.tensor_at(address, e3m2, {128, 64}); },
+      "tensor at an address of e3m2, whose elements have less than a byte and "
+      "no address; declare a tensor map, which TMA copies");
+  TmaTensor map = kb.tensor_map("m", e2m1, {128, 256}, {.tile = {8, 256}});
+  refused(
+      __LINE__, [&] { map.at(address, room(0), {.shape = {64, 256}}); },
+      "TmaTensor::at of tensor map 'm' changes the shape or the strides of "
+      "elements of e2m1, which share bytes; change its address alone");
   SharedTile tile = kb.shared(TileLayout::of(e2m3, 8, 128));
   refused(
       __LINE__, [&] { Value(tile(0, 0)).type(); },

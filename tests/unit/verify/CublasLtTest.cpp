@@ -210,6 +210,8 @@ TEST_F(CublasLtTest, WhatItDoesNotDoIsSaid) {
               g.beta = 1;
             }),
             "cuBLASLt adds no C of type e4m3");
+  EXPECT_EQ(refused([](auto &g) { g.scaling = Scaling::nv; }),
+            "cuBLASLt is not asked for products with factors (scales=nv)");
   fakeLt->ways = 0;
   EXPECT_EQ(refused([](auto &) {}),
             "cuBLASLt 13.0.2 has no way to multiply 10x20x30 of f16 to f32");

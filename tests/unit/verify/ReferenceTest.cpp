@@ -172,6 +172,8 @@ TEST(Reference, RefusesWhatIsNotThere) {
             "beta is 2, but there is no C");
   EXPECT_EQ(refused([](auto &gemm) { gemm.bias_kind = GemmBias::row; }),
             "a bias is to be added, but there is none");
+  EXPECT_EQ(refused([](auto &gemm) { gemm.scaling = Scaling::mx; }),
+            "the elements are scaled (mx), but there are no factors of A");
 }
 
 #if KILN_HAS_CBLAS
