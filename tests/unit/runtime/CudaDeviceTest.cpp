@@ -40,6 +40,7 @@ protected:
     FakeCudaTest::SetUp();
     device = openCuda(CudaDriver::load(KILN_FAKE_CUDA), 0);
     // What opening it asked for.
+    fake->calls.clear();
     fake->moduleTexts.clear();
     fake->functionAttributes.clear();
   }
