@@ -54,19 +54,10 @@ public:
   /// Run it on the first set and compare O, and lse where Kiln wrote it, which
   /// is first.
   Comparison verify(const Contender &contender) {
-    const AttentionBuffers &set = sets_.front();
-    device_.fill(set.o, 0xff);
-    contender.launches.front()({});
-    device_.synchronize();
-    set.fetch(device_, host_);
-    AttentionComparison found = host_.compare(problem_, kCompared);
-    Comparison result;
-    result.ok = found.ok();
-    result.max_rel_err = found.max_rel_err;
-    result.compared = found.compared;
-    result.wrong = found.wrong;
-    result.is_sampled = found.is_sampled;
-    return result;
+    return verified(device_, contender, sets_.front().o, [&] {
+      sets_.front().fetch(device_, host_);
+      return host_.compare(problem_, kCompared);
+    });
   }
   int count() const { return static_cast<int>(sets_.size()); }
 

@@ -50,19 +50,10 @@ public:
   }
 
   Comparison verify(const Contender &contender) {
-    const GroupedBuffers &set = sets_.front();
-    device_.fill(set.d, 0xff);
-    contender.launches.front()({});
-    device_.synchronize();
-    set.fetch(device_, host_);
-    GroupedComparison found = host_.compare(problem_, rows_);
-    Comparison result;
-    result.ok = found.ok();
-    result.max_rel_err = found.max_rel_err;
-    result.compared = found.compared;
-    result.wrong = found.wrong;
-    result.is_sampled = found.is_sampled;
-    return result;
+    return verified(device_, contender, sets_.front().d, [&] {
+      sets_.front().fetch(device_, host_);
+      return host_.compare(problem_, rows_);
+    });
   }
   int count() const { return static_cast<int>(sets_.size()); }
 

@@ -1,6 +1,7 @@
 // bench_report: a table for people, JSON for programs.
 #include "bench_report.h"
 #include "say.h"
+#include "support/Date.h"
 #include "support/JsonNode.h"
 
 #include <kiln/compile.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <ctime>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -20,15 +20,6 @@ std::string driver_version() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
   return std::getline(file, line) ? line : "unknown";
-}
-
-std::string date_now() {
-  std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
 }
 
 /// "cublaslt"
@@ -208,7 +199,7 @@ void BenchReport::write_json(const std::string &path) const {
                          {"driver", driver_version()},
                          {lower(library), library_version},
                          {"kiln", version()},
-                         {"date", date_now()},
+                         {"date", dateNow()},
                          {"data", "normally distributed, deviation 1"}};
   json["problems"] = nlohmann::json::array();
   for (const ProblemResult &result : results)

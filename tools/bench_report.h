@@ -10,8 +10,6 @@
 
 namespace kiln::cli {
 
-/// "2026-11-15T08:00:00Z"
-std::string date_now();
 /// What the kernel module says it is; the driver's own interface tells no one.
 std::string driver_version();
 

@@ -47,6 +47,24 @@ private:
   GpuClock clock_;
 };
 
+/// What a contender writes into `output`, which was poisoned before, compared
+/// by `compare`, whose result has the numbers of a Comparison.
+template <typename Compare>
+Comparison verified(Device &device, const Contender &contender,
+                    const Buffer &output, Compare &&compare) {
+  device.fill(output, 0xff);
+  contender.launches.front()({});
+  device.synchronize();
+  auto found = compare();
+  Comparison result;
+  result.ok = found.ok();
+  result.max_rel_err = found.max_rel_err;
+  result.compared = found.compared;
+  result.wrong = found.wrong;
+  result.is_sampled = found.is_sampled;
+  return result;
+}
+
 /// One of those that are measured.
 struct BenchEntry {
   std::string name; ///< shown while it is

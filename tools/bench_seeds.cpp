@@ -3,6 +3,7 @@
 #include "bench_report.h"
 #include "gemm_sets.h"
 #include "say.h"
+#include "support/Date.h"
 #include "tile_configs.h"
 
 #include "tutorial/lessons.h"
@@ -233,7 +234,7 @@ void write_seeds(const std::string &path, const SeedBench &bench,
       {"driver", driver_version()},
       {"cublaslt", bench.cublas ? bench.cublas->version() : ""},
       {"kiln", version()},
-      {"date", date_now()},
+      {"date", dateNow()},
       {"data", "normally distributed, deviation 1"},
       {"tables", nlohmann::json::array()}};
   for (const SeedResult &result : results) {

@@ -2,6 +2,7 @@
 //
 // The form is that of bench/results/h200_schedules.json.
 #include "bench_report.h"
+#include "support/Date.h"
 #include "support/JsonNode.h"
 #include "tuner.h"
 
@@ -115,7 +116,7 @@ void write_timings(const std::string &path, const Tuner &tuner,
       {"target", tuner.device().target()},
       {"driver", driver_version()},
       {"kiln", version()},
-      {"date", date_now()},
+      {"date", dateNow()},
       {"runs", nlohmann::json::array()}};
   for (const TuneResult &result : results)
     for (const TuneCandidate &one : result.candidates)

@@ -1,10 +1,10 @@
 // TuningDatabase: the tables, and what SQLite's complaints mean to a user.
 #include "kiln/tuning.h"
+#include "support/Date.h"
 #include "support/Error.h"
 
 #include <sqlite3.h>
 
-#include <ctime>
 #include <filesystem>
 #include <thread>
 
@@ -28,16 +28,6 @@ CREATE TABLE IF NOT EXISTS tuned (
   PRIMARY KEY (device, kernels, problem)) WITHOUT ROWID)";
 static constexpr const char *kColumns =
     "device, kernels, problem, schedule, us, candidates, date";
-
-/// "2026-11-15T08:00:00Z"
-static std::string dateNow() {
-  std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 /// The path as a URI of SQLite's.
 static std::string uriOf(const std::string &path) {
