@@ -11,6 +11,7 @@
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
@@ -173,7 +174,6 @@ std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
           module.getContext(),
           machine->createDataLayout().getStringRepresentation()));
   DiagnosticCollector diagnostics(*module.getContext());
-  // It verifies what it makes; LLVM's own passes keep that valid.
   std::unique_ptr<llvm::Module> llvmModule =
       mlir::translateModuleToLLVMIR(gpuModule, context, "kiln");
   if (!llvmModule)
@@ -183,6 +183,10 @@ std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp module,
   markInlineAsmConvergent(*llvmModule);
   optimize(*llvmModule, *machine, optLevel);
   checkCallees(*llvmModule);
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (llvm::verifyModule(*llvmModule, &stream))
+    internalError("LLVM IR does not verify: {}", problem);
   return llvmModule;
 }
 

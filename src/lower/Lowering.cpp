@@ -213,9 +213,8 @@ static bool isOfOthers(mlir::ModuleOp module) {
 void lowerToNvvm(mlir::ModuleOp module) {
   mlir::PassManager manager(module.getContext(),
                             mlir::ModuleOp::getOperationName());
-  // Every operation was verified when the module was finished or parsed. What
-  // others wrote is verified once more after the last pass; of Kiln's own
-  // kernels the LLVM IR is.
+  // Every operation was verified when the module was finished or parsed, and is
+  // verified once more after the last pass.
   manager.enableVerifier(false);
   bool hasOthers = isOfOthers(module);
   for (const Step &step : kSteps) {
@@ -227,8 +226,7 @@ void lowerToNvvm(mlir::ModuleOp module) {
       manager.addPass(step.make());
   }
   DiagnosticCollector diagnostics(*module.getContext());
-  if (mlir::failed(manager.run(module)) ||
-      (hasOthers && mlir::failed(mlir::verify(module))))
+  if (mlir::failed(manager.run(module)) || mlir::failed(mlir::verify(module)))
     diagnostics.raise("the module cannot be lowered to NVVM");
 }
 
