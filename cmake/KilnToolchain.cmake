@@ -43,7 +43,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Asan")
   # CUDA's functions are called as CUDA declares them; ours have types of our
   # own behind the same pointers, and only clang compares them.
   target_compile_options(kiln_flags INTERFACE
-    -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer
+    -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(kiln_flags INTERFACE -fsanitize=address,undefined)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Tsan")
