@@ -205,8 +205,10 @@ void RaceDetector::invalidate(Cta &cta, std::uint32_t address) {
 
 void RaceDetector::fenceInits(Warp &warp) {
   Cta &cta = warp.cta();
+  // The first fence behind an init counts; another one takes nothing away.
   for (auto &[address, barrier] : cta.mbarrierHistory)
-    if (barrier.init.component == warp.clock.lanes)
+    if (barrier.init.component == warp.clock.lanes &&
+        barrier.initFencedIn == ~0u)
       barrier.initFencedIn = cta.cluster().barrierGeneration;
 }
 

@@ -46,6 +46,35 @@ TEST(Mbarrier, KeepsItsCounts) {
       "bytes");
 }
 
+TEST(Mbarrier, AnotherCtaMustSeeItsInitialisation) {
+  // Thread 0 of each CTA arrives at the other one's.
+  auto found = [](const std::string &between) {
+    RunKernel run("mbarrier.init.shared.b64 [%bar], 1;" + between +
+                  "mov.u32 %r1, %cluster_ctarank;"
+                  "xor.b32 %r1, %r1, 1;"
+                  "mapa.shared::cluster.u32 %r2, %bar, %r1;"
+                  "mbarrier.arrive.release.cluster.shared::cluster.b64 _, "
+                  "[%r2];"
+                  "again:"
+                  "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 "
+                  "%p1, [%bar], 0;"
+                  "@!%p1 bra again;"
+                  "barrier.cluster.arrive;"
+                  "barrier.cluster.wait;");
+    run.config.block = {1, 1, 1};
+    run.config.grid = {2, 1, 1};
+    run.config.cluster = {2, 1, 1};
+    LaunchResult result = run.run();
+    return result.findings.empty() ? "" : result.findings[0].id;
+  };
+  std::string fence = "fence.mbarrier_init.release.cluster;";
+  std::string barrier = "barrier.cluster.arrive.relaxed;barrier.cluster.wait;";
+  EXPECT_EQ(found(fence + barrier), "");
+  // A later fence takes nothing away.
+  EXPECT_EQ(found(fence + barrier + fence), "");
+  EXPECT_EQ(found(barrier + fence), "mbarrier-init-order");
+}
+
 TEST(Mbarrier, ACopyMustSeeItsInitialisation) {
   auto found = [](const std::string &between, const std::string &before = "") {
     RunKernel run(before + "mbarrier.init.shared.b64 [%bar], 1;" + between +

@@ -125,6 +125,7 @@ struct Form {
   bool isStationary = false, isAInTensor = false, isAdded = true;
   bool isANegated = false;
   int shiftD = 0;
+  int begin = 0;              ///< of operands, behind a multiple of 1024
   std::uint32_t disabled = 0; ///< lanes of each 32
   std::string block;          ///< modifiers of the scales
   int blockElements = 0;
@@ -261,7 +262,7 @@ struct Place {
       at = row % perRow * elementBytes() + row / perRow * leading() +
            k % lines() * sw + k / lines() * stride();
     }
-    auto address = static_cast<std::uint32_t>(at);
+    auto address = static_cast<std::uint32_t>(at + form.begin);
     if (hasWideAtoms())
       address ^= (address >> 7 & 3) << 5;
     else if (sw)
@@ -283,7 +284,8 @@ struct Place {
   std::uint64_t descriptor() const {
     static const std::map<int, std::uint64_t> kSwizzles = {
         {0, 0}, {128, 2}, {64, 4}, {32, 6}};
-    return std::uint64_t(leading() >> 4) << 16 |
+    return std::uint64_t(form.begin >> 4) |
+           std::uint64_t(leading() >> 4) << 16 |
            std::uint64_t(stride() >> 4) << 32 | std::uint64_t(1) << 46 |
            (hasWideAtoms() ? 1 : kSwizzles.at(form.swizzle)) << 61;
   }
@@ -478,6 +480,14 @@ TEST(Tcgen05, MultipliesHalvesInEveryLayout) {
             SimOrder::random);
   for (SimOrder order : kOrders)
     expectProduct({.typeA = "bf16", .typeB = "bf16", .n = 24}, order);
+}
+
+// As CuTe's tutorial places them: the pattern goes by the address, wherever an
+// operand begins in it.
+TEST(Tcgen05, OperandsMayBeginInsideThePattern) {
+  for (int swizzle : {32, 64, 128})
+    for (int begin : {128, 384, 896})
+      expectProduct({.swizzle = swizzle, .begin = begin}, SimOrder::random);
 }
 
 TEST(Tcgen05, MultipliesEveryKind) {

@@ -53,14 +53,6 @@ static OperandView viewOf(Warp &warp, const Op &op, int lane,
     refuse(warp, op, lane, descriptor, what,
            "an MN-major operand of 32 bits takes the swizzle of 128 bytes in "
            "chunks of 32 (1)");
-  // The pattern repeats after so many bytes.
-  std::uint32_t pattern = static_cast<std::uint32_t>(view.swizzleBytes) * 8;
-  std::uint32_t begin = view.start & ~127u;
-  if (pattern && view.baseOffset == 0 && begin % pattern && !view.hasWideAtoms)
-    refuse(warp, op, lane, descriptor, what,
-           fmt::format("it begins at shared address {}, which is not a "
-                       "multiple of {}, after which its swizzle repeats",
-                       view.start, pattern));
   for (Cta *cta : issued.ctas)
     checkBounds(warp, op, *cta, view);
   return view;
