@@ -35,8 +35,8 @@ public:
       sets_.emplace_back(device, host_);
   }
 
-  Contender contender(const Kernel &kernel) const {
-    Contender contender{"kiln", {}};
+  Contender contender(std::string name, const Kernel &kernel) const {
+    Contender contender{std::move(name), {}};
     for (const AttentionBuffers &set : sets_)
       contender.launches.push_back(device_.prepare(
           resolve(kernel, set.arguments(problem_), device_.description())));
@@ -130,20 +130,14 @@ static ProblemResult run_problem(BenchRun &bench, Cudnn *cudnn,
   result.problem = problem.to_string();
   result.suite = is_suite ? "attention" : "";
   result.compared = "rows";
-  Kernel kernel = compile(build_attention(problem));
-  result.kernel = kernel.name;
-  AttentionSets sets(*bench.device, problem, bench.flags.data_seed);
   result.operations = problem.operations();
-  result.buffer_sets = sets.count();
-  std::vector<Contender> contenders = {sets.contender(kernel)};
-  try {
-    if (cudnn)
-      contenders.push_back(sets.contender(cudnn->plan(in_cudnn(problem))));
-  } catch (const UserError &error) {
-    result.note = error.message();
-  }
+  AttentionSets sets(*bench.device, problem, bench.flags.data_seed);
   bench.measure(
-      contenders, [&](const Contender &one) { return sets.verify(one); },
+      sets, compile(build_attention(problem)),
+      [&](std::vector<Contender> &contenders) {
+        if (cudnn)
+          contenders.push_back(sets.contender(cudnn->plan(in_cudnn(problem))));
+      },
       result);
   return result;
 }

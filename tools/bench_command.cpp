@@ -39,30 +39,24 @@ static std::vector<ListedProblem> problems_of(const BenchCommand &command) {
 }
 
 /// cuBLASLt's first choice, and the fastest of those asked for, where that is
-/// another. Says why where there is none.
-static void add_cublas(BenchRun &bench, CublasLt *cublas, int best_of,
-                       const GemmSets &sets, std::vector<Contender> &contenders,
-                       ProblemResult &result) {
-  if (!cublas)
-    return;
-  try {
-    auto plans = cublas->plans(sets.gemm(), best_of);
-    contenders.push_back(sets.contender("cublaslt", plans.front()));
-    std::size_t best = 0;
-    double best_us = 0;
-    for (std::size_t i = 0; i < plans.size() && plans.size() > 1; ++i) {
-      Contender one = sets.contender("", plans[i]);
-      double us =
-          bench.watch.burst(one, bench.watch.launches_for(one, bench.plan));
-      if (i == 0 || us < best_us)
-        best = i, best_us = us;
-    }
-    if (best != 0)
-      contenders.push_back(sets.contender(
-          fmt::format("cublaslt best of {}", plans.size()), plans[best]));
-  } catch (const UserError &error) {
-    result.note = error.message();
+/// another. Throws UserError where there is none.
+static void add_cublas(BenchRun &bench, CublasLt &cublas, int best_of,
+                       const GemmSets &sets,
+                       std::vector<Contender> &contenders) {
+  auto plans = cublas.plans(sets.gemm(), best_of);
+  contenders.push_back(sets.contender("cublaslt", plans.front()));
+  std::size_t best = 0;
+  double best_us = 0;
+  for (std::size_t i = 0; i < plans.size() && plans.size() > 1; ++i) {
+    Contender one = sets.contender("", plans[i]);
+    double us =
+        bench.watch.burst(one, bench.watch.launches_for(one, bench.plan));
+    if (i == 0 || us < best_us)
+      best = i, best_us = us;
   }
+  if (best != 0)
+    contenders.push_back(sets.contender(
+        fmt::format("cublaslt best of {}", plans.size()), plans[best]));
 }
 
 static ProblemResult run_problem(BenchRun &bench, CublasLt *cublas,
@@ -77,16 +71,15 @@ static ProblemResult run_problem(BenchRun &bench, CublasLt *cublas,
   const DeviceDescription &device = options.built_for(bench.device.get());
   GemmSchedule schedule = options.fitted_schedule(sized, device);
   result.schedule = schedule.to_string();
-  Kernel kernel = compile(build_gemm(problem, schedule, {}, device));
-  result.kernel = kernel.name;
   GemmSets sets(*bench.device, options.reference(sized), sized.has_beta,
                 command.flags.data_seed);
   result.operations = sets.operations();
-  result.buffer_sets = sets.count();
-  std::vector<Contender> contenders = {sets.contender("kiln", kernel)};
-  add_cublas(bench, cublas, command.best_of, sets, contenders, result);
   bench.measure(
-      contenders, [&](const Contender &one) { return sets.verify(one); },
+      sets, compile(build_gemm(problem, schedule, {}, device)),
+      [&](std::vector<Contender> &contenders) {
+        if (cublas)
+          add_cublas(bench, *cublas, command.best_of, sets, contenders);
+      },
       result);
   return result;
 }

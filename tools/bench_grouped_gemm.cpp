@@ -33,8 +33,8 @@ public:
       sets_.emplace_back(device, host_);
   }
 
-  Contender contender(const Kernel &kernel) const {
-    Contender contender{"kiln", {}};
+  Contender contender(std::string name, const Kernel &kernel) const {
+    Contender contender{std::move(name), {}};
     for (const GroupedBuffers &set : sets_)
       contender.launches.push_back(device_.prepare(
           resolve(kernel, set.arguments(problem_), device_.description())));
@@ -105,22 +105,16 @@ static ProblemResult run_problem(BenchRun &bench, CublasGrouped *cublas,
   ProblemResult result;
   result.problem = problem.to_string();
   result.suite = is_suite ? "grouped" : "";
-  Kernel kernel = compile(build_grouped_gemm(problem));
-  result.kernel = kernel.name;
-  GroupedSets sets(*bench.device, problem, bench.flags.data_seed);
   result.operations = 2.0 * problem.rows * double(problem.n) * problem.k;
-  result.buffer_sets = sets.count();
-  std::vector<Contender> contenders = {sets.contender(kernel)};
-  try {
-    if (cublas && problem.type == Type::e4m3)
-      result.note = "cuBLAS has no grouped product of e4m3";
-    else if (cublas)
-      contenders.push_back(sets.contender(*cublas));
-  } catch (const UserError &error) {
-    result.note = error.message();
-  }
+  GroupedSets sets(*bench.device, problem, bench.flags.data_seed);
   bench.measure(
-      contenders, [&](const Contender &one) { return sets.verify(one); },
+      sets, compile(build_grouped_gemm(problem)),
+      [&](std::vector<Contender> &contenders) {
+        if (cublas && problem.type == Type::e4m3)
+          throw UserError("cuBLAS has no grouped product of e4m3");
+        if (cublas)
+          contenders.push_back(sets.contender(*cublas));
+      },
       result);
   return result;
 }

@@ -38,6 +38,25 @@ public:
                const std::function<Comparison(const Contender &)> &verify,
                ProblemResult &result);
 
+  /// Kiln's kernel on sets of buffers, beside what `add_peers` adds; what that
+  /// refuses is told.
+  template <typename Sets>
+  void measure(Sets &sets, const Kernel &kernel,
+               const std::function<void(std::vector<Contender> &)> &add_peers,
+               ProblemResult &result) {
+    result.kernel = kernel.name;
+    result.buffer_sets = sets.count();
+    std::vector<Contender> contenders = {sets.contender("kiln", kernel)};
+    try {
+      add_peers(contenders);
+    } catch (const UserError &error) {
+      result.note = error.message();
+    }
+    measure(
+        contenders, [&](const Contender &one) { return sets.verify(one); },
+        result);
+  }
+
   const BenchFlags &flags;
   const std::shared_ptr<Device> device;
   Stopwatch watch;
