@@ -25,7 +25,7 @@ describe(const LaunchParameter &parameter) {
 }
 
 void checkParameters(const LaunchDescription &launch, const CudaEntry &entry) {
-  const std::vector<PtxParameter> &declared = entry.parameters();
+  const std::vector<ScannedParameter> &declared = entry.parameters();
   if (declared.size() != launch.parameters.size())
     userError("{} takes {} parameters, {} were given", entry.name(),
               declared.size(), launch.parameters.size());

@@ -10,13 +10,13 @@
 namespace kiln {
 
 /// Parameters lie one behind the other, each aligned to its own size.
-static EntryInfo infoOf(const PtxEntry &entry) {
+static EntryInfo infoOf(const ScannedEntry &entry) {
   EntryInfo info;
   info.name = entry.name;
   constexpr int kMostThreads = 1024;
   info.max_threads = kMostThreads;
   std::uint32_t end = 0;
-  for (const PtxParameter &parameter : entry.parameters) {
+  for (const ScannedParameter &parameter : entry.parameters) {
     auto bytes = static_cast<std::uint32_t>(parameter.bytes);
     std::uint32_t align = std::clamp(bytes, 1u, 8u);
     end = (end + align - 1) / align * align;
@@ -34,7 +34,7 @@ CudaLoadedModule::CudaLoadedModule(std::span<const std::string_view> ptx) {
               "(open_sim)",
               ptx.size());
   ptx_ = ptx.front();
-  for (const PtxEntry &entry : scanPtxEntries(ptx_))
+  for (const ScannedEntry &entry : scanPtxEntries(ptx_))
     entries_.push_back(infoOf(entry));
 }
 

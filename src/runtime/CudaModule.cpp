@@ -61,8 +61,8 @@ static int typeBytes(std::string_view word) {
 
 /// The parameters between the parentheses after an entry's name; `words` stands
 /// behind the opening one.
-static std::vector<PtxParameter> scanParameters(PtxWords &words) {
-  std::vector<PtxParameter> parameters;
+static std::vector<ScannedParameter> scanParameters(PtxWords &words) {
+  std::vector<ScannedParameter> parameters;
   for (std::string_view word = words.next(); !word.empty() && word != ")";
        word = words.next()) {
     if (word == ".param") {
@@ -71,7 +71,7 @@ static std::vector<PtxParameter> scanParameters(PtxWords &words) {
     }
     if (parameters.empty())
       continue;
-    PtxParameter &last = parameters.back();
+    ScannedParameter &last = parameters.back();
     if (int bytes = typeBytes(word)) {
       last = {std::string(word), bytes};
     } else if (word == "[") {
@@ -85,25 +85,25 @@ static std::vector<PtxParameter> scanParameters(PtxWords &words) {
   return parameters;
 }
 
-std::vector<PtxEntry> scanPtxEntries(std::string_view ptx) {
-  std::vector<PtxEntry> entries;
+std::vector<ScannedEntry> scanPtxEntries(std::string_view ptx) {
+  std::vector<ScannedEntry> entries;
   PtxWords words(ptx);
   std::string current; // whose body this is
   for (std::string_view word = words.next(); !word.empty();
        word = words.next()) {
     if (word == "griddepcontrol" && words.next() == ".wait")
-      if (auto found = std::ranges::find(entries, current, &PtxEntry::name);
+      if (auto found = std::ranges::find(entries, current, &ScannedEntry::name);
           found != entries.end())
         found->isDependent = true;
     if (word != ".entry")
       continue;
-    PtxEntry entry{std::string(words.next()), {}};
+    ScannedEntry entry{std::string(words.next()), {}};
     // An entry without parameters may have no parentheses at all.
     if (std::string_view open = words.next(); open == "(")
       entry.parameters = scanParameters(words);
     current = entry.name;
     // A declaration and the definition after it are one entry.
-    if (std::ranges::find(entries, entry.name, &PtxEntry::name) ==
+    if (std::ranges::find(entries, entry.name, &ScannedEntry::name) ==
         entries.end())
       entries.push_back(std::move(entry));
   }
@@ -126,16 +126,16 @@ static std::string describePtx(std::string_view ptx) {
 }
 
 /// "a, b", for errors that list the entries.
-static std::string listEntries(const std::vector<PtxEntry> &entries) {
+static std::string listEntries(const std::vector<ScannedEntry> &entries) {
   std::vector<std::string_view> names;
-  for (const PtxEntry &entry : entries)
+  for (const ScannedEntry &entry : entries)
     names.push_back(entry.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// The entry that `name` means, or a UserError.
-static const PtxEntry &chooseEntry(const std::vector<PtxEntry> &entries,
-                                   const std::string &name) {
+static const ScannedEntry &chooseEntry(const std::vector<ScannedEntry> &entries,
+                                       const std::string &name) {
   if (entries.empty())
     userError("the PTX has no .entry, so there is nothing to launch");
   if (name.empty() && entries.size() == 1)
@@ -144,7 +144,7 @@ static const PtxEntry &chooseEntry(const std::vector<PtxEntry> &entries,
     userError("the PTX has {} entries and the launch names none; name one of: "
               "{}",
               entries.size(), listEntries(entries));
-  auto found = std::ranges::find(entries, name, &PtxEntry::name);
+  auto found = std::ranges::find(entries, name, &ScannedEntry::name);
   if (found == entries.end())
     userError("the PTX has no entry '{}'; it has: {}", name,
               listEntries(entries));
@@ -179,7 +179,7 @@ void CudaEntry::allow(std::uint32_t dynamicSmemBytes,
 }
 
 void CudaModules::load(Module &module, std::string_view ptx) {
-  std::vector<PtxEntry> entries = scanPtxEntries(ptx);
+  std::vector<ScannedEntry> entries = scanPtxEntries(ptx);
   std::string text(ptx); // the driver reads up to a NUL
   std::array<char, 16384> errors{};
   std::array<char, 4096> notes{};
@@ -220,7 +220,7 @@ CudaEntry &CudaModules::find(std::string_view ptx, const std::string &name) {
   std::lock_guard lock(module->mutex);
   if (!module->handle)
     load(*module, ptx);
-  const PtxEntry &entry = chooseEntry(module->scanned, name);
+  const ScannedEntry &entry = chooseEntry(module->scanned, name);
   if (auto known = module->entries.find(entry.name);
       known != module->entries.end())
     return known->second;

@@ -20,31 +20,32 @@
 namespace kiln {
 
 /// A parameter as PTX declares it: ".b8[128]" of 128 bytes.
-struct PtxParameter {
+struct ScannedParameter {
   std::string type;
   int bytes = 0; ///< 0: of a type the scan does not know
 };
 
-struct PtxEntry {
+struct ScannedEntry {
   std::string name;
-  std::vector<PtxParameter> parameters;
+  std::vector<ScannedParameter> parameters;
   /// It waits itself for what is ahead of it in the stream
   /// (griddepcontrol.wait), and may be launched before that has ended.
   bool isDependent = false;
 };
 
 /// The entries of a PTX module in the order of the text.
-std::vector<PtxEntry> scanPtxEntries(std::string_view ptx);
+std::vector<ScannedEntry> scanPtxEntries(std::string_view ptx);
 
 /// One entry of a loaded module.
 class CudaEntry {
 public:
-  CudaEntry(const CudaDriver &driver, cuda::CUfunction function, PtxEntry ptx)
+  CudaEntry(const CudaDriver &driver, cuda::CUfunction function,
+            ScannedEntry ptx)
       : driver_(driver), function_(function), ptx_(std::move(ptx)) {}
 
   cuda::CUfunction function() const { return function_; }
   const std::string &name() const { return ptx_.name; }
-  const std::vector<PtxParameter> &parameters() const {
+  const std::vector<ScannedParameter> &parameters() const {
     return ptx_.parameters;
   }
 
@@ -56,7 +57,7 @@ public:
 private:
   const CudaDriver &driver_;
   const cuda::CUfunction function_;
-  const PtxEntry ptx_;
+  const ScannedEntry ptx_;
   std::mutex mutex_;
   std::uint32_t allowedSmemBytes_ = 48 * 1024;
   bool isNonPortableAllowed_ = false;
@@ -80,7 +81,7 @@ private:
   struct Module {
     std::mutex mutex; ///< held while it is loaded
     cuda::CUmodule handle = nullptr;
-    std::vector<PtxEntry> scanned;
+    std::vector<ScannedEntry> scanned;
     std::map<std::string, CudaEntry> entries;
   };
 

@@ -1,6 +1,6 @@
 // CKernel: kernels through kiln_c.h: saved ones, and products that libkiln
 // compiles where it is there.
-#include "../support/TemporaryFolder.h"
+#include "../support/TestFolder.h"
 #include "kiln/kernel.h"
 #include "kiln/kiln_c.h"
 
@@ -83,7 +83,7 @@ TEST_F(CKernel, ASavedKernelIsLoadedAndLaunched) {
       {.kind = ParameterSpec::Kind::scalar, .argument = 1}};
   shift.contract.grid = {2, 1, 1};
   shift.contract.block = {32, 1, 1};
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path() / "shift.kernel",
               copy = folder.path() / "copy.kernel";
   shift.save(path);

@@ -3,7 +3,7 @@
 #include "kiln/environment.h"
 #include "kiln/gemm.h"
 #include "kiln/tuning.h"
-#include "unit/support/TemporaryFolder.h"
+#include "unit/support/TestFolder.h"
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -36,7 +36,7 @@ protected:
     sqlite3_close(handle);
   }
 
-  TemporaryFolder folder;
+  TestFolder folder;
 };
 } // namespace
 

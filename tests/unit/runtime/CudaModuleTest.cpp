@@ -17,7 +17,7 @@ TEST(PtxEntriesTest, ParametersWithTheirSizes) {
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].name, "_Z3addPfi$x");
   std::vector<int> bytes;
-  for (const PtxParameter &parameter : entries[0].parameters)
+  for (const ScannedParameter &parameter : entries[0].parameters)
     bytes.push_back(parameter.bytes);
   EXPECT_THAT(bytes, testing::ElementsAre(8, 8, 4, 2, 1, 128, 32, 0));
   EXPECT_EQ(entries[0].parameters[5].type, ".b8[128]");

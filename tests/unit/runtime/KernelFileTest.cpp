@@ -3,7 +3,7 @@
 
 #include "support/Hash.h"
 #include "unit/support/ErrorText.h"
-#include "unit/support/TemporaryFolder.h"
+#include "unit/support/TestFolder.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -61,7 +61,7 @@ template <typename Change> static std::string errorAfter(Change change) {
 }
 
 TEST(KernelFile, SavedAndLoadedIsTheSame) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path() / "gemm.kiln";
   fullKernel().save(path);
   EXPECT_EQ(Kernel::load(path), fullKernel());
@@ -194,7 +194,7 @@ TEST(KernelFile, WrongChoicesAreNamed) {
 }
 
 TEST(KernelFile, UnwritablePathSaysWhy) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path() / "none" / "gemm.kiln";
   EXPECT_EQ(errorText([&] { fullKernel().save(path); }),
             "kernel \"gemm\" cannot be saved to " + path +
@@ -203,7 +203,7 @@ TEST(KernelFile, UnwritablePathSaysWhy) {
 }
 
 TEST(KernelFile, UnreadablePathSaysWhy) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path() / "none.kiln";
   EXPECT_EQ(errorText([&] { Kernel::load(path); }),
             path + " cannot be read: No such file or directory");

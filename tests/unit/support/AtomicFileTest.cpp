@@ -1,7 +1,7 @@
 // AtomicFile: all or nothing, and the reason where it is nothing.
 #include "support/AtomicFile.h"
 
-#include "TemporaryFolder.h"
+#include "TestFolder.h"
 
 #include <cerrno>
 
@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 using namespace kiln;
 
 TEST(AtomicFile, WritesThePartsInOrder) {
-  TemporaryFolder folder;
+  TestFolder folder;
   fs::path path = folder.path() / "file";
   EXPECT_EQ(writeFileAtomically(path, {"one ", "", "two"}), 0);
   EXPECT_EQ(readWhole(path), "one two");
@@ -20,7 +20,7 @@ TEST(AtomicFile, WritesThePartsInOrder) {
 }
 
 TEST(AtomicFile, FailureLeavesNothingBehind) {
-  TemporaryFolder folder;
+  TestFolder folder;
   fs::create_directories(folder.path() / "taken" / "inside");
   EXPECT_EQ(writeFileAtomically(folder.path() / "taken", {"x"}), EISDIR);
   EXPECT_EQ(writeFileAtomically(folder.path() / "no" / "file", {"x"}), ENOENT);
@@ -31,14 +31,14 @@ TEST(AtomicFile, FailureLeavesNothingBehind) {
 }
 
 TEST(AtomicFile, ReadingSaysWhyNot) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string bytes;
   EXPECT_EQ(readFile(folder.path() / "none", bytes), ENOENT);
   EXPECT_EQ(readFile(folder.path(), bytes), kNotRegular);
 }
 
 TEST(AtomicFile, TouchingMakesItYoung) {
-  TemporaryFolder folder;
+  TestFolder folder;
   fs::path path = folder.path() / "file";
   writeWhole(path, "x");
   auto old = fs::file_time_type::clock::now() - std::chrono::hours(5);

@@ -2,7 +2,7 @@
 #include "support/Cache.h"
 
 #include "ErrorText.h"
-#include "TemporaryFolder.h"
+#include "TestFolder.h"
 #include "support/AtomicFile.h"
 #include "support/Hash.h"
 
@@ -33,7 +33,7 @@ static void setAge(const fs::path &file, std::chrono::minutes age) {
 }
 
 TEST(Cache, StoresAndFinds) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path() / "new" / "cache", kLimit);
   EXPECT_TRUE(cache.isOn());
   EXPECT_EQ(cache.get(keyOf(1)), std::nullopt);
@@ -58,7 +58,7 @@ TEST(Cache, OffWithoutAFolder) {
 
 // Below a plain file nothing can be created, not even by root.
 TEST(Cache, SilentWhereNothingCanBeWritten) {
-  TemporaryFolder folder;
+  TestFolder folder;
   writeWhole(folder.path() / "file", "x");
   Cache cache(folder.path() / "file" / "cache", kLimit);
   cache.put(keyOf(1), "x");
@@ -69,7 +69,7 @@ TEST(Cache, SilentWhereNothingCanBeWritten) {
 TEST(Cache, ReadOnlyFolderStillServes) {
   if (::geteuid() == 0)
     GTEST_SKIP() << "root may write everywhere";
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), kLimit);
   cache.put(keyOf(1), "x");
   fs::permissions(fileOf(cache, 1).parent_path(),
@@ -80,7 +80,7 @@ TEST(Cache, ReadOnlyFolderStillServes) {
 }
 
 TEST(Cache, EveryDamageIsAMiss) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), kLimit);
   cache.put(keyOf(3), "payload");
   std::string good = readWhole(fileOf(cache, 3));
@@ -99,7 +99,7 @@ TEST(Cache, EveryDamageIsAMiss) {
 }
 
 TEST(Cache, AnEntryUnderAnotherKeyIsAMiss) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), kLimit);
   cache.put(keyOf(1), "one");
   cache.put(keyOf(2), "two");
@@ -113,7 +113,7 @@ TEST(Cache, AnEntryUnderAnotherKeyIsAMiss) {
 }
 
 TEST(Cache, AnEntryThatIsNoFileIsAMiss) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), kLimit);
   fs::create_directories(fileOf(cache, 1).parent_path());
   ASSERT_EQ(::mkfifo(fileOf(cache, 1).c_str(), 0600), 0);
@@ -122,14 +122,14 @@ TEST(Cache, AnEntryThatIsNoFileIsAMiss) {
 }
 
 TEST(Cache, KeyMustBeAHash) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), kLimit);
   EXPECT_EQ(errorText<InternalError>([&] { cache.get("../x"); }),
             "\"../x\" is no key of the cache; a key is a hash in hex");
 }
 
 TEST(Cache, StatsAndClearTouchEntriesAlone) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), kLimit);
   for (int i = 0; i < 5; ++i)
     cache.put(keyOf(i), payloadOf(i));
@@ -151,7 +151,7 @@ TEST(Cache, StatsAndClearTouchEntriesAlone) {
 // Room for about 14 entries. Entry 0 is the oldest written but was just read;
 // entries 1.. go first, and those put last remain.
 TEST(Cache, DropsTheLeastRecentlyUsed) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string payload(1000, 'x');
   Cache cache(folder.path(), 16 * 1120);
   for (int i = 0; i < 10; ++i) {
@@ -171,7 +171,7 @@ TEST(Cache, DropsTheLeastRecentlyUsed) {
 }
 
 TEST(Cache, StoresNothingLargerThanTheLimit) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), 1000);
   cache.put(keyOf(1), std::string(1000, 'x'));
   EXPECT_EQ(cache.stats().entries, 0u);
@@ -180,7 +180,7 @@ TEST(Cache, StoresNothingLargerThanTheLimit) {
 }
 
 TEST(Cache, ScanRemovesStaleTemporaryFiles) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), kLimit);
   cache.put(keyOf(1), "x");
   fs::path stale = fileOf(cache, 1).string() + ".1.0.0.tmp";
@@ -210,7 +210,7 @@ static int hammer(const fs::path &folder, int rounds, bool clears) {
 }
 
 TEST(Cache, ManyProcessesAndThreadsShareIt) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::vector<pid_t> children;
   for (int process = 0; process < 4; ++process) {
     pid_t child = ::fork();
@@ -240,7 +240,7 @@ TEST(Cache, ManyProcessesAndThreadsShareIt) {
 
 // One object used by many threads: the counters of the scan are shared.
 TEST(Cache, ThreadsShareOneObject) {
-  TemporaryFolder folder;
+  TestFolder folder;
   Cache cache(folder.path(), 16 * 1024);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -258,7 +258,7 @@ TEST(Cache, ThreadsShareOneObject) {
 /// are `variables` alone; "folder limit".
 static std::string
 cacheOfProcess(std::vector<std::pair<const char *, const char *>> variables) {
-  TemporaryFolder folder;
+  TestFolder folder;
   fs::path answer = folder.path() / "answer";
   pid_t child = ::fork();
   if (child == 0) {

@@ -2,7 +2,7 @@
 #include "kiln/environment.h"
 
 #include "ErrorText.h"
-#include "TemporaryFolder.h"
+#include "TestFolder.h"
 #include "support/Cache.h"
 #include "support/Hash.h"
 #include "support/Knobs.h"
@@ -16,7 +16,7 @@ using namespace kiln;
 /// process is made once, and this process may have its own already.
 template <typename Code>
 static std::string inFreshProcess(const char *cacheDir, Code code) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::filesystem::path answer = folder.path() / "answer";
   pid_t child = ::fork();
   if (child == 0) {
@@ -65,7 +65,7 @@ TEST(Environment, SaysWhereAValueComesFrom) {
 }
 
 TEST(Environment, ShowsAndClearsTheCache) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path().string();
   std::string text = inFreshProcess(path.c_str(), [] {
     Cache::ofProcess().put(hashHex("key"), "value");

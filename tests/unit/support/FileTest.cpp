@@ -2,7 +2,7 @@
 #include "kiln/file.h"
 
 #include "ErrorText.h"
-#include "TemporaryFolder.h"
+#include "TestFolder.h"
 #include "kiln/kernel.h"
 
 #include <sys/stat.h>
@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 using namespace kiln;
 
 TEST(File, ReadsWhatWasWritten) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path() / "file";
   write_file(path, {"one ", "two"});
   EXPECT_EQ(read_file(path), "one two");
@@ -22,7 +22,7 @@ TEST(File, ReadsWhatWasWritten) {
 }
 
 TEST(File, RefusesWhatIsNoRegularFile) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(errorText([&] { read_file(pipe); }),
@@ -39,7 +39,7 @@ TEST(File, RefusesWhatIsNoRegularFile) {
 }
 
 TEST(File, RefusesAHoleOfATerabyte) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path() / "hole";
   writeWhole(path, "x");
   ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 40), 0);
@@ -48,7 +48,7 @@ TEST(File, RefusesAHoleOfATerabyte) {
 }
 
 TEST(File, SaysBeforehandWhatCannotBeWritten) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string path = folder.path() / "none" / "file";
   EXPECT_EQ(errorText([&] { check_writable(path); }),
             path + " cannot be written: No such file or directory; give a "
@@ -62,7 +62,7 @@ TEST(File, SaysBeforehandWhatCannotBeWritten) {
 }
 
 TEST(File, CheckingChangesNothing) {
-  TemporaryFolder folder;
+  TestFolder folder;
   check_writable(folder.path() / "new");
   EXPECT_TRUE(fs::is_empty(folder.path()));
   writeWhole(folder.path() / "old", "text");
@@ -81,7 +81,7 @@ TEST(File, DevicesStayDevices) {
 }
 
 TEST(File, APipeThatNobodyReadsIsNotWaitedFor) {
-  TemporaryFolder folder;
+  TestFolder folder;
   std::string pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(errorText<RuntimeError>([&] { write_file(pipe, {"x"}); }),
@@ -89,7 +89,7 @@ TEST(File, APipeThatNobodyReadsIsNotWaitedFor) {
 }
 
 TEST(File, LinksAreFollowed) {
-  TemporaryFolder folder;
+  TestFolder folder;
   writeWhole(folder.path() / "file", "old");
   fs::create_symlink("file", folder.path() / "link");
   write_file(folder.path() / "link", {"new"});

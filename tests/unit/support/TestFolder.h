@@ -1,4 +1,4 @@
-// TemporaryFolder: a folder that is gone when the test is.
+// TestFolder: a folder that is gone when the test is.
 #pragma once
 
 #include <cstdlib>
@@ -10,16 +10,16 @@
 
 namespace kiln {
 
-class TemporaryFolder {
+class TestFolder {
 public:
-  TemporaryFolder() {
+  TestFolder() {
     std::string name = ::testing::TempDir() + "kiln-test-XXXXXX";
     if (!::mkdtemp(name.data()))
       ADD_FAILURE() << "no temporary folder: " << name;
     path_ = name;
   }
-  TemporaryFolder(const TemporaryFolder &) = delete;
-  ~TemporaryFolder() {
+  TestFolder(const TestFolder &) = delete;
+  ~TestFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
