@@ -44,8 +44,9 @@ namespace {
 
 using Access = TuningDatabase::Access;
 
-/// Closes a statement.
-struct Finalize {
+/// Closes what SQLite opened.
+struct Close {
+  void operator()(sqlite3 *database) const { sqlite3_close(database); }
   void operator()(sqlite3_stmt *statement) const {
     sqlite3_finalize(statement);
   }
@@ -61,23 +62,22 @@ struct TuningDatabase::Connection {
                                  : SQLITE_OPEN_READONLY,
          uriOf(path));
   }
-  Connection(const Connection &) = delete;
-  ~Connection() { sqlite3_close(handle); }
 
   void open(int flags, const std::string &uri) {
-    sqlite3_close(handle);
-    handle = nullptr;
+    sqlite3 *opened = nullptr;
     int result =
-        sqlite3_open_v2(uri.c_str(), &handle, flags | SQLITE_OPEN_URI, nullptr);
+        sqlite3_open_v2(uri.c_str(), &opened, flags | SQLITE_OPEN_URI, nullptr);
+    // Where it failed there is a handle all the same, which knows why.
+    handle.reset(opened);
     if (result != SQLITE_OK)
       fail(result);
-    sqlite3_busy_timeout(handle, static_cast<int>(patience.count()));
-    sqlite3_extended_result_codes(handle, 1);
+    sqlite3_busy_timeout(opened, static_cast<int>(patience.count()));
+    sqlite3_extended_result_codes(opened, 1);
   }
 
   [[noreturn]] void fail(int result) const {
     // Without a handle there was no memory for one.
-    std::string why = handle ? sqlite3_errmsg(handle) : "out of memory";
+    std::string why = handle ? sqlite3_errmsg(handle.get()) : "out of memory";
     switch (result & 0xff) {
     case SQLITE_NOTADB:
       userError("{} is not a tuning database: {}", path, why);
@@ -97,12 +97,12 @@ struct TuningDatabase::Connection {
     }
   }
 
-  using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
   Statement prepare(const std::string &sql) const {
     sqlite3_stmt *statement = nullptr;
     int result =
-        sqlite3_prepare_v2(handle, sql.c_str(), -1, &statement, nullptr);
+        sqlite3_prepare_v2(handle.get(), sql.c_str(), -1, &statement, nullptr);
     if (result != SQLITE_OK)
       fail(result);
     return Statement(statement);
@@ -149,7 +149,7 @@ struct TuningDatabase::Connection {
 
   std::string path;
   std::chrono::milliseconds patience;
-  sqlite3 *handle = nullptr;
+  std::unique_ptr<sqlite3, Close> handle;
 };
 
 /// The bytes stay the caller's until the statement was run.
@@ -279,7 +279,8 @@ TuningDatabase::merge(std::span<const TunedSchedule> entries) {
     }
     connection_->run("COMMIT");
   } catch (const Error &) {
-    sqlite3_exec(connection_->handle, "ROLLBACK", nullptr, nullptr, nullptr);
+    sqlite3_exec(connection_->handle.get(), "ROLLBACK", nullptr, nullptr,
+                 nullptr);
     throw;
   }
   return conflicts;
