@@ -48,15 +48,13 @@ void decodeIntegerToInteger(Decoder &decoder,
   });
 }
 
-/// Into f32 or f64, in the host's rounding mode. Zero by itself: clang adds the
-/// halves of 64 bits, and 0 - 0 rounded downward is -0.
+/// Into f32 or f64, in the host's rounding mode.
 template <typename D, typename S>
 static Step executeToFloat(Warp &warp, const Op &op, LaneMask active) {
   alignas(64) S values[kLanes];
   loadLanes(warp, op.src[0], values);
-  storeLanes<D>(warp, op.dst, active, [&](int lane) {
-    return values[lane] == 0 ? D(0) : D(values[lane]);
-  });
+  storeLanes<D>(warp, op.dst, active,
+                [&](int lane) { return D(values[lane]); });
   return Step::next;
 }
 
