@@ -58,7 +58,7 @@ static DeviceDescription device_of(const JsonNode &file) {
 
 ReplayTuner::ReplayTuner(std::string path, const GemmOptions &options,
                          std::vector<GemmProblem> problems)
-    : path_(std::move(path)) {
+    : path_(std::move(path)), problems_(std::move(problems)) {
   const nlohmann::json json = readJson(path_);
   JsonNode file(json, path_);
   device_ = device_of(file);
@@ -84,8 +84,8 @@ ReplayTuner::ReplayTuner(std::string path, const GemmOptions &options,
     });
     list.push_back({.schedule = schedule, .us = us});
   }
-  for (const GemmProblem &sized : problems)
-    problems_.push_back(options.with_arguments(sized));
+  for (GemmProblem &problem : problems_)
+    problem = options.with_arguments(problem);
 }
 
 TuneResult ReplayTuner::tune(std::size_t number) {

@@ -84,9 +84,11 @@ struct SassInstruction {
 /// 660 of `//## File ".nv_debug_ptx_txt", line 660`.
 static std::optional<int> lineOf(std::string_view text) {
   constexpr std::string_view kMark = "//## File", kLine = ", line ";
-  std::size_t at = text.find(kMark);
-  if (at == std::string_view::npos ||
-      (at = text.find(kLine, at)) == std::string_view::npos)
+  std::size_t mark = text.find(kMark);
+  if (mark == std::string_view::npos)
+    return std::nullopt;
+  std::size_t at = text.find(kLine, mark);
+  if (at == std::string_view::npos)
     return std::nullopt;
   text.remove_prefix(at + kLine.size());
   int line = 0;

@@ -1,4 +1,5 @@
 // Attention: fused attention against float64, under every order.
+#include "../Sanitized.h"
 #include "Conformance.h"
 
 #include <kiln/attention.h>
@@ -209,7 +210,7 @@ TEST_P(Attention, RandomProblems) {
   SKIP_WITHOUT_DEVICE();
   // KILN_ATTENTION_DRAWS=1000 draws more of them.
   const char *asked = std::getenv("KILN_ATTENTION_DRAWS");
-  int draws = asked ? std::atoi(asked) : 60;
+  int draws = asked ? std::atoi(asked) : draws_where_sanitized(60);
   std::mt19937 random(2024);
   for (int draw = 0; draw < draws; ++draw) {
     int sharing = one_of(random, {1, 2, 3});

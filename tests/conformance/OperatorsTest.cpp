@@ -30,13 +30,22 @@ template <typename T> struct Operation {
   T (*on_host)(T, T);
 };
 
+/// The low bits of a product. Two u16 would be promoted to int and overflow it.
+template <typename T> T times(T a, T b) {
+  if constexpr (std::is_unsigned_v<T>)
+    return T(1u * a * b);
+  else
+    return T(a * b);
+}
+
 /// What every number type has.
 template <typename T> std::vector<Operation<T>> shared_operations() {
   using V = const Value &;
   return {
       {"+", [](V a, V b) { return a + b; }, [](T a, T b) { return T(a + b); }},
       {"-", [](V a, V b) { return a - b; }, [](T a, T b) { return T(a - b); }},
-      {"*", [](V a, V b) { return a * b; }, [](T a, T b) { return T(a * b); }},
+      {"*", [](V a, V b) { return a * b; },
+       [](T a, T b) { return times(a, b); }},
       {"/", [](V a, V b) { return a / b; }, [](T a, T b) { return T(a / b); }},
       {"negation", [](V a, V b) { return -a; }, [](T a, T b) { return T(-a); }},
       {"min", [](V a, V b) { return min(a, b); },

@@ -43,7 +43,7 @@ TEST_F(ValueErrors, OperandsOfTwoTypes) {
       __LINE__, [&] { whole + wide; },
       "the operands of '+' are i32 and i64; `cast` one of them");
   refused(
-      __LINE__, [&] { real < whole; },
+      __LINE__, [&] { static_cast<void>(real < whole); },
       "the operands of '<' are f32 and i32; `cast` one of them");
   refused(
       __LINE__, [&] { min(whole, wide); },
