@@ -34,7 +34,7 @@ test: $(CONFIGURED) ## build everything and run every test
 	  exit 1; \
 	fi
 
-check-all: ## the long checks: clang with sanitizers, clang-tidy, aarch64
+check-all: ## the long checks: clang, clang-tidy, sanitizers, aarch64
 	@JOBS=$(JOBS) scripts/check_all $(ONLY)
 
 dist: ## one self-contained executable, at dist/kiln
