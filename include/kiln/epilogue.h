@@ -1,4 +1,4 @@
-// epilogue.h: an accumulator on its way to global memory by TMA.
+// epilogue.h: an accumulator on its way to global memory.
 //
 //     registers -> cast, stmatrix -> shared memory -> fence, barrier
 //     one thread: tma_store, commit; the next part goes to another buffer
@@ -6,6 +6,10 @@
 // The tile goes out in subtiles, each the tile of the tensor map. While TMA
 // reads one buffer the threads fill the other; nobody waits until the data has
 // arrived in global memory, so a persistent kernel goes on with its next tile.
+//
+// Rows that TMA cannot take are written by the threads, from shared memory too:
+// neighbouring threads write neighbouring elements of a row, where those of an
+// accumulator lie all over the tile.
 #pragma once
 
 #include <kiln/builder.h>
@@ -15,6 +19,8 @@
 #include <kiln/wgmma.h>
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace KILN_API kiln {
@@ -27,6 +33,8 @@ struct EpilogueOptions {
   SharedOptions place = {};
   /// Of tensor memory: columns that are loaded at once; 0: those of a subtile.
   int load_columns = 0;
+  /// Of what the threads write: divides the column of every origin.
+  int column_multiple = 1;
 };
 
 class Epilogue {
@@ -34,6 +42,10 @@ public:
   /// `tensor` has 2 dimensions, or more with a tile of 1 in those before the
   /// last two; its tile is a subtile: it divides the accumulators.
   Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
+           const EpilogueOptions &options = {}, Where where = Where::current());
+  /// The same by the threads, in subtiles of that layout; a subtile may reach
+  /// beyond the tensor, where nothing is written.
+  Epilogue(KernelBuilder &kb, const Tensor &tensor, const TileLayout &subtile,
            const EpilogueOptions &options = {}, Where where = Where::current());
 
   /// Write `accumulator` at `origin` (..., row, column), each element passed
@@ -52,13 +64,23 @@ public:
   void finish(Where where = Where::current()) const;
 
 private:
+  void make_buffers(KernelBuilder &kb, Where where);
+  std::size_t rank() const {
+    return map_ ? static_cast<std::size_t>(map_->rank())
+                : tensor_->shape().size();
+  }
   /// Write a buffer with the subtile that begins there in the sums.
   using Fill =
       std::function<void(const SharedTile &buffer, int row, int column)>;
   void store_subtiles(int rows, int columns, const std::vector<At> &origin,
                       At warpgroup, const Fill &fill, Where where);
+  void write(const SharedTile &buffer, const std::vector<At> &at,
+             Where where) const;
 
-  TmaTensor tensor_;
+  std::optional<TmaTensor> map_; ///< or
+  std::optional<Tensor> tensor_;
+  std::string name_;
+  TileLayout subtile_;
   SharedTileArray buffers_;
   EpilogueOptions options_;
 };

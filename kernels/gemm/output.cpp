@@ -21,7 +21,8 @@ static int loaded_columns(int all) {
 
 static EpilogueOptions options_of(const GemmSchedule &schedule) {
   return {.warpgroups = schedule.consumers,
-          .load_columns = loaded_columns(schedule.epilogue_n)};
+          .load_columns = loaded_columns(schedule.epilogue_n),
+          .column_multiple = 8}; // divides tiles and shares
 }
 
 int subtile_columns(const GemmSchedule &schedule, Type out) {
@@ -69,8 +70,6 @@ OutputBuffers output_buffers(const KernelProblem &problem,
     return {sums->layout(), schedule.consumers,
             is_last && sum_bytes <= slot_bytes};
   }
-  if (!problem.stores_by_tma())
-    return {};
   EpilogueOptions options = options_of(schedule);
   return {subtile(problem.problem, schedule),
           options.warpgroups * options.buffers};
@@ -124,8 +123,11 @@ void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
   if (sums_)
     sums_->make_buffers(kb, is_over_slots_ ? std::optional(pipeline.tiles(0)[0])
                                            : std::nullopt);
-  if (d_map_)
+  else if (d_map_)
     epilogue_.emplace(kb, *d_map_, options_of(schedule_));
+  else
+    epilogue_.emplace(kb, *d_, subtile(problem_, schedule_),
+                      options_of(schedule_));
 }
 
 /// act(x), in f32.
@@ -190,7 +192,7 @@ Sums::Taker Output::taker(const OutputTile &tile, const Value &row,
       [=, this](const Values &values, const Value &line, const Value &first) {
         Value r = row + (is_down ? first : line);
         Value c = column + (is_down ? line : first);
-        store_sums(finished(values, tile, r, c), tile, is_down ? c : r,
+        store_line(finished(values, tile, r, c), tile, is_down ? c : r,
                    is_down ? r : c);
       };
 }
@@ -207,61 +209,33 @@ Tensor Output::matrix(const OutputTile &tile) const {
   return problem_.batch != Dim(1) ? d_->index(0, tile.batch) : *d_;
 }
 
-StoreOptions Output::store_options() const {
-  auto divides = [](int tile, const Dim &dim) {
-    return dim.is_constant() && dim.constant() % tile == 0;
-  };
-  return {.is_inside = divides(schedule_.tile_m, problem_.m) &&
-                       divides(schedule_.tile_n, problem_.n) &&
-                       schedule_.cluster_m * schedule_.cluster_n == 1,
-          .column_multiple = 8};
-}
-
 template <typename AnySums>
-bool Output::store_through_shared(AnySums &sums, const OutputTile &tile,
-                                  const Value &row, const Value &column,
-                                  const Value &warpgroup,
-                                  const ElementMap &map) {
+void Output::store_sums(AnySums &sums, const OutputTile &tile, const Value &row,
+                        const Value &column, const Value &warpgroup) {
   if (sums_)
-    sums_->exchange(
+    return sums_->exchange(
         warpgroup, [&](const SharedTile &to) { sums_->put(sums, to); },
         taker(tile, row, column));
-  else if (epilogue_)
-    epilogue_->store(sums, origin(tile, row, column), map, warpgroup);
-  return sums_ || epilogue_;
+  auto map = [&](const Values &values, const Value &r, const Value &c) {
+    return finished(values, tile, r, c);
+  };
+  epilogue_->store(sums, origin(tile, row, column), map, warpgroup);
 }
 
 void Output::store(Accumulator &accumulator, const OutputTile &tile,
                    const Value &row, const Value &column,
                    const Value &warpgroup) {
-  ElementMap map = [&](const Values &values, const Value &r, const Value &c) {
-    return finished(values, tile, r, c);
-  };
-  if (!store_through_shared(accumulator, tile, row, column, warpgroup, map))
-    accumulator.store(matrix(tile), {row, column}, store_options(), map);
+  store_sums(accumulator, tile, row, column, warpgroup);
 }
 
 void Output::store(const TensorTile &sums, const OutputTile &tile,
                    const Value &row, const Value &column,
                    const Value &warpgroup) {
-  ElementMap map = [&](const Values &values, const Value &r, const Value &c) {
-    return finished(values, tile, r, c);
-  };
-  if (store_through_shared(sums, tile, row, column, warpgroup, map))
-    return;
-  Tensor d = matrix(tile);
-  int step = loaded_columns(schedule_.epilogue_n);
-  for (int first = 0; first < sums.columns(); first += step) {
-    RegisterTile part = sums.slice(first, step).load();
-    Values values = finished(part.values(), tile, row + warpgroup_thread_id(),
-                             column + first);
-    RegisterTile(part.layout(), cast(values, problem_.out))
-        .store(d, {row, column + first}, store_options());
-  }
+  store_sums(sums, tile, row, column, warpgroup);
 }
 
 /// Neighbours of a line of D as it is stored, which begin there.
-void Output::store_sums(const Values &values, const OutputTile &tile,
+void Output::store_line(const Values &values, const OutputTile &tile,
                         const Value &line, const Value &first) const {
   Tensor d = matrix(tile);
   // All of them are inside, or none: neighbours() divides the lines.

@@ -16,7 +16,7 @@ public:
   Output(KernelBuilder &kb, const KernelProblem &problem,
          const GemmSchedule &schedule);
 
-  /// Shared memory for the way out, where it goes by TMA or through sums.
+  /// Shared memory for the way out.
   void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
 
   /// Write an accumulator at (row, column) of the output tile's matrix; the
@@ -30,24 +30,22 @@ public:
   void finish();
 
 private:
-  /// Whether sums of either kind go through shared memory; they went then.
+  /// Sums of either kind.
   template <typename AnySums>
-  bool store_through_shared(AnySums &sums, const OutputTile &tile,
-                            const Value &row, const Value &column,
-                            const Value &warpgroup, const ElementMap &map);
+  void store_sums(AnySums &sums, const OutputTile &tile, const Value &row,
+                  const Value &column, const Value &warpgroup);
   /// Neighbours in a row of the sums, or, where D is column-major, in a column.
   Values finished(const Values &values, const OutputTile &tile,
                   const Value &row, const Value &column) const;
   /// What Sums hands over of a share that begins there.
   Sums::Taker taker(const OutputTile &tile, const Value &row,
                     const Value &column) const;
-  void store_sums(const Values &values, const OutputTile &tile,
+  void store_line(const Values &values, const OutputTile &tile,
                   const Value &line, const Value &first) const;
-  /// Where a share goes by TMA, or by threads.
+  /// Where a share goes.
   std::vector<At> origin(const OutputTile &tile, const Value &row,
                          const Value &column) const;
   Tensor matrix(const OutputTile &tile) const;
-  StoreOptions store_options() const;
 
   const GemmProblem problem_;
   const GemmSchedule schedule_;
@@ -63,8 +61,7 @@ private:
 /// a row, or what divides them into equal parts.
 int subtile_columns(const GemmSchedule &schedule, Type out);
 
-/// The buffers in shared memory: `count` tiles, none where D goes out from
-/// registers.
+/// The buffers in shared memory: `count` tiles.
 struct OutputBuffers {
   TileLayout tile;
   int count = 0;

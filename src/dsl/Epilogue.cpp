@@ -1,10 +1,16 @@
 // Epilogue: from registers through shared memory to a tensor.
 #include "kiln/epilogue.h"
 #include "dsl/LocationScope.h"
+#include "dsl/TileMemory.h"
 #include "kiln/control.h"
+#include "kiln/copy.h"
 #include "kiln/matrix.h"
 #include "kiln/threads.h"
 #include "support/Error.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
 
 namespace kiln {
 
@@ -17,27 +23,41 @@ int epilogue_bytes(const TileLayout &subtile, const EpilogueOptions &options) {
 
 Epilogue::Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
                    const EpilogueOptions &options, Where where)
-    : tensor_(tensor), options_(options) {
-  if (tensor.rank() < 2)
+    : map_(tensor), name_(fmt::format("tensor map '{}'", tensor.name())),
+      subtile_(tensor.tile()), options_(options) {
+  if (options_.place.name.empty())
+    options_.place.name = tensor.name() + ".staged";
+  make_buffers(kb, where);
+}
+
+Epilogue::Epilogue(KernelBuilder &kb, const Tensor &tensor,
+                   const TileLayout &subtile, const EpilogueOptions &options,
+                   Where where)
+    : tensor_(tensor), name_("the tensor"), subtile_(subtile),
+      options_(options) {
+  checkType("an epilogue", tensor.type(), subtile.type, where);
+  if (options_.place.name.empty())
+    options_.place.name = "staged";
+  make_buffers(kb, where);
+}
+
+void Epilogue::make_buffers(KernelBuilder &kb, Where where) {
+  if (rank() < 2)
     userErrorAt(where,
-                "an accumulator is stored to a tensor map of 2 dimensions or "
-                "more; '{}' has {}",
-                tensor.name(), tensor.rank());
-  if (tensor.tile().rows % kBlockRows != 0)
+                "an accumulator is stored to 2 dimensions or more; {} has {}",
+                name_, rank());
+  if (subtile_.rows % kBlockRows != 0)
     userErrorAt(where,
-                "tensor map '{}' stores tiles of {} rows; an accumulator goes "
-                "out in multiples of {}",
-                tensor.name(), tensor.tile().rows, kBlockRows);
-  if (options.warpgroups < 1 || options.buffers < 1)
+                "{} is stored in tiles of {} rows; an accumulator goes out in "
+                "multiples of {}",
+                name_, subtile_.rows, kBlockRows);
+  if (options_.warpgroups < 1 || options_.buffers < 1)
     userErrorAt(where,
                 "an epilogue of {} warpgroups with {} buffers each; at least 1 "
                 "of both is needed",
-                options.warpgroups, options.buffers);
-  SharedOptions place = options.place;
-  if (place.name.empty())
-    place.name = tensor.name() + ".staged";
-  buffers_ = kb.shared_array(
-      tensor.tile(), options.warpgroups * options.buffers, place, where);
+                options_.warpgroups, options_.buffers);
+  buffers_ = kb.shared_array(subtile_, options_.warpgroups * options_.buffers,
+                             options_.place, where);
 }
 
 namespace {
@@ -95,42 +115,63 @@ static void storePairs(const Part &part, const SharedTile &tile) {
       }
 }
 
-void Epilogue::store_subtiles(int rows, int columns,
-                              const std::vector<At> &origin, At warpgroup,
-                              const Fill &fill, Where where) {
-  const TileLayout &subtile = tensor_.tile();
-  if (rows % subtile.rows || columns % subtile.columns)
-    userErrorAt(where,
-                "an accumulator of {}x{} is not covered by the tiles of tensor "
-                "map '{}', {}",
-                rows, columns, tensor_.name(), subtile.to_string());
-  if (origin.size() != static_cast<std::size_t>(tensor_.rank()))
-    userErrorAt(where, "tensor map '{}' has {} dimensions; the origin has {}",
-                tensor_.name(), tensor_.rank(), origin.size());
-  Value row = value_of(origin[origin.size() - 2]);
-  Value column = value_of(origin.back());
-  Value first = value_of(warpgroup) * options_.buffers;
-  int subtiles = rows / subtile.rows * columns / subtile.columns;
-  for (int i = 0; i < subtiles; ++i) {
-    int firstRow = i * subtile.columns / columns * subtile.rows;
-    int firstColumn = i * subtile.columns % columns;
-    SharedTile buffer = buffers_[first + i % options_.buffers];
-    // The buffer has been read: all but the stores since. A tile begins with
-    // the first buffer again, wherever the one before it ended.
-    int since =
-        i > 0 || subtiles % options_.buffers == 0 ? options_.buffers - 1 : 0;
-    one_thread([&] { tma_store_wait_read(since); });
-    sync_warpgroup(where);
-    fill(buffer, firstRow, firstColumn);
+/// A buffer's way to memory: all threads of the warpgroup call.
+void Epilogue::write(const SharedTile &buffer, const std::vector<At> &at,
+                     Where where) const {
+  if (map_) {
     fence_async_shared();
     sync_warpgroup(where);
     one_thread([&] {
-      std::vector<At> to = origin;
-      to[to.size() - 2] = row + firstRow;
-      to.back() = column + firstColumn;
-      tma_store(tensor_, to, buffer);
+      tma_store(*map_, at, buffer);
       tma_store_commit();
     });
+    return;
+  }
+  sync_warpgroup(where);
+  Tensor matrix = *tensor_;
+  for (std::size_t i = 0; i + 2 < at.size(); ++i)
+    matrix = matrix.index(0, at[i]);
+  int multiple = std::gcd(options_.column_multiple, subtile_.columns);
+  copy(CopyScope::warpgroup,
+       matrix.slice(0, at[at.size() - 2], subtile_.rows)
+           .slice(1, at.back(), subtile_.columns, multiple),
+       buffer, where);
+}
+
+void Epilogue::store_subtiles(int rows, int columns,
+                              const std::vector<At> &origin, At warpgroup,
+                              const Fill &fill, Where where) {
+  if (rows % subtile_.rows || columns % subtile_.columns)
+    userErrorAt(where,
+                "an accumulator of {}x{} is not covered by the tiles of {}, {}",
+                rows, columns, name_, subtile_.to_string());
+  if (origin.size() != rank())
+    userErrorAt(where, "{} has {} dimensions; the origin has {}", name_, rank(),
+                origin.size());
+  Value row = value_of(origin[origin.size() - 2]);
+  Value column = value_of(origin.back());
+  Value first = value_of(warpgroup) * options_.buffers;
+  int subtiles = rows / subtile_.rows * columns / subtile_.columns;
+  for (int i = 0; i < subtiles; ++i) {
+    int firstRow = i * subtile_.columns / columns * subtile_.rows;
+    int firstColumn = i * subtile_.columns % columns;
+    SharedTile buffer = buffers_[first + i % options_.buffers];
+    // A tile begins with the first buffer again, wherever the one before it
+    // ended.
+    bool isInTurn = i > 0 || subtiles % options_.buffers == 0;
+    if (map_) {
+      // The buffer has been read: all but the stores since.
+      int since = isInTurn ? options_.buffers - 1 : 0;
+      one_thread([&] { tma_store_wait_read(since); });
+    }
+    // Of two buffers all threads have left the one: they met over the other.
+    if (map_ || options_.buffers == 1 || !isInTurn)
+      sync_warpgroup(where);
+    fill(buffer, firstRow, firstColumn);
+    std::vector<At> to = origin;
+    to[to.size() - 2] = row + firstRow;
+    to.back() = column + firstColumn;
+    write(buffer, to, where);
   }
 }
 
@@ -170,7 +211,7 @@ void Epilogue::store(Accumulator &accumulator, const std::vector<At> &origin,
 
 void Epilogue::store(const TensorTile &sums, const std::vector<At> &origin,
                      const ElementMap &map, At warpgroup, Where where) {
-  const TileLayout &subtile = tensor_.tile();
+  const TileLayout &subtile = subtile_;
   int step = options_.load_columns ? options_.load_columns : subtile.columns;
   if (subtile.rows != sums.rows() || subtile.columns % step)
     userErrorAt(where,
@@ -199,7 +240,8 @@ void Epilogue::store(const TensorTile &sums, const std::vector<At> &origin,
 }
 
 void Epilogue::finish(Where where) const {
-  one_thread([&] { tma_store_wait_read(0, where); }, where);
+  if (map_)
+    one_thread([&] { tma_store_wait_read(0, where); }, where);
 }
 
 } // namespace kiln

@@ -234,13 +234,17 @@ TEST_F(EpilogueErrors, Shapes) {
   TmaTensor line = kb.tensor_map("line", f32, {64}, {.tile = {64}});
   refused(
       __LINE__, [&] { Epilogue(kb, line); },
-      "an accumulator is stored to a tensor map of 2 dimensions or more; "
-      "'line' has 1");
+      "an accumulator is stored to 2 dimensions or more; tensor map 'line' has "
+      "1");
   TmaTensor low = kb.tensor_map("low", f32, {64, 64}, {.tile = {32, 64}});
   refused(
       __LINE__, [&] { Epilogue(kb, low); },
-      "tensor map 'low' stores tiles of 32 rows; an accumulator goes out in "
-      "multiples of 64");
+      "tensor map 'low' is stored in tiles of 32 rows; an accumulator goes out "
+      "in multiples of 64");
+  Tensor plain = kb.tensor("plain", f16, {64, 63});
+  refused(
+      __LINE__, [&] { Epilogue(kb, plain, TileLayout::of(f32, 64, 64)); },
+      "an epilogue of f16");
   refused(
       __LINE__, [&] { Epilogue(kb, d, {.buffers = 0}); },
       "an epilogue of 1 warpgroups with 0 buffers each; at least 1 of both is "
