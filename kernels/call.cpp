@@ -39,11 +39,13 @@ LaunchArgument without_owner(const LaunchArgument &argument) {
   return argument;
 }
 
-/// The arguments of a kernel in its order.
+/// The arguments of a kernel in its order, but for workspaces.
 std::vector<LaunchArgument> in_order(const Kernel &kernel,
                                      std::span<const Given> given) {
   std::vector<LaunchArgument> arguments;
   for (const ArgumentSpec &argument : kernel.contract.arguments) {
+    if (argument.is_workspace)
+      break;
     auto found =
         std::find_if(given.begin(), given.end(), [&](const Given &one) {
           return one.name == argument.name;
@@ -64,6 +66,42 @@ std::vector<LaunchArgument> in_order(const Kernel &kernel,
   return arguments;
 }
 
+/// Workspaces by device, stream and name: launches in a stream follow one
+/// another and share them, those in others may not.
+class Workspaces {
+public:
+  Buffer get(const std::shared_ptr<Device> &device, const Stream &stream,
+             const std::string &name, std::size_t bytes) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(kept_, [](const Entry &one) { return one.life.expired(); });
+    auto found =
+        std::find_if(kept_.begin(), kept_.end(), [&](const Entry &one) {
+          return one.device == device.get() && one.stream == stream.native() &&
+                 one.name == name;
+        });
+    if (found == kept_.end())
+      found = kept_.insert(found,
+                           {device.get(), device, stream.native(), name, {}});
+    // Launches that have a smaller one keep it.
+    if (found->buffer.bytes() < bytes) {
+      found->buffer = device->allocate(bytes);
+      device->fill(found->buffer, 0, stream);
+    }
+    return found->buffer;
+  }
+
+private:
+  struct Entry {
+    const Device *device;
+    std::weak_ptr<Device> life;
+    const void *stream;
+    std::string name;
+    Buffer buffer;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> kept_;
+};
+
 /// What was compiled and packed for problems of one kind.
 template <typename Problem> class Calls {
 public:
@@ -77,9 +115,10 @@ public:
       throw UserError("a call without a device; open_cuda and open_sim give "
                       "one");
     std::size_t hash = hash_of(device.get(), given);
-    std::shared_ptr<const Launch> launch = find(hash, device, problem, given);
+    std::shared_ptr<const Launch> launch =
+        find(hash, device, stream, problem, given);
     if (!launch)
-      launch = pack(hash, device, problem, given);
+      launch = pack(hash, device, stream, problem, given);
     launch->submit(stream);
   }
 
@@ -98,6 +137,13 @@ private:
   struct Launch : Entry {
     std::vector<LaunchArgument> given;
     std::function<void(const Stream &)> submit;
+    /// Of the one stream it goes to; none: it goes to every stream.
+    std::vector<LaunchArgument> workspaces = {};
+    const void *stream = nullptr;
+
+    bool goes_to(const Stream &other) const {
+      return workspaces.empty() || stream == other.native();
+    }
   };
   /// Launches that are kept; then all are dropped.
   static constexpr std::size_t kMostLaunches = 4096;
@@ -116,13 +162,14 @@ private:
 
   std::shared_ptr<const Launch> find(std::size_t hash,
                                      const std::shared_ptr<Device> &device,
+                                     const Stream &stream,
                                      const Problem &problem,
                                      std::span<const Given> given) {
     std::lock_guard lock(mutex_);
     auto [first, last] = launches_.equal_range(hash);
     for (; first != last; ++first) {
       const Launch &launch = *first->second;
-      if (launch.is_of(device, problem) &&
+      if (launch.is_of(device, problem) && launch.goes_to(stream) &&
           std::equal(given.begin(), given.end(), launch.given.begin(),
                      launch.given.end(),
                      [](const Given &x, const LaunchArgument &y) {
@@ -136,13 +183,22 @@ private:
   /// Nobody waits for a compilation but who asked for it.
   std::shared_ptr<const Launch> pack(std::size_t hash,
                                      const std::shared_ptr<Device> &device,
+                                     const Stream &stream,
                                      const Problem &problem,
                                      std::span<const Given> given) {
     auto launch = std::make_shared<Launch>(Launch{
         {device.get(), device, problem, compiled(device, problem)}, {}, {}});
     const Kernel &kernel = *launch->kernel;
-    launch->submit = device->prepare(
-        resolve(kernel, in_order(kernel, given), device->description()));
+    std::vector<LaunchArgument> arguments = in_order(kernel, given);
+    std::vector<LaunchArgument> all = with_workspaces(
+        kernel, arguments, [&](const ArgumentSpec &spec, std::size_t bytes) {
+          return workspaces_.get(device, stream, spec.name, bytes);
+        });
+    launch->workspaces.assign(
+        all.begin() + static_cast<std::ptrdiff_t>(arguments.size()), all.end());
+    launch->stream = stream.native();
+    launch->submit =
+        device->prepare(resolve(kernel, all, device->description()));
     for (const Given &one : given)
       launch->given.push_back(without_owner(one.value));
     std::lock_guard lock(mutex_);
@@ -172,6 +228,7 @@ private:
   }
 
   Build build_;
+  Workspaces workspaces_;
   std::mutex mutex_;
   std::vector<Entry> kernels_;
   std::unordered_multimap<std::size_t, std::shared_ptr<const Launch>> launches_;

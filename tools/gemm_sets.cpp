@@ -36,10 +36,19 @@ GemmSets::GemmSets(Device &device, const ReferenceGemm &gemm, bool has_c,
 
 Contender GemmSets::contender(std::string name, const Kernel &kernel) const {
   Contender contender{std::move(name), {}};
-  for (const GemmBuffers &buffers : sets_)
-    contender.launches.push_back(device_.prepare(
-        resolve(kernel, launch_arguments(kernel, gemm_, buffers),
-                device_.description())));
+  std::vector<LaunchArgument> workspaces; // of one launch at a time
+  for (const GemmBuffers &buffers : sets_) {
+    std::vector<LaunchArgument> arguments =
+        launch_arguments(kernel, gemm_, buffers);
+    auto given = static_cast<std::ptrdiff_t>(arguments.size());
+    arguments.insert(arguments.end(), workspaces.begin(), workspaces.end());
+    arguments = with_workspaces(device_, kernel, arguments);
+    workspaces.assign(arguments.begin() + given, arguments.end());
+    contender.launches.push_back(
+        [workspaces, submit = device_.prepare(
+                         resolve(kernel, arguments, device_.description()))](
+            const Stream &stream) { submit(stream); });
+  }
   return contender;
 }
 

@@ -222,12 +222,12 @@ static ExitStatus explain(const ExplainOptions &options) {
       options.gemm.with_arguments(options.gemm.sized_problem());
   const auto &device = DeviceDescription::by_name(options.device);
   auto ranked = rank_schedules(problem, options.most, device);
-  say("{}\n{:>9} {:>9} {:>9} {:>9}  {}\n", problem.to_string(), "total us",
-      "launch", "tiles", "memory", "schedule");
+  say("{}\n{:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", problem.to_string(),
+      "total us", "launch", "repack", "tiles", "memory", "schedule");
   for (const RankedSchedule &one : ranked)
-    say("{:9.2f} {:9.2f} {:9.2f} {:9.2f}  {}\n", one.cost.total_us(),
-        one.cost.launch_us, one.cost.tiles_us, one.cost.memory_us,
-        one.schedule.to_string());
+    say("{:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.2f}  {}\n", one.cost.total_us(),
+        one.cost.launch_us, one.cost.repack_us, one.cost.tiles_us,
+        one.cost.memory_us, one.schedule.to_string());
   return ExitStatus::ok;
 }
 

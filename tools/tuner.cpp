@@ -155,10 +155,13 @@ std::vector<TuneCandidate> candidates_of(const GemmProblem &problem, int most,
 }
 
 /// Buffers that nobody looks into, for a launch that is packed and never made.
-GemmBuffers nominal_buffers(const ReferenceGemm &gemm) {
+Buffer nominal_buffer(std::size_t bytes) {
   constexpr std::uint64_t kAddress = 1 << 30;
+  return Buffer(kAddress, bytes);
+}
+GemmBuffers nominal_buffers(const ReferenceGemm &gemm) {
   auto buffer = [&](std::int64_t elements, Type type) {
-    return Buffer(kAddress, static_cast<std::size_t>(bytes_of(type, elements)));
+    return nominal_buffer(static_cast<std::size_t>(bytes_of(type, elements)));
   };
   Type factors = block_of(gemm.scaling).type;
   return {.a = buffer(gemm.a_elements(), gemm.type),
@@ -177,9 +180,12 @@ Kernel GpuTuner::compile_for(const GemmProblem &sized,
                              const GemmSchedule &schedule) const {
   Kernel kernel = compile(build_gemm(problem, schedule, {}, described_));
   ReferenceGemm gemm = options_.reference(sized);
-  device_->prepare(
-      resolve(kernel, launch_arguments(kernel, gemm, nominal_buffers(gemm)),
-              device_->description()));
+  std::vector<LaunchArgument> arguments = with_workspaces(
+      kernel, launch_arguments(kernel, gemm, nominal_buffers(gemm)),
+      [](const ArgumentSpec &, std::size_t bytes) {
+        return nominal_buffer(bytes);
+      });
+  device_->prepare(resolve(kernel, arguments, device_->description()));
   return kernel;
 }
 

@@ -92,6 +92,12 @@ public:
   Tensor tensor_at(At address, Type type, std::vector<Dim> shape,
                    std::vector<Dim> strides = {}, int alignment = 16,
                    Where where = Where::current());
+  /// Memory of the kernel's own, of constant shape, declared after all that the
+  /// caller passes: zero before the first launch, and as the last one left it
+  /// afterwards (ArgumentSpec::is_workspace).
+  Tensor workspace(const std::string &name, Type type, std::vector<Dim> shape,
+                   std::vector<Dim> strides = {},
+                   Where where = Where::current());
   /// A tensor copied by TMA, rank 1 to 5. `strides` as above.
   TmaTensor tensor_map(const std::string &name, Type type,
                        const std::vector<Dim> &shape, const TmaOptions &options,

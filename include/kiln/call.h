@@ -11,6 +11,10 @@
 // the kernel surface at the next call of the device that does. After a first
 // call, calls can be captured in a CUDA graph.
 //
+// Workspaces, which few kernels need (rows that TMA cannot take), are kept for
+// each stream: such a graph is launched in the stream of the first call, or
+// while nothing runs there.
+//
 // From any number of threads. What was packed holds on to its device no longer
 // than somebody else does.
 #pragma once

@@ -253,6 +253,17 @@ LaunchDescription resolve(const Kernel &kernel,
                           std::span<const LaunchArgument> arguments,
                           const DeviceDescription &device);
 
+/// The arguments, and after them the workspaces that they leave out: `allocate`
+/// gives memory of so many bytes, all of them zero.
+std::vector<LaunchArgument> with_workspaces(
+    const Kernel &kernel, std::span<const LaunchArgument> arguments,
+    const std::function<Buffer(const ArgumentSpec &, std::size_t)> &allocate);
+/// Fresh memory of the device, which the result holds.
+std::vector<LaunchArgument>
+with_workspaces(Device &device, const Kernel &kernel,
+                std::span<const LaunchArgument> arguments,
+                const Stream &stream = {});
+
 /// What stands behind a Device.
 enum class DeviceKind : std::uint8_t { cuda, sim };
 
@@ -333,6 +344,8 @@ public:
                                             const Stream &stream = {}) = 0;
 
   /// The same for a Kernel: the contract is resolved with the arguments.
+  /// Workspaces that they leave out are allocated, and freed when the launch
+  /// has ended.
   void enqueue(const Kernel &kernel, std::span<const LaunchArgument> arguments,
                const Stream &stream = {});
   [[nodiscard]] LaunchResult launch(const Kernel &kernel,

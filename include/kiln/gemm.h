@@ -121,6 +121,10 @@ struct GemmSchedule {
   /// Compute the transpose, so that N is cut into pieces of 64 and M into those
   /// of wgmma's 8: for few rows.
   bool is_swapped = false;
+  /// Copy an operand whose rows TMA cannot take into a workspace first, where
+  /// it can: all CTAs copy, wait for each other, and multiply. Of sizes that
+  /// are known, and CTAs that are all there at once.
+  bool is_repacked = false;
   /// CTAs that multiply together, on Blackwell: of 2, above each other in a
   /// cluster of 2x1, each loads half of B.
   int cta_group = 1;
@@ -182,6 +186,7 @@ pick_schedule(const GemmProblem &problem,
 /// How long a schedule takes, as predicted from a few numbers, in microseconds.
 struct GemmCost {
   double launch_us = 0; ///< of the grid, and of clusters
+  double repack_us = 0; ///< of copies that are made first
   double tiles_us = 0;  ///< all rounds of tiles: fill, multiply, store
   double memory_us = 0; ///< every byte once over the bus
   double total_us() const;

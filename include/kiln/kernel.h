@@ -29,6 +29,11 @@ struct ArgumentSpec {
   std::vector<Dim> shape;
   bool is_output = false;  ///< buffers: the kernel writes it
   int alignment_bytes = 1; ///< buffers: of the address, beyond the element's
+  /// Buffers: memory for the kernel alone, after all that a caller passes. It
+  /// is zero before the first launch, and two launches that may run at the same
+  /// time need one each. Who leaves it out gets it from the device
+  /// (with_workspaces).
+  bool is_workspace = false;
 
   bool operator==(const ArgumentSpec &) const = default;
 };
@@ -67,6 +72,9 @@ struct LaunchContract {
   int dynamic_smem_bytes = 0;
   int registers_at_entry = 0; ///< per thread; 0: as ptxas decides
   int ctas_per_sm = 1;        ///< occupancy the kernel was built for
+  /// CTAs wait for each other: a grid that the device cannot hold at once is
+  /// refused.
+  bool is_cooperative = false;
   std::vector<SharedObject> shared_objects = {};
 
   int threads() const { return block[0] * block[1] * block[2]; }

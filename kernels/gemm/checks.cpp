@@ -348,6 +348,36 @@ void gemm_kernel::check_roles(const KernelProblem &computed,
            schedule.ctas, name(schedule.kind));
 }
 
+void gemm_kernel::check_repacking(const KernelProblem &computed,
+                                  const GemmSchedule &schedule,
+                                  const DeviceDescription &device) {
+  if (!schedule.is_repacked)
+    return;
+  const GemmProblem &problem = computed.problem;
+  for (const Dim &dim : {problem.m, problem.n, problem.k, problem.batch,
+                         problem.stride_a(), problem.stride_b()})
+    if (!dim.is_constant())
+      refuse("operands are repacked into a workspace, and {} is known only at "
+             "launch; give a number, or repack off",
+             dim.to_string());
+  if (is_subbyte(problem.type))
+    refuse("{} is not repacked: its elements share bytes; use rows of a "
+           "multiple of 16 bytes",
+           name(problem.type));
+  if (schedule.is_persistent())
+    return;
+  int cluster = schedule.cluster_m * schedule.cluster_n * schedule.split_k;
+  auto blocks =
+      ceil_div(ceil_div(problem.m, schedule.tile_m), schedule.cluster_m) *
+      ceil_div(ceil_div(problem.n, schedule.tile_n), schedule.cluster_n) *
+      problem.batch;
+  int at_once = device.resident_clusters(cluster) * schedule.occupancy;
+  if (blocks.constant() > at_once)
+    refuse("{} CTAs wait for each other while operands are repacked, and {} "
+           "holds {} of them at once; use a persistent schedule, or repack off",
+           blocks.constant() * cluster, device.name, at_once * cluster);
+}
+
 /// Throw where the way out is none.
 void gemm_kernel::check_epilogue(const KernelProblem &computed,
                                  const GemmSchedule &schedule,

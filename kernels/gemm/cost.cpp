@@ -46,6 +46,11 @@ constexpr double kLaunchUs = 1.24, kClusterUs = 1.00, kClusterCtaUs = 0.127;
 /// How much two limits that are close to each other add up.
 constexpr double kSharpness = 2.23;
 
+// Of operands that are repacked: the way there and back, and all CTAs' wait.
+constexpr double kRepackShare = 0.80;       ///< of the memory's bandwidth
+constexpr double kRepackBytesPerClock = 24; ///< of one CTA
+constexpr double kRepackUs = 4.5;
+
 /// The value, or a typical one where it is known at launch.
 double typical(const Dim &dim) {
   return dim.is_constant() ? static_cast<double>(dim.constant()) : 4096;
@@ -92,7 +97,8 @@ double multiply_clocks(const KernelProblem &computed,
       return;
     }
     double pitch_bytes = typical(matrix.stride) * element_bytes;
-    bool is_misaligned = std::fmod(pitch_bytes, kSectorBytes) != 0;
+    bool is_misaligned =
+        !schedule.is_repacked && std::fmod(pitch_bytes, kSectorBytes) != 0;
     load += bytes / sharers / kLoadBytesPerClock *
             (is_misaligned ? kMisalignment : 1);
   };
@@ -107,6 +113,26 @@ double multiply_clocks(const KernelProblem &computed,
   return k_tiles *
          (std::max({ctas * core, ctas * smem, ctas * load + wait, arrival}) +
           kTileStepClocks);
+}
+
+/// Copying the operands that TMA cannot take.
+double repack_us(const KernelProblem &computed, double ctas,
+                 const DeviceDescription &device) {
+  if (!computed.is_repacked)
+    return 0;
+  double elements = 0;
+  auto add = [&](const StoredMatrix &matrix, bool suits_tma) {
+    if (!suits_tma)
+      elements += typical(matrix.rows) * typical(matrix.columns);
+  };
+  add(computed.a(), computed.a_suits_tma());
+  add(computed.b(), computed.b_suits_tma());
+  double bytes = elements * size_bytes(computed.problem.type) *
+                 typical(computed.problem.batch);
+  double memory_us = 2 * bytes / (device.memory_gb_per_s * kRepackShare) * 1e-3;
+  double copy_us = bytes / (ctas * kRepackBytesPerClock) /
+                   (device.sm_clock_mhz * kClockShare);
+  return kRepackUs + std::max(memory_us, copy_us);
 }
 
 double store_clocks(const GemmSchedule &schedule, Type out) {
@@ -170,6 +196,8 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   GemmCost cost;
   cost.launch_us =
       kLaunchUs + (cluster > 1 ? kClusterUs + cluster * kClusterCtaUs : 0);
+  double ctas = std::min(blocks, at_once) * cluster;
+  cost.repack_us = repack_us(computed, ctas, device);
   cost.tiles_us = clocks / (device.sm_clock_mhz * kClockShare);
   cost.memory_us = bytes / (device.memory_gb_per_s * kMemoryShare) * 1e-3;
   return cost;
@@ -180,9 +208,10 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
 namespace kiln {
 
 double GemmCost::total_us() const {
-  return launch_us + std::pow(std::pow(tiles_us, gemm_kernel::kSharpness) +
-                                  std::pow(memory_us, gemm_kernel::kSharpness),
-                              1 / gemm_kernel::kSharpness);
+  return launch_us + repack_us +
+         std::pow(std::pow(tiles_us, gemm_kernel::kSharpness) +
+                      std::pow(memory_us, gemm_kernel::kSharpness),
+                  1 / gemm_kernel::kSharpness);
 }
 
 } // namespace kiln

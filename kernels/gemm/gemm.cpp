@@ -23,6 +23,8 @@ static GemmSchedule filled(const KernelProblem &computed,
   GemmSchedule full = schedule;
   bool is_tcgen05 = device.tensor_core == TensorCore::tcgen05;
   constexpr int kLanes = 128; // of tensor memory: the rows of a consumer
+  if (computed.a_suits_tma() && computed.b_suits_tma())
+    full.is_repacked = false;
   if (full.consumers == 0 && is_tcgen05)
     full.consumers = full.kind == GemmKind::pingpong ? 2
                      : full.split == GemmSplit::m && full.tile_m > kLanes
@@ -163,6 +165,7 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
   gemm_kernel::check_problem(problem, device);
   KernelProblem computed(problem, schedule);
   GemmSchedule result = filled(computed, schedule, device);
+  gemm_kernel::check_repacking(computed, result, device);
   gemm_kernel::check_roles(computed, result, device);
   gemm_kernel::check_tile(computed, result, device);
   gemm_kernel::check_epilogue(computed, result, device);

@@ -13,6 +13,7 @@ MainLoop::MainLoop(const GemmProblem &problem, const GemmSchedule &schedule,
                    const DeviceDescription &device,
                    const KernelOptions &options)
     : schedule_(schedule), problem_(problem, schedule),
+      warps_(options.warpgroups * 4),
       kb_(gemm_kernel_name(problem, schedule, device), options),
       trace_(problem_.problem, schedule), operands_(kb_, problem_, schedule),
       output_(kb_, problem_, schedule),
@@ -21,6 +22,7 @@ MainLoop::MainLoop(const GemmProblem &problem, const GemmSchedule &schedule,
                  order(schedule)) {}
 
 Module MainLoop::build() {
+  operands_.declare_workspaces(kb_);
   make_barriers();
   // All threads meet there.
   operands_.make_pipeline(kb_, scheduler_, pipeline_options());
@@ -29,6 +31,7 @@ Module MainLoop::build() {
   // What is ahead in the stream may still run: up to here nothing of it was
   // touched. What comes next may set itself up as well.
   wait_for_dependencies();
+  operands_.repack(warps_);
   if (!is_long())
     launch_dependents();
   roles();

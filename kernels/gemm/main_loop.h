@@ -62,6 +62,7 @@ protected:
 
   GemmSchedule schedule_;
   KernelProblem problem_;
+  const int warps_; ///< of a CTA
   KernelBuilder kb_;
   Trace trace_;
   Operands operands_;

@@ -20,7 +20,8 @@ bool StoredMatrix::suits_tma(Type type, const Dim &batch) const {
 KernelProblem::KernelProblem(const GemmProblem &given,
                              const GemmSchedule &schedule)
     : problem(given),
-      is_swapped(given.is_d_column_major != schedule.is_swapped) {
+      is_swapped(given.is_d_column_major != schedule.is_swapped),
+      is_repacked(schedule.is_repacked) {
   if (!is_swapped)
     return;
   std::swap(problem.m, problem.n);
@@ -46,11 +47,11 @@ StoredMatrix KernelProblem::b() const {
           problem.stride_b()};
 }
 
-bool KernelProblem::a_uses_tma() const {
+bool KernelProblem::a_suits_tma() const {
   return a().suits_tma(problem.type, problem.batch);
 }
 
-bool KernelProblem::b_uses_tma() const {
+bool KernelProblem::b_suits_tma() const {
   return b().suits_tma(problem.type, problem.batch);
 }
 
@@ -143,18 +144,24 @@ static std::vector<Dim> with_batch(const Dim &batch, std::vector<Dim> dims,
   return dims;
 }
 
-/// Declare a matrix that TMA copies in `parts` of its tile.
-static TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
-                             const TileLayout &tile, const StoredMatrix &matrix,
-                             const Dim &batch, int parts) {
+/// Copies of `parts` of a tile.
+static TmaOptions map_options(const TileLayout &tile, const Dim &batch,
+                              int parts) {
   TmaOptions options{.tile = {tile.rows / parts, tile.columns},
                      .swizzle = tile.swizzle,
                      .panel = tile.panel};
   if (batch != Dim(1))
     options.tile.insert(options.tile.begin(), 1);
+  return options;
+}
+
+/// Declare a matrix that TMA copies in `parts` of its tile.
+static TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
+                             const TileLayout &tile, const StoredMatrix &matrix,
+                             const Dim &batch, int parts) {
   return kb.tensor_map(
       name, tile.type, with_batch(batch, {matrix.rows, matrix.columns}, batch),
-      options,
+      map_options(tile, batch, parts),
       with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
 }
 
@@ -179,11 +186,11 @@ Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
     b_parts_.parts = schedule.cluster_m;
   }
   auto declare_a = [&](const char *name) {
-    a_ = declare(kb, name, tile_a, problem_.a(), problem_.a_uses_tma(),
+    a_ = declare(kb, name, tile_a, problem_.a(), problem_.a_suits_tma(),
                  a_parts_.parts);
   };
   auto declare_b = [&](const char *name) {
-    b_ = declare(kb, name, tile_b, problem_.b(), problem_.b_uses_tma(),
+    b_ = declare(kb, name, tile_b, problem_.b(), problem_.b_suits_tma(),
                  b_parts_.parts);
   };
   // The caller's A comes first.
@@ -196,6 +203,22 @@ Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
   }
   if (problem().scaling != Scaling::none)
     declare_scales(kb);
+}
+
+void Operands::declare_workspaces(KernelBuilder &kb) {
+  if (!problem_.is_repacked)
+    return;
+  auto declare = [&](const char *name, Source &source, const TileLayout &tile,
+                     int parts) {
+    if (source.tensor)
+      source.map = kb.tensor_map(repack_.add(kb, name, *source.tensor),
+                                 map_options(tile, problem().batch, parts));
+  };
+  bool is_swapped = problem_.is_swapped;
+  declare(is_swapped ? "b_rows" : "a_rows", a_, tile_of_a(problem(), schedule_),
+          a_parts_.parts);
+  declare(is_swapped ? "a_rows" : "b_rows", b_, tile_of_b(problem(), schedule_),
+          b_parts_.parts);
 }
 
 /// A matrix of factors for each product.
@@ -339,9 +362,9 @@ void Operands::load(const OutputTile &tile, At k_tile) {
   pipeline_->produce_by_threads([&](const Slot &slot) {
     if (first_copied() > 0)
       one_thread([&] { load_maps(slot); });
-    if (a_.tensor)
+    if (a_.is_copied_by_tile())
       copy_tile(slot.tile(index_of_a()), *a_.tensor, at_a);
-    if (b_.tensor)
+    if (b_.is_copied_by_tile())
       copy_tile(slot.tile(index_of_b()), *b_.tensor, at_b);
   });
 }

@@ -6,6 +6,8 @@
 // alone.
 #pragma once
 
+#include "repack.h"
+
 #include <kiln/gemm.h>
 #include <kiln/pipeline.h>
 #include <kiln/tile_scheduler.h>
@@ -30,12 +32,16 @@ struct StoredMatrix {
 struct KernelProblem {
   GemmProblem problem;
   bool is_swapped;
+  bool is_repacked; ///< rows that TMA cannot take are copied first
 
   KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule);
 
   StoredMatrix a() const, b() const;
-  /// Whether TMA loads A, B, both.
-  bool a_uses_tma() const, b_uses_tma() const;
+  /// Whether TMA can load A, B as they are.
+  bool a_suits_tma() const, b_suits_tma() const;
+  /// Whether TMA loads A, B, both, from a copy where they are repacked.
+  bool a_uses_tma() const { return is_repacked || a_suits_tma(); }
+  bool b_uses_tma() const { return is_repacked || b_suits_tma(); }
   bool uses_tma() const { return a_uses_tma() && b_uses_tma(); }
   /// What a thread of the producer needs: little for TMA, more where it copies,
   /// and most of tiles that lie in several panels, or of a stride that is known
@@ -67,6 +73,10 @@ public:
   Operands(KernelBuilder &kb, const KernelProblem &problem,
            const GemmSchedule &schedule);
 
+  /// Workspaces, after all other arguments.
+  void declare_workspaces(KernelBuilder &kb);
+  /// Copy what is copied first; all threads reach it, outside of roles.
+  void repack(int warps) const { repack_.run(warps); }
   /// The ring their tiles go through; all threads reach it. `options` say how
   /// they are read.
   void make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
@@ -94,10 +104,13 @@ public:
   bool uses_tma() const { return a_.map && b_.map; }
 
 private:
-  /// A matrix that TMA loads, or that threads copy.
+  /// A matrix that TMA loads, or that threads copy; both where it is repacked
+  /// first.
   struct Source {
     std::optional<TmaTensor> map;
     std::optional<Tensor> tensor;
+
+    bool is_copied_by_tile() const { return tensor && !map; }
   };
 
   const GemmProblem &problem() const { return problem_.problem; }
@@ -122,6 +135,7 @@ private:
 
   KernelProblem problem_;
   GemmSchedule schedule_;
+  Repack repack_;
   Dim k_tiles_;
   Source a_, b_;
   Source a_scales_, b_scales_;

@@ -58,6 +58,7 @@ static std::vector<GemmSchedule> tiles_of(GemmKind kind) {
     add(64, 1, 144, 256, 16);
     add(128, 2, 8, 128, 8);
     add(128, 2, 144, 256, 16);
+    add(256, 2, 64, 192, 16);
   }
   return list;
 }
@@ -126,16 +127,18 @@ static void choose_raster(const GemmProblem &problem,
   schedule.raster_group = is_wide ? kWide : kUsual;
 }
 
-/// The schedules that are tried, with what they cost.
-static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
-                                              const DeviceDescription &device) {
-  std::vector<RankedSchedule> list;
+/// The schedules that are tried, with what they cost: where rows that TMA
+/// cannot take are copied first, or tile by tile.
+static void add_candidates(const GemmProblem &problem, bool is_repacked,
+                           const DeviceDescription &device,
+                           std::vector<RankedSchedule> &list) {
   int element_bytes = size_bytes(problem.type);
-  KernelProblem computed(problem, {});
+  KernelProblem computed(problem, {.is_repacked = is_repacked});
   bool uses_tma = computed.uses_tma();
   bool is_tcgen05 = device.tensor_core == TensorCore::tcgen05;
   int producer = computed.producer_registers();
   auto add_one = [&](GemmSchedule schedule) {
+    schedule.is_repacked = is_repacked;
     int slot =
         (schedule.tile_m + schedule.tile_n) * schedule.tile_k * element_bytes +
         16;
@@ -182,6 +185,16 @@ static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
             add(schedule);
           }
       }
+}
+
+static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
+                                              const DeviceDescription &device) {
+  std::vector<RankedSchedule> list;
+  add_candidates(problem, false, device, list);
+  bool is_known = problem.m.is_constant() && problem.n.is_constant() &&
+                  problem.k.is_constant();
+  if (!KernelProblem(problem, {}).uses_tma() && is_known)
+    add_candidates(problem, true, device, list);
   return list;
 }
 

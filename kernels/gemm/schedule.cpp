@@ -103,6 +103,8 @@ static constexpr ScheduleField kFields[] = {
         "split-k", "CTAs of a cluster that share a tile and divide K"),
     choice<&GemmSchedule::is_swapped, kSwitches>(
         "swap", "compute the transpose, for few rows: on or off"),
+    choice<&GemmSchedule::is_repacked, kSwitches>(
+        "repack", "copy rows that TMA cannot take into a workspace: on or off"),
     choice<&GemmSchedule::raster, kRasters>(
         "raster", "which way the tiles are taken: m or n"),
     number<&GemmSchedule::raster_group, 1>(

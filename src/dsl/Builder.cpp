@@ -64,14 +64,16 @@ static std::vector<Dim> extent(const std::vector<Dim> &shape,
 /// Declare a buffer argument; `strides` become what they are by default.
 static int addBuffer(KernelBuilder::State &state, const std::string &name,
                      Type type, const std::vector<Dim> &shape,
-                     std::vector<Dim> &strides, const Where &where) {
+                     std::vector<Dim> &strides, const Where &where,
+                     bool isWorkspace = false) {
   state.checkOpen(where);
   bool isDense = strides.empty();
   strides = stridesOf(name, shape, std::move(strides), where);
   return state.addArgument({.name = name,
                             .kind = ArgumentSpec::Kind::buffer,
                             .type = type,
-                            .shape = isDense ? shape : extent(shape, strides)},
+                            .shape = isDense ? shape : extent(shape, strides),
+                            .is_workspace = isWorkspace},
                            where);
 }
 
@@ -85,17 +87,40 @@ static void checkAddressable(const std::string &name, Type type,
                 name, kiln::name(type));
 }
 
-Tensor KernelBuilder::tensor(const std::string &name, Type type,
-                             std::vector<Dim> shape, std::vector<Dim> strides,
-                             Where where) {
-  State &state = *state_;
+/// A buffer argument and its pointer.
+static Tensor addTensor(KernelBuilder::State &state, const std::string &name,
+                        Type type, std::vector<Dim> shape,
+                        std::vector<Dim> strides, const Where &where,
+                        bool isWorkspace = false) {
   checkAddressable(fmt::format("'{}'", name), type, where);
-  int argument = addBuffer(state, name, type, shape, strides, where);
+  int argument =
+      addBuffer(state, name, type, shape, strides, where, isWorkspace);
   mlir::Value base = state.addParameter(
       {.kind = ParameterSpec::Kind::buffer, .argument = argument},
       state.pointer(1), where);
   return Make::a<Tensor>(state.wrap(base, Type::u64), type, argument,
                          std::move(shape), std::move(strides));
+}
+
+Tensor KernelBuilder::tensor(const std::string &name, Type type,
+                             std::vector<Dim> shape, std::vector<Dim> strides,
+                             Where where) {
+  return addTensor(*state_, name, type, std::move(shape), std::move(strides),
+                   where);
+}
+
+Tensor KernelBuilder::workspace(const std::string &name, Type type,
+                                std::vector<Dim> shape,
+                                std::vector<Dim> strides, Where where) {
+  for (const std::vector<Dim> *dims : {&shape, &strides})
+    for (const Dim &dim : *dims)
+      if (!dim.is_constant())
+        userErrorAt(where,
+                    "workspace '{}' has a dimension or stride {}, which is "
+                    "known at launch; it is allocated before, give a number",
+                    name, dim.to_string());
+  return addTensor(*state_, name, type, std::move(shape), std::move(strides),
+                   where, true);
 }
 
 Tensor KernelBuilder::tensor_at(At address, Type type, std::vector<Dim> shape,

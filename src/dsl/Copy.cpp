@@ -86,11 +86,8 @@ static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
       RegisterLayout::strided(threads, pieceRows, shape.columns, vector, where);
   auto copyPiece = [&](const TileMemory &out, const TileMemory &in) {
     RegisterTile piece(in.type, layout, where);
-    // Only what is compared can stay without a value.
-    if (in.rowBound || in.columnBound)
-      piece.fill(At(fillOf(At(0, where), in.type), where));
-    loadElements(piece, in, where);
-    storeElements(piece, out, where);
+    loadAtOnce(piece, in, where);
+    storeAtOnce(piece, out, where);
   };
   if (shape.rows <= pieceRows)
     return copyPiece(to, from);

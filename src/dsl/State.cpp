@@ -422,6 +422,12 @@ int KernelBuilder::State::addArgument(ArgumentSpec spec, const Where &where_) {
     if (other.name == spec.name)
       userErrorAt(where_, "kernel {} has an argument called '{}' already", name,
                   spec.name);
+  if (!contract.arguments.empty() && contract.arguments.back().is_workspace &&
+      !spec.is_workspace)
+    userErrorAt(where_,
+                "kernel {} has the workspace '{}', and '{}' comes after it; "
+                "declare what the caller passes first",
+                name, contract.arguments.back().name, spec.name);
   if (!isIdentifier(spec.name))
     userErrorAt(where_,
                 "'{}' cannot name an argument; use letters, digits and "

@@ -166,6 +166,59 @@ static void forEachVector(const RegisterLayout &tile, const TileMemory &memory,
   });
 }
 
+/// Call `body` for every vector of the tile, with a function that runs another
+/// one under the predicate that the vector lies inside.
+template <typename Body>
+static void forEachGuarded(const RegisterLayout &tile, const TileMemory &memory,
+                           const Where &where, Body &&body) {
+  TileMemory unbounded = memory;
+  unbounded.rowBound = unbounded.columnBound = std::nullopt;
+  forEachVector(tile, unbounded, where,
+                [&](const Value &row, const Value &column, int reg, int count) {
+                  std::optional<Value> isInside;
+                  auto compare = [&](const Value &index,
+                                     const std::optional<Value> &bound) {
+                    if (!bound)
+                      return;
+                    Value isBelow = index < At(*bound, where);
+                    isInside =
+                        isInside ? *isInside && At(isBelow, where) : isBelow;
+                  };
+                  compare(row, memory.rowBound);
+                  compare(column, memory.columnBound);
+                  body(row, column, reg, count, [&](const auto &access) {
+                    if (isInside)
+                      predicated(At(*isInside, where), access);
+                    else
+                      access();
+                  });
+                });
+}
+
+void loadAtOnce(RegisterTile &tile, const TileMemory &from,
+                const Where &where) {
+  forEachGuarded(tile.layout(), from, where,
+                 [&](const Value &row, const Value &column, int reg, int count,
+                     const auto &guarded) {
+                   std::vector<Value> values;
+                   guarded([&] { values = from.load(row, column, count); });
+                   for (int i = 0; i < count; ++i)
+                     tile.set(reg + i, At(values[i], where));
+                 });
+}
+
+void storeAtOnce(const RegisterTile &tile, const TileMemory &to,
+                 const Where &where) {
+  forEachGuarded(tile.layout(), to, where,
+                 [&](const Value &row, const Value &column, int reg, int count,
+                     const auto &guarded) {
+                   std::vector<Value> values;
+                   for (int i = 0; i < count; ++i)
+                     values.push_back(tile.element(reg + i, where));
+                   guarded([&] { to.store(row, column, values); });
+                 });
+}
+
 void loadElements(RegisterTile &tile, const TileMemory &from,
                   const Where &where) {
   forEachVector(tile.layout(), from, where,

@@ -59,4 +59,13 @@ void loadElements(RegisterTile &tile, const TileMemory &from,
 void storeElements(const RegisterTile &tile, const TileMemory &to,
                    const Where &where);
 
+// The same with a predicate in front of each access instead of a branch around
+// it: those of a tile are in flight together, where a branch waits for the one
+// before.
+
+/// What lies outside becomes 0.
+void loadAtOnce(RegisterTile &tile, const TileMemory &from, const Where &where);
+void storeAtOnce(const RegisterTile &tile, const TileMemory &to,
+                 const Where &where);
+
 } // namespace kiln

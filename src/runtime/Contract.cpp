@@ -66,6 +66,7 @@ public:
     resolveBlock(launch);
     resolveSmem(launch);
     launch.shared_objects = contract_.shared_objects;
+    launch.cooperative = contract_.is_cooperative;
     for (const ParameterSpec &parameter : contract_.parameters)
       launch.parameters.push_back(makeParameter(parameter));
     return launch;
@@ -330,6 +331,23 @@ private:
 };
 
 } // namespace
+
+std::vector<LaunchArgument> with_workspaces(
+    const Kernel &kernel, std::span<const LaunchArgument> arguments,
+    const std::function<Buffer(const ArgumentSpec &, std::size_t)> &allocate) {
+  std::vector<LaunchArgument> all(arguments.begin(), arguments.end());
+  const std::vector<ArgumentSpec> &specs = kernel.contract.arguments;
+  for (std::size_t i = all.size(); i < specs.size(); ++i) {
+    if (!specs[i].is_workspace) // resolve says what is missing
+      break;
+    std::int64_t elements = 1;
+    for (const Dim &dim : specs[i].shape)
+      elements *= dim.constant();
+    all.emplace_back(allocate(
+        specs[i], static_cast<std::size_t>(bytes_of(specs[i].type, elements))));
+  }
+  return all;
+}
 
 LaunchDescription resolve(const Kernel &kernel,
                           std::span<const LaunchArgument> arguments,

@@ -138,17 +138,33 @@ Device::prepare(const LaunchDescription &launch) {
   return [this, launch](const Stream &stream) { enqueue(launch, stream); };
 }
 
+std::vector<LaunchArgument>
+with_workspaces(Device &device, const Kernel &kernel,
+                std::span<const LaunchArgument> arguments,
+                const Stream &stream) {
+  return with_workspaces(kernel, arguments,
+                         [&](const ArgumentSpec &, std::size_t bytes) {
+                           Buffer buffer = device.allocate(bytes);
+                           device.fill(buffer, 0, stream);
+                           return buffer;
+                         });
+}
+
 void Device::enqueue(const Kernel &kernel,
                      std::span<const LaunchArgument> arguments,
                      const Stream &stream) {
-  enqueue(resolve(kernel, arguments, description()), stream);
+  std::vector<LaunchArgument> all =
+      with_workspaces(*this, kernel, arguments, stream);
+  enqueue(resolve(kernel, all, description()), stream);
 }
 
 LaunchResult Device::launch(const Kernel &kernel,
                             std::span<const LaunchArgument> arguments,
                             const Stream &stream) {
-  LaunchDescription launched = resolve(kernel, arguments, description());
-  nameBuffers(*this, kernel, arguments);
+  std::vector<LaunchArgument> all =
+      with_workspaces(*this, kernel, arguments, stream);
+  LaunchDescription launched = resolve(kernel, all, description());
+  nameBuffers(*this, kernel, all);
   return launch(launched, stream);
 }
 
@@ -211,7 +227,8 @@ LaunchResult try_run(Device &device, const Kernel &kernel,
     onDevice.push_back(allocateFor(device, argument));
   // Resolved before anything is copied: a wrong argument should not cost the
   // copies of the right ones.
-  LaunchDescription launch = resolve(kernel, onDevice, device.description());
+  std::vector<LaunchArgument> all = with_workspaces(device, kernel, onDevice);
+  LaunchDescription launch = resolve(kernel, all, device.description());
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (const auto *buffer = std::get_if<Buffer>(&onDevice[i]))
       if (arguments[i].bytes != 0)

@@ -62,7 +62,7 @@ static Json toJson(const TensorMapSpec &map) {
 }
 
 static Json toJson(const ArgumentSpec &argument) {
-  return {
+  Json json = {
       {"name", argument.name},
       {"kind", nameOf(argument.kind)},
       {"type", name(argument.type)},
@@ -70,6 +70,9 @@ static Json toJson(const ArgumentSpec &argument) {
       {"is_output", argument.is_output},
       {"alignment_bytes", argument.alignment_bytes},
   };
+  if (argument.is_workspace)
+    json["is_workspace"] = true;
+  return json;
 }
 
 static Json toJson(const ParameterSpec &parameter) {
@@ -99,7 +102,7 @@ static Json toJson(const LaunchContract &contract) {
   Json objects = Json::array();
   for (const SharedObject &object : contract.shared_objects)
     objects.push_back(toJson(object));
-  return {
+  Json json = {
       {"arguments", std::move(arguments)},
       {"parameters", std::move(parameters)},
       {"grid", dimsToJson(contract.grid)},
@@ -110,6 +113,9 @@ static Json toJson(const LaunchContract &contract) {
       {"ctas_per_sm", contract.ctas_per_sm},
       {"shared_objects", std::move(objects)},
   };
+  if (contract.is_cooperative)
+    json["is_cooperative"] = true;
+  return json;
 }
 
 static Type typeOf(const JsonNode &node) {
@@ -168,6 +174,8 @@ static ArgumentSpec readArgument(const JsonNode &node) {
   argument.shape = dimsOf(node.at("shape"));
   argument.is_output = node.at("is_output").boolean();
   argument.alignment_bytes = node.at("alignment_bytes").integer();
+  if (auto workspace = node.find("is_workspace"))
+    argument.is_workspace = workspace->boolean();
   return argument;
 }
 
@@ -216,6 +224,8 @@ static LaunchContract readContract(const JsonNode &node) {
   contract.dynamic_smem_bytes = node.at("dynamic_smem_bytes").integer();
   contract.registers_at_entry = node.at("registers_at_entry").integer();
   contract.ctas_per_sm = node.at("ctas_per_sm").integer();
+  if (auto cooperative = node.find("is_cooperative"))
+    contract.is_cooperative = cooperative->boolean();
   // Kernels that were saved before have no names.
   if (node.has("shared_objects"))
     for (const JsonNode &object :

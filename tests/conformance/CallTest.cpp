@@ -67,6 +67,32 @@ TEST_P(Call, Gemm) {
   Product(2).run(device, device->create_stream());
 }
 
+TEST_P(Call, WorkspacesAreOfAStream) {
+  SKIP_WITHOUT_DEVICE();
+  std::shared_ptr<Device> device = opened(GetParam());
+  GemmProblem problem{.m = 73, .n = 25, .k = 1306, .layout = GemmLayout::nt};
+  ASSERT_TRUE(pick_schedule(problem).is_repacked);
+  auto a = random_halves(73 * 1306, 5), b = random_halves(25 * 1306, 6);
+  ReferenceGemm reference = reference_of(problem);
+  reference.a = a.data(), reference.b = b.data();
+  GemmArguments operands{.a = copied(*device, a), .b = copied(*device, b)};
+  std::vector<Stream> streams = {{}, device->create_stream()};
+  std::vector<Buffer> outs;
+  for (int i = 0; i < 6; ++i) {
+    outs.push_back(copied(*device, std::vector<float>(73 * 25, NAN)));
+    operands.d = outs.back();
+    gemm(device, streams[i % 2], problem, operands);
+  }
+  for (const Stream &stream : streams)
+    device->synchronize(stream);
+  for (const Buffer &out : outs) {
+    std::vector<float> d(73 * 25);
+    device->copy_out(d.data(), out, out.bytes());
+    device->synchronize();
+    EXPECT_TRUE(compare_gemm(reference, d.data()).ok);
+  }
+}
+
 // On the simulator of a B200: the kernel is that device's, and its factors are
 // given by name.
 TEST(CallOnBlackwell, GemmWithFactors) {

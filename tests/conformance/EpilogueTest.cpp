@@ -168,3 +168,44 @@ TEST_P(EpilogueCase, FragmentsNameTheirElements) {
   run(device, kernel, in, expected, found);
   EXPECT_EQ(found, expected);
 }
+
+TEST_P(EpilogueCase, RowsThatTmaCannotTake) {
+  // By threads through shared memory, and from registers.
+  for (Type type : {f16, f32})
+    for (int columns : {96, 91}) {
+      KernelBuilder kb("odd", {.warpgroups = 1});
+      TmaOptions operand{.tile = {64, 64}, .swizzle = Swizzle::b128};
+      TmaTensor a = kb.tensor_map("a", f16, {64, 64}, operand);
+      operand.tile[0] = 96;
+      TmaTensor b = kb.tensor_map("b", f16, {96, 64}, operand);
+      Tensor d = kb.tensor("d", type, {2, 80, columns});
+      Tensor plain = kb.tensor("plain", type, {2, 80, columns});
+      Epilogue out(kb, d, TileLayout::of(type, 64, 32), {.column_multiple = 8});
+      Pipeline pipe(kb, 1, {a, b});
+      pipe.produce([&](const Slot &slot) {
+        slot.load(a, {0, 0});
+        slot.load(b, {0, 0});
+      });
+      Accumulator acc(f32, 64, 96);
+      pipe.consume(acc, [&](const Slot &slot) {
+        acc.mma(slot[a], slot[b].transpose());
+      });
+      for (int i : {0, 1}) { // the second one reaches over both edges
+        out.store(acc, {i, 24 * i, 8 * i});
+        acc.store(plain.index(0, i), {24 * i, 8 * i});
+      }
+      out.finish();
+      Kernel kernel = compile_checked(kb.module());
+      EXPECT_TRUE(kernel.contract.arguments[2].is_output);
+      if (!conformance::open(GetParam()).device)
+        continue;
+      auto left = random_elements(f16, 64 * 64, 1);
+      auto right = random_elements(f16, 96 * 64, 2);
+      auto found = poisoned(type, 2 * 80 * columns), expected = found;
+      run(*conformance::open(GetParam()).device, kernel, left, right, found,
+          expected);
+      EXPECT_EQ(found, expected) << name(type) << " " << columns;
+      EXPECT_NE(expected, poisoned(type, 2 * 80 * columns));
+    }
+  SKIP_WITHOUT_DEVICE();
+}

@@ -181,6 +181,42 @@ TEST_P(Gemm, RowsThatTmaCannotTake) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(Gemm, RepackedRows) {
+  // A, B or both are copied into a workspace first.
+  for (GemmLayout layout : kLayouts)
+    for (Size size : {Size{131, 136, 200}, Size{72, 129, 201}})
+      for (GemmKind kind : {GemmKind::warp_specialized, GemmKind::pingpong}) {
+        GemmProblem problem = constant_problem(size);
+        problem.layout = layout;
+        problem.type = bf16, problem.out = bf16;
+        bool has_parts = kind == GemmKind::warp_specialized;
+        EXPECT_GEMM(problem, size,
+                    (GemmSchedule{.kind = kind,
+                                  .tile_m = 64,
+                                  .tile_n = 64,
+                                  .stages = 3,
+                                  .split_k = has_parts ? 2 : 1,
+                                  .is_repacked = true}));
+      }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Gemm, RepackingNeedsTwoMapsAndACooperativeLaunch) {
+  GemmProblem problem = constant_problem({72, 129, 201});
+  Kernel kernel =
+      compile_checked(build_gemm(problem, {.tile_m = 64, .is_repacked = true}));
+  const LaunchContract &contract = kernel.contract;
+  EXPECT_TRUE(contract.is_cooperative);
+  std::vector<std::string> names;
+  for (const ArgumentSpec &argument : contract.arguments)
+    names.push_back(argument.name + (argument.is_workspace ? "*" : ""));
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "d", "a_rows*",
+                                             "arrivals*", "b_rows*"}));
+  // Where TMA takes both there is nothing to copy.
+  problem.n = 136, problem.k = 200;
+  EXPECT_FALSE(fit(problem, {.is_repacked = true}).is_repacked);
+}
+
 TEST_P(Gemm, SumsOverSlots) {
   // Two consumers, one of which is done while the other still multiplies.
   Size size{200, 120, 512};

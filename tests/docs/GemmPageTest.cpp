@@ -102,7 +102,7 @@ TEST(GemmPage, MatricesTravelAsItSays) {
       if (who("b") != both)
         both += ", " + who("b");
       EXPECT_EQ(both, row.cells[1]);
-      EXPECT_EQ(is_by_tma(contract, "d") ? "TMA" : "registers", row.cells[2]);
+      EXPECT_EQ(is_by_tma(contract, "d") ? "TMA" : "threads", row.cells[2]);
     }
   }
 }

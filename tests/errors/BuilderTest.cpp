@@ -193,3 +193,19 @@ TEST(BuilderErrors, BuiltInsideABody) {
   KernelBuilder kb("k", {.threads = 32});
   EXPECT_THROW(if_(thread_id() == 0, [&] { kb.module(); }), UserError);
 }
+
+TEST(BuilderErrors, Workspaces) {
+  KernelBuilder kb("k", {.threads = 1});
+  Dim m = kb.dim("m");
+  refused(
+      __LINE__, [&] { kb.workspace("w", f32, {4, m}); },
+      "workspace 'w' has a dimension or stride m, which is known at launch; it "
+      "is allocated before, give a number");
+  kb.workspace("w", f32, {4});
+  kb.workspace("v", f32, {4});
+  refused(
+      __LINE__, [&] { kb.tensor("x", f32, {4}); },
+      "kernel k has the workspace 'v', and 'x' comes after it; declare what "
+      "the "
+      "caller passes first");
+}

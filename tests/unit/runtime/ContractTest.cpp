@@ -105,6 +105,35 @@ TEST(Contract, CountAndKinds) {
             "was given");
 }
 
+TEST(Contract, WorkspacesCanBeLeftOut) {
+  Kernel kernel = scaleKernel();
+  using Argument = ArgumentSpec::Kind;
+  for (const char *name : {"rows", "arrivals"}) {
+    kernel.contract.arguments.push_back(
+        {name, Argument::buffer, Type::u32, {3, 5}, true});
+    kernel.contract.arguments.back().is_workspace = true;
+  }
+  kernel.contract.is_cooperative = true;
+  std::vector<LaunchArgument> given = {kBuffer, Scalar(256), Scalar(2.0f)};
+  std::vector<std::string> asked;
+  auto allocate = [&](const ArgumentSpec &spec, std::size_t bytes) {
+    asked.push_back(spec.name);
+    EXPECT_EQ(bytes, 60u);
+    return Buffer(0x20000, bytes);
+  };
+  auto all = with_workspaces(kernel, given, allocate);
+  EXPECT_THAT(asked, ElementsAre("rows", "arrivals"));
+  EXPECT_TRUE(resolveScale(kernel, all).cooperative);
+  // One that is given is taken.
+  given.emplace_back(kBuffer);
+  all = with_workspaces(kernel, given, allocate);
+  EXPECT_EQ(asked.size(), 3u);
+  EXPECT_EQ(std::get<Buffer>(all[3]).address(), kBuffer.address());
+  // What is missing before them is told by resolve.
+  all = with_workspaces(kernel, std::span(given).first(2), allocate);
+  EXPECT_EQ(all.size(), 2u);
+}
+
 TEST(Contract, IntegersConvertWhereTheyFit) {
   EXPECT_EQ(passScalar(Type::i32, Scalar(-5L)).bits, 0xfffffffbu);
   EXPECT_EQ(passScalar(Type::i64, Scalar(-5)).bits, ~std::uint64_t{4});

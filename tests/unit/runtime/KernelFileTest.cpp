@@ -34,7 +34,8 @@ static Kernel fullKernel() {
   LaunchContract &contract = kernel.contract;
   contract.arguments = {{"a", Argument::buffer, Type::bf16, {m, 64}, false},
                         {"d", Argument::buffer, Type::f32, {}, true},
-                        {"m", Argument::scalar, Type::i32, {}, false}};
+                        {"m", Argument::scalar, Type::i32, {}, false},
+                        {"w", Argument::buffer, Type::u32, {4}, true, 1, true}};
   contract.parameters = {{Parameter::tensor_map, 0, map},
                          {Parameter::buffer, 1, std::nullopt},
                          {Parameter::scalar, 2, std::nullopt}};
@@ -44,6 +45,7 @@ static Kernel fullKernel() {
   contract.dynamic_smem_bytes = 65536;
   contract.registers_at_entry = 168;
   contract.ctas_per_sm = 2;
+  contract.is_cooperative = true;
   return kernel;
 }
 
