@@ -63,7 +63,7 @@ const Defect kDefects[] = {
      "columns 0 to 31"},
     {kThreads, "bar.sync \t0; =>> ", "tcgen05-not-awaited", "tcgen05.dealloc",
      "a tcgen05.ld of warp"},
-    {kThreads, "tcgen05.wait::ld.sync.aligned; => ", "tcgen05-not-awaited",
+    {kThreads, "tcgen05.wait::ld.sync.aligned; => ", "tcgen05-wait",
      "tcgen05.dealloc", "missing: tcgen05.wait::ld"},
     {kThreads, "134742032 => 101187600", "tcgen05-descriptor", "tcgen05.mma",
      "M is 96; 64 or 128 is accepted"},

@@ -115,6 +115,12 @@ const Redundant kRedundant = {
     {"cluster_exit: mbarrier.arrive.release.cluster.shared::cluster.b64 _, "
      "[%r9]: deleted",
      "nobody waits for it"},
+    {"cluster_tail: mbarrier.init.shared.b64 [first], 2: one more",
+     "nobody waits for it"},
+    {"cluster_tail: fence.mbarrier_init.release.cluster: deleted",
+     "the cluster barrier behind it has release and acquire"},
+    {"cluster_tail: mbarrier.arrive.shared::cluster.b64 _, [%r4]: deleted",
+     "nobody waits for it"},
     {"counter_reset: fence.acq_rel.gpu: deleted",
      "nobody reads what was stored before it"},
     {"counter_reset: fence.acq_rel.gpu: narrower",

@@ -1,4 +1,4 @@
-// LaunchChecks: registers of products in flight, and unwritten bytes.
+// LaunchChecks: registers of products and loads in flight, and unwritten bytes.
 #include "sim/checks/LaunchChecks.h"
 #include "sim/checks/Poison.h"
 #include "sim/machine/Machine.h"
@@ -62,12 +62,40 @@ static void checkHeld(Warp &warp, const Op &op, LaneMask active) {
     check(reg, op.isListWritten);
 }
 
+/// Whether `op` reads a register that a tcgen05.ld fills.
+static bool isUseOf(const Op &load, const Op &op) {
+  auto isFilled = [&](const Reg &reg) {
+    return reg.isValid() && std::any_of(load.list.begin(), load.list.end(),
+                                        [&](const Reg &filled) {
+                                          return filled.index == reg.index;
+                                        });
+  };
+  return std::any_of(std::begin(op.src), std::end(op.src), isFilled) ||
+         (!op.isListWritten &&
+          std::any_of(op.list.begin(), op.list.end(), isFilled));
+}
+
+/// An instruction that reads a register of a tcgen05.ld waits for it (PTX ISA,
+/// tcgen05: register dependencies, same thread). That the load has read tensor
+/// memory by then the text does not say, and hardware does.
+static void noteUsed(Warp &warp, const Op &op) {
+  auto &loads = warp.tensor.loads;
+  for (TensorQueue::Load &load : loads)
+    load.isUsed |= isUseOf(*load.op, op);
+  for (; !loads.empty() && loads.front().isUsed; loads.pop_front())
+    warp.group().clocks.deFacto().clock.learn(View::completed,
+                                              warp.tensor.components->loads,
+                                              {.all = loads.front().time});
+}
+
 void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
   if (op.touchesAccumulator) {
     if (!warp.wgmma.held.empty())
       checkHeld(warp, op, active);
     noteTouched(warp, op);
   }
+  if (op.readsLoaded && !warp.tensor.loads.empty())
+    noteUsed(warp, op);
   if (op.poison.isGeneral())
     passPoison(warp, op, active);
 }

@@ -96,9 +96,8 @@ static std::uint32_t barriersOf(const Cta &cta) {
 void RaceDetector::end(Cluster &cluster) {
   for (std::size_t rank = 0; rank < cluster.size(); ++rank) {
     Cta &cta = cluster.cta(static_cast<int>(rank));
-    auto isKnown = [&](const Record &record) {
-      const Epoch *known = cta.left.deFacto.clock.find(
-          record.isAsync() ? View::completed : View::generic, record.component);
+    auto isKnown = [&](const Record &record, View view) {
+      const Epoch *known = cta.left.deFacto.clock.find(view, record.component);
       return known && known->covers(record.time, record.lanes);
     };
     auto report = [&](const Record &record, const std::string &what,
@@ -125,7 +124,8 @@ void RaceDetector::end(Cluster &cluster) {
         cta.shadow.cells.peek(first + i, [&](const Record &record) {
           const Agent &who = agent(record.component);
           if (who.kind == Agent::Kind::lanes && who.ctaNumber != cta.number() &&
-              !isKnown(record))
+              !isKnown(record,
+                       record.isAsync() ? View::completed : View::generic))
             report(
                 record, record.isWrite() ? "writes" : "reads",
                 static_cast<std::uint32_t>((first + i) * Shadow::kCellBytes) +
@@ -134,7 +134,10 @@ void RaceDetector::end(Cluster &cluster) {
     std::uint32_t barriers = barriersOf(cta);
     for (const auto &[address, barrier] : cta.mbarrierHistory)
       for (const OnMbarrier &arrival : barrier.remoteArrivals)
-        if (arrival.clusterBarriers >= barriers && !isKnown(arrival.record))
+        // Arrivals of a thread at one CTA come in their order, whatever their
+        // scope.
+        if (arrival.clusterBarriers >= barriers &&
+            !isKnown(arrival.record, View::completed))
           report(arrival.record, "arrives at the mbarrier at", address);
   }
 }

@@ -10,6 +10,9 @@ namespace kiln::sim {
 
 FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
                                std::uint16_t overlap) const {
+  if (agent(earlier.component).kind == Agent::Kind::tensorLoads &&
+      !isOrderedStrictly(access, earlier, overlap, View::completed))
+    return FindingId::tcgen05Wait;
   if (access.view == View::tensor)
     return FindingId::tcgen05Fence;
   FindingId id = FindingId::acquireFence;

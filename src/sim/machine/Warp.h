@@ -90,6 +90,13 @@ struct TensorQueue {
   OrderedWork stores;       ///< tcgen05.st
   LaneMask issuers = 0;     ///< threads that have ever issued an operation
   LaneMask uncommitted = 0; ///< since their last commit
+  /// A tcgen05.ld that no tcgen05.wait::ld has covered.
+  struct Load {
+    const Op *op;
+    std::uint32_t time;  ///< of its access
+    bool isUsed = false; ///< an instruction has read a register of it
+  };
+  std::deque<Load> loads; ///< oldest first; the first is not used
   /// In the order of accesses; made at the first use.
   struct Components {
     Component operations, loads, stores;

@@ -366,6 +366,15 @@ bool Decoder::touchesAccumulator(const Op &op) const {
           std::any_of(op.list.begin(), op.list.end(), isOne));
 }
 
+bool Decoder::readsLoaded(const Op &op) const {
+  auto isOne = [&](const Reg &reg) {
+    return reg.isValid() && loaded_.contains(reg.index);
+  };
+  return std::any_of(std::begin(op.src), std::end(op.src), isOne) ||
+         (!op.isListWritten &&
+          std::any_of(op.list.begin(), op.list.end(), isOne));
+}
+
 Code Decoder::decode() {
   for (std::size_t i = 0; i < code_.functions.size(); ++i) {
     if (i > 0)
@@ -395,6 +404,9 @@ Code Decoder::decode() {
   if (!accumulators_.empty())
     for (Op &op : code_.ops)
       op.touchesAccumulator = touchesAccumulator(op);
+  if (!loaded_.empty())
+    for (Op &op : code_.ops)
+      op.readsLoaded = readsLoaded(op);
   if (!refusals_.empty())
     tellRefusals();
   return std::move(code_);

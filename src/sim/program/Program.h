@@ -88,6 +88,7 @@ struct Op {
   int reconverge = -1;             ///< its immediate post-dominator; -1: none
   MemorySemantics semantics;       ///< of an access, a fence or a barrier
   bool touchesAccumulator = false; ///< a register of some wgmma, not as one
+  bool readsLoaded = false;        ///< a register of some tcgen05.ld
   PoisonRule poison; ///< how unwritten bytes of sources reach results
   std::shared_ptr<const void> extra; ///< decoded state of a rich instruction
   bool isQuiet = true;               ///< Effect::isQuiet
@@ -192,6 +193,9 @@ public:
   /// A wgmma uses this register: other instructions that do are marked
   /// (Op::touchesAccumulator).
   void markAccumulator(Reg reg) { accumulators_.insert(reg.index); }
+  /// A tcgen05.ld fills this register: instructions that read it are marked
+  /// (Op::readsLoaded).
+  void markLoaded(Reg reg) { loaded_.insert(reg.index); }
   /// The predicate of a register number of the AST; -1: none.
   Pred predOfRegister(int reg) const;
   const Symbol *symbol(const std::string &name) const;
@@ -215,6 +219,7 @@ public:
 private:
   /// Whether an instruction other than a wgmma uses a register of one.
   bool touchesAccumulator(const Op &op) const;
+  bool readsLoaded(const Op &op) const;
   Reg allocate(int bytes);
   /// The address of a shared variable in the CTA of the warp.
   Reg sharedAddress(std::uint64_t plain, int bytes);
@@ -241,8 +246,8 @@ private:
   std::vector<int> predicates_; ///< per ptx register; -1: not a predicate
   std::map<std::pair<std::uint64_t, int>, Reg> constants_, sharedAddresses_;
   std::map<std::string, Reg> specials_;
-  std::set<std::uint32_t> accumulators_;        ///< Reg::index
-  std::map<std::uint64_t, Reg> localAddresses_; ///< of the function
+  std::set<std::uint32_t> accumulators_, loaded_; ///< Reg::index
+  std::map<std::uint64_t, Reg> localAddresses_;   ///< of the function
 };
 
 } // namespace kiln::sim

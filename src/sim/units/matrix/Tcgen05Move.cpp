@@ -3,7 +3,8 @@
 //
 // A store takes effect when the order of the run says, and at the latest at
 // tcgen05.wait::st. A load is done at once: nobody may change what it reads
-// before tcgen05.wait::ld, and who does is found by the order of accesses.
+// before tcgen05.wait::ld, and who does is found by the order of accesses. Its
+// registers may be used without the wait.
 #include "sim/units/matrix/Tcgen05.h"
 
 #include <algorithm>
@@ -52,6 +53,10 @@ static constexpr MoveShapeRow kShapes[] = {
     {"16x32bx2", MoveShape::halves, 16, 1, 1, 128},
 };
 
+/// Loads of a warp that nobody waits for and whose registers are followed;
+/// more than these are over only where somebody waits.
+static constexpr std::size_t kMostLoads = 64;
+
 /// Register `r` of lane `t`, from the address on (PTX ISA, tcgen05.ld: the
 /// figures of the shapes).
 static Place placeOf(const TensorMove &move, std::uint32_t r, std::uint32_t t) {
@@ -83,26 +88,31 @@ static std::vector<TensorRange> rangesOf(const TensorMove &move,
   return {range, other};
 }
 
-/// End the launch where the warp may not touch the lanes.
-static void checkLanes(Warp &warp, const Op &op, LaneMask active,
-                       const TensorMove &move, TensorAddress at) {
-  std::uint32_t first = 32 * (static_cast<std::uint32_t>(warp.index()) % 4);
+/// Where the warp goes with an address. A warp reaches the quarter of the lanes
+/// that its number modulo 4 names; of the lane in the address released hardware
+/// takes the place in that quarter, and the rest is not looked at.
+static TensorAddress routed(Warp &warp, const Op &op, LaneMask active,
+                            const TensorMove &move, TensorAddress at) {
   std::uint32_t lanes = move.shape->lanes;
   Findings &findings = warp.machine().findings();
   if (at.lane % lanes)
-    findings.fault(FindingId::tcgen05Lanes, warp, op, active,
+    findings.fault(FindingId::tcgen05Address, warp, op, active,
                    fmt::format("the address names lane {} of tensor memory; "
                                ".{} takes a multiple of {}",
                                at.lane, move.shape->word, lanes),
                    {"tensor", at.bits()});
-  if (at.lane < first || at.lane + lanes > first + 32)
-    findings.fault(
-        FindingId::tcgen05Lanes, warp, op, active,
-        fmt::format("warp {} of the CTA touches lanes {} to {} of tensor "
-                    "memory; it may touch lanes {} to {}",
-                    warp.index(), at.lane, at.lane + lanes - 1, first,
-                    first + 31),
-        {"tensor", at.bits()});
+  std::uint32_t quarter = 32 * (static_cast<std::uint32_t>(warp.index()) % 4);
+  if (at.lane / 32 * 32 == quarter || at.lane >= TensorMemory::kLanes)
+    return at;
+  TensorAddress taken{quarter + at.lane % 32, at.column};
+  findings.report(
+      FindingId::tcgen05Lanes, warp, op, active,
+      fmt::format("warp {} of the CTA names lanes {} to {} of tensor memory; "
+                  "it may touch lanes {} to {}, and lanes {} to {} are taken",
+                  warp.index(), at.lane, at.lane + lanes - 1, quarter,
+                  quarter + 31, taken.lane, taken.lane + lanes - 1),
+      {"tensor", at.bits()});
+  return taken;
 }
 
 /// Call `body(register, lane, place)` for every lane of every register, the
@@ -161,12 +171,12 @@ static void loadPlaces(Warp &warp, const Op &op, const TensorMove &move,
       });
 }
 
-/// The address, checked, and told to the order of accesses.
+/// Where it goes, checked, and told to the order of accesses.
 static TensorAddress begin(Warp &warp, const Op &op, const TensorMove &move,
                            LaneMask active, bool isWrite) {
   checkWholeWarp(warp, op, active);
-  TensorAddress at = tensorAddress(warp, op, move.address, active);
-  checkLanes(warp, op, active, move, at);
+  TensorAddress at = routed(warp, op, active, move,
+                            tensorAddress(warp, op, move.address, active));
   std::vector<TensorRange> ranges = rangesOf(move, at);
   for (const TensorRange &range : ranges)
     checkTensorRange(warp, op, active, warp.cta(), range,
@@ -179,6 +189,8 @@ static TensorAddress begin(Warp &warp, const Op &op, const TensorMove &move,
         isWrite ? components.stores : components.loads, ++warp.clock.now);
     for (const TensorRange &range : ranges)
       races->touchTensor(access, warp.cta(), range);
+    if (!isWrite && warp.tensor.loads.size() < kMostLoads)
+      warp.tensor.loads.push_back({&op, warp.clock.now});
   }
   return at;
 }
@@ -257,6 +269,7 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
 
 static Step waitForLoads(Warp &warp, const Op &op, LaneMask active) {
   checkWholeWarp(warp, op, active);
+  warp.tensor.loads.clear();
   if (RaceDetector *races = warp.races())
     warp.group().clocks.completeTensor(races->tensorComponents(warp).loads,
                                        {.all = warp.clock.now}, active);
@@ -306,8 +319,11 @@ void decodeTensorMove(Decoder &decoder, const ptx::Instruction &instruction,
                    fmt::format("{} registers for .{}.x{}, which has {}",
                                op.list.size(), move.shape->word,
                                move.repetitions, wanted));
-  for (const Reg &reg : op.list)
+  for (const Reg &reg : op.list) {
     expectWidth(decoder, instruction, reg, 4);
+    if (isLoad)
+      decoder.markLoaded(reg);
+  }
   op.extra = std::make_shared<TensorMove>(move);
   op.handler = isLoad ? load : store;
 }

@@ -1,122 +1,18 @@
-// Tcgen05: products of every kind, shape and place of A and D, against a plain
-// triple loop, with operands laid out by the canonical layouts of the PTX ISA;
-// loads and stores of every shape; copies.
-#include "kiln/error.h"
-#include "sim/launch/Launch.h"
+// Tcgen05Product: products of every kind, shape and place of A and D, against a
+// plain triple loop, with operands laid out by the canonical layouts of the PTX
+// ISA.
 #include "sim/units/scalar/Conversion.h"
 #include "support/Half.h"
-#include "unit/sim/RunKernel.h"
+#include "unit/sim/RunTensor.h"
 
 #include <cmath>
 #include <random>
 
 namespace kiln::sim {
 
-static constexpr std::uint32_t kOperandB = 32768, kSharedBytes = 65536;
+static constexpr std::uint32_t kOperandB = 32768;
 
 namespace {
-/// A kernel of 128 threads with shared memory that is filled from `in`, and
-/// 128 columns of tensor memory that it may use. `body` sees %t, %warp, %lead
-/// (thread 0), %tmem, %mine (the same with the warp's lanes), %s (shared
-/// memory), %bar, %in, %out and may use %r0-%r271, %x0-%x7, %p0-%p7.
-class RunTensor {
-public:
-  RunTensor(const std::string &body, std::vector<std::uint8_t> shared,
-            std::size_t outWords, int group = 1, std::string target = "sm_100a")
-      : module_(ptx::parse(fmt::format(kKernel, target, body, group))),
-        input_(memory_.allocate(group * kSharedBytes, "in")),
-        output_(memory_.allocate(outWords * 4, "out")) {
-    shared.resize(group * kSharedBytes);
-    std::memcpy(input_.data.get(), shared.data(), shared.size());
-    input_.valid.set(0, shared.size());
-    config.block = {128, 1, 1};
-    config.grid = config.cluster = {static_cast<std::uint32_t>(group), 1, 1};
-    config.threads = 1;
-    config.dynamicSmemBytes = kSharedBytes;
-    config.params.resize(16);
-    std::memcpy(config.params.data(), &input_.base, 8);
-    std::memcpy(config.params.data() + 8, &output_.base, 8);
-  }
-
-  /// The first finding as "id: message"; empty: none.
-  std::string finding() {
-    LaunchResult result =
-        Launch(memory_, module_, module_.functions.at(0), config).run();
-    if (result.findings.empty())
-      return "";
-    return result.findings[0].id + ": " + result.findings[0].message;
-  }
-  std::vector<std::uint32_t> run(SimOrder order = SimOrder::eager) {
-    config.order = order;
-    EXPECT_EQ(finding(), "");
-    std::vector<std::uint32_t> words(output_.bytes / 4);
-    std::memcpy(words.data(), output_.data.get(), output_.bytes);
-    return words;
-  }
-
-  LaunchConfig config;
-
-private:
-  static constexpr const char *kKernel = R"(.version 8.7
-.target {0}
-.address_size 64
-.extern .shared .align 1024 .b8 pool[];
-.visible .entry test(.param .u64 in, .param .u64 out)
-{{
-.shared .align 8 .b64 barrier;
-.shared .align 4 .b32 slot;
-.reg .b32 %t, %warp, %s, %bar, %tmem, %mine, %rank, %r<272>;
-.reg .b64 %in, %out, %x<8>;
-.reg .pred %lead, %first, %filling, %p<8>;
-mov.u32 %t, %tid.x;
-mov.u32 %rank, %cluster_ctarank;
-shr.u32 %warp, %t, 5;
-setp.eq.u32 %lead, %t, 0;
-setp.eq.u32 %first, %warp, 0;
-mov.u32 %s, pool;
-mov.u32 %bar, barrier;
-ld.param.u64 %in, [in];
-ld.param.u64 %out, [out];
-@%first tcgen05.alloc.cta_group::{2}.sync.aligned.shared::cta.b32 [slot], 128;
-@%first tcgen05.relinquish_alloc_permit.cta_group::{2}.sync.aligned;
-@%lead mbarrier.init.shared::cta.b64 [barrier], 1;
-fence.mbarrier_init.release.cluster;
-mul.wide.u32 %x0, %rank, 65536;
-add.u64 %x0, %in, %x0;
-mul.wide.u32 %x1, %t, 16;
-add.u64 %x0, %x0, %x1;
-shl.b32 %r0, %t, 4;
-add.u32 %r0, %r0, %s;
-mov.u32 %r1, 0;
-fill:
-ld.global.v4.b32 {{%r2, %r3, %r4, %r5}}, [%x0];
-st.shared.v4.b32 [%r0], {{%r2, %r3, %r4, %r5}};
-add.u64 %x0, %x0, 2048;
-add.u32 %r0, %r0, 2048;
-add.u32 %r1, %r1, 2048;
-setp.lt.u32 %filling, %r1, 65536;
-@%filling bra fill;
-fence.proxy.async;
-bar.sync 0;
-barrier.cluster.arrive.release.aligned;
-barrier.cluster.wait.acquire.aligned;
-ld.shared.b32 %tmem, [slot];
-shl.b32 %mine, %warp, 21;
-add.u32 %mine, %mine, %tmem;
-{1}
-tcgen05.fence::before_thread_sync;
-bar.sync 0;
-barrier.cluster.arrive.release.aligned;
-barrier.cluster.wait.acquire.aligned;
-@%first tcgen05.dealloc.cta_group::{2}.sync.aligned.b32 %tmem, 128;
-ret;
-}}
-)";
-  ptx::Module module_;
-  GlobalMemory memory_;
-  Region &input_, &output_;
-};
-
 struct Form {
   std::string kind = "f16", typeA = "f16", typeB = "f16", typeD = "f32";
   int m = 128, n = 64, swizzle = 128;
@@ -308,12 +204,6 @@ static std::pair<int, int> placeOfSum(const Form &form, int row, int column) {
 /// product, and D out of it: 64 columns of every lane.
 static std::string bodyOf(const Form &form, const Place &a, const Place &b) {
   std::string body, masks;
-  auto list = [](int first, int count) {
-    std::string text;
-    for (int i = 0; i < count; ++i)
-      text += fmt::format("{}%r{}", i ? ", " : "", first + i);
-    return text;
-  };
   // D is lane + column, as its own type.
   body += ".reg .f32 %f<2>;\n.reg .b16 %h<1>;\n";
   for (int i = 0; i < 64; ++i) {
@@ -326,8 +216,9 @@ static std::string bodyOf(const Form &form, const Place &a, const Place &b) {
                           "%h0}};\nand.b32 %r{0}, %r{0}, 0xffff;\n",
                           i);
   }
-  body += fmt::format(
-      "tcgen05.st.sync.aligned.32x32b.x64.b32 [%mine], {{{}}};\n", list(0, 64));
+  body +=
+      fmt::format("tcgen05.st.sync.aligned.32x32b.x64.b32 [%mine], {{{}}};\n",
+                  registerList(0, 64));
   // A, 8 words of each lane, and scales, 8 words of each lane for A and B.
   body += "mul.lo.u32 %r270, %t, 96;\nadd.u32 %r270, %r270, %s;\n";
   for (int i = 0; i < 24; ++i)
@@ -340,7 +231,7 @@ static std::string bodyOf(const Form &form, const Place &a, const Place &b) {
                   "barrier.cluster.arrive.release.aligned;\n"
                   "barrier.cluster.wait.acquire.aligned;\n"
                   "tcgen05.fence::after_thread_sync;\n",
-                  list(0, 8), list(8, 16));
+                  registerList(0, 8), registerList(8, 16));
   body += "and.b32 %r270, %s, 0x3ffff;\nshr.u32 %r270, %r270, 4;\n"
           "cvt.u64.u32 %x0, %r270;\n";
   body += fmt::format("or.b64 %x1, %x0, {:#x};\nor.b64 %x2, %x0, {:#x};\n"
@@ -375,7 +266,7 @@ static std::string bodyOf(const Form &form, const Place &a, const Place &b) {
       "tcgen05.wait::ld.sync.aligned;\n"
       "shl.b32 %r270, %rank, 7;\nadd.u32 %r270, %r270, %t;\n"
       "mul.wide.u32 %x3, %r270, 256;\nadd.u64 %x3, %x3, %out;\n",
-      list(0, 64));
+      registerList(0, 64));
   for (int i = 0; i < 64; ++i)
     body += fmt::format("st.global.b32 [%x3+{}], %r{};\n", 4 * i, i);
   return body;
@@ -471,7 +362,7 @@ static void expectProduct(const Form &form, SimOrder order) {
     }
 }
 
-TEST(Tcgen05, MultipliesHalvesInEveryLayout) {
+TEST(Tcgen05Product, MultipliesHalvesInEveryLayout) {
   for (int swizzle : {0, 32, 64, 128})
     for (bool isA : {false, true})
       for (bool isB : {false, true})
@@ -484,13 +375,13 @@ TEST(Tcgen05, MultipliesHalvesInEveryLayout) {
 
 // As CuTe's tutorial places them: the pattern goes by the address, wherever an
 // operand begins in it.
-TEST(Tcgen05, OperandsMayBeginInsideThePattern) {
+TEST(Tcgen05Product, OperandsMayBeginInsideThePattern) {
   for (int swizzle : {32, 64, 128})
     for (int begin : {128, 384, 896})
       expectProduct({.swizzle = swizzle, .begin = begin}, SimOrder::random);
 }
 
-TEST(Tcgen05, MultipliesEveryKind) {
+TEST(Tcgen05Product, MultipliesEveryKind) {
   std::vector<Form> forms = {
       {.typeD = "f16"},
       {.isAdded = false},
@@ -517,7 +408,7 @@ TEST(Tcgen05, MultipliesEveryKind) {
     expectProduct(form, SimOrder::eager);
 }
 
-TEST(Tcgen05, KeepsAccumulatorsOfEveryShape) {
+TEST(Tcgen05Product, KeepsAccumulatorsOfEveryShape) {
   for (const Form &form : std::vector<Form>{
            {.m = 64, .n = 40},
            {.m = 64, .n = 64, .isStationary = true},
@@ -530,7 +421,7 @@ TEST(Tcgen05, KeepsAccumulatorsOfEveryShape) {
       expectProduct(form, order);
 }
 
-TEST(Tcgen05, TakesOperandAFromTensorMemory) {
+TEST(Tcgen05Product, TakesOperandAFromTensorMemory) {
   for (const Form &form :
        std::vector<Form>{{.isAInTensor = true},
                          {.m = 64, .isAInTensor = true},
@@ -550,7 +441,7 @@ TEST(Tcgen05, TakesOperandAFromTensorMemory) {
     expectProduct(form, SimOrder::lazy);
 }
 
-TEST(Tcgen05, ScalesBlocks) {
+TEST(Tcgen05Product, ScalesBlocks) {
   std::string scaled = ".block_scale";
   for (int group : {1, 2})
     for (const Form &form :
@@ -579,180 +470,6 @@ TEST(Tcgen05, ScalesBlocks) {
       both.m = 128 * group;
       expectProduct(both, SimOrder::eager);
     }
-}
-
-/// Lane and column of register r of thread t, from the figures of the PTX ISA.
-static std::pair<int, int> placeOfMove(const std::string &shape, int r, int t,
-                                       int split) {
-  if (shape == "32x32b")
-    return {t, r};
-  if (shape == "16x64b")
-    return {t / 4 + t % 2 * 8, t / 2 % 2 + 2 * r};
-  if (shape == "16x128b")
-    return {t / 4 + r % 2 * 8, t % 4 + r / 2 * 4};
-  if (shape == "16x256b")
-    return {t / 4 + r / 2 % 2 * 8, t % 4 * 2 + r % 2 + r / 4 * 8};
-  return {t % 16, r + (t < 16 ? 0 : split)};
-}
-
-TEST(Tcgen05, MovesRegistersInEveryShape) {
-  struct Move {
-    const char *shape;
-    int repetitions, registers;
-  };
-  constexpr int kSplit = 32;
-  for (Move move :
-       {Move{"32x32b", 16, 16}, Move{"16x64b", 8, 8}, Move{"16x128b", 4, 8},
-        Move{"16x256b", 4, 16}, Move{"16x32bx2", 8, 8}})
-    for (bool isPacked : {false, true}) {
-      SCOPED_TRACE(fmt::format("{} {}", move.shape, isPacked));
-      std::string words, body;
-      for (int i = 0; i < 64; ++i) {
-        words += fmt::format("{}%r{}", i ? ", " : "", i);
-        body += fmt::format("mul.lo.u32 %r{0}, %t, 64;\nadd.u32 %r{0}, %r{0}, "
-                            "{0};\n",
-                            i);
-      }
-      std::string list;
-      for (int i = 0; i < move.registers; ++i)
-        list += fmt::format("{}%r{}", i ? ", " : "", 64 + i);
-      std::string split = std::string(move.shape) == "16x32bx2"
-                              ? fmt::format(", {}", kSplit)
-                              : "";
-      // Out in the shape, back into other columns in the same shape, and out.
-      body += fmt::format(
-          "tcgen05.st.sync.aligned.32x32b.x64.b32 [%mine], {{{0}}};\n"
-          "tcgen05.st.sync.aligned.32x32b.x64.b32 [%mine+64], {{{0}}};\n"
-          "tcgen05.wait::st.sync.aligned;\n"
-          "tcgen05.ld.sync.aligned.{1}.x{2}{5}.b32 {{{3}}}, [%mine]{4};\n"
-          "tcgen05.wait::ld.sync.aligned;\n"
-          "tcgen05.st.sync.aligned.{1}.x{2}{6}.b32 [%mine+64]{4}, {{{3}}};\n"
-          "tcgen05.wait::st.sync.aligned;\n"
-          "mul.wide.u32 %x3, %t, 256;\nadd.u64 %x3, %x3, %out;\n",
-          words, move.shape, move.repetitions, list, split,
-          isPacked ? ".pack::16b" : "", isPacked ? ".unpack::16b" : "");
-      for (int i = 0; i < move.registers; ++i)
-        body += fmt::format("st.global.b32 [%x3+{}], %r{};\n", 4 * i, 64 + i);
-      RunTensor run(body, {}, 128 * 64);
-      std::vector<std::uint32_t> out = run.run(SimOrder::lazy);
-      for (int t = 0; t < 128; ++t)
-        for (int r = 0; r < move.registers; ++r) {
-          auto [lane, column] = placeOfMove(move.shape, r, t % 32,
-                                            isPacked ? kSplit / 2 : kSplit);
-          lane += t / 32 * 32;
-          std::uint32_t wanted = lane * 64 + column;
-          if (isPacked) {
-            std::uint32_t first = lane * 64 + 2 * column;
-            wanted = (first & 0xffff) | (first + 1) << 16;
-          }
-          ASSERT_EQ(out[t * 64 + r], wanted)
-              << "thread " << t << " register " << r;
-        }
-    }
-}
-
-TEST(Tcgen05, CopiesRowsIntoLanes) {
-  struct Copy {
-    const char *words;
-    int rows, bytes;
-    std::vector<int> lanes; ///< that row 33 % rows goes to
-  };
-  for (const Copy &copy :
-       std::vector<Copy>{{"128x256b", 128, 32, {33}},
-                         {"128x128b", 128, 16, {33}},
-                         {"64x128b.warpx2::02_13", 64, 16, {33, 97}},
-                         {"64x128b.warpx2::01_23", 64, 16, {65, 97}},
-                         {"32x128b.warpx4", 32, 16, {1, 33, 65, 97}},
-                         {"4x256b", 4, 32, {32}}}) {
-    SCOPED_TRACE(copy.words);
-    std::vector<std::uint8_t> shared(kSharedBytes);
-    // Core matrices of 8 rows by 16 bytes, those of a row group together.
-    int stride = copy.bytes * 8;
-    for (int row = 0; row < copy.rows; ++row)
-      for (int byte = 0; byte < copy.bytes; ++byte)
-        shared[row / 8 * stride + byte / 16 * 128 + row % 8 * 16 + byte % 16] =
-            static_cast<std::uint8_t>(row * 7 + byte);
-    std::string list, body;
-    for (int i = 0; i < 8; ++i) {
-      list += fmt::format("{}%r{}", i ? ", " : "", i);
-      body += fmt::format("mov.u32 %r{}, -1;\n", i);
-    }
-    body += fmt::format(
-        "tcgen05.st.sync.aligned.32x32b.x8.b32 [%mine], {{{0}}};\n"
-        "tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\n"
-        "bar.sync 0;\ntcgen05.fence::after_thread_sync;\n"
-        "and.b32 %r270, %s, 0x3ffff;\nshr.u32 %r270, %r270, 4;\n"
-        "cvt.u64.u32 %x0, %r270;\nor.b64 %x0, %x0, {1:#x};\n"
-        "@%lead tcgen05.cp.cta_group::1.{2} [%tmem], %x0;\n"
-        "@%lead tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%bar];\n"
-        "waiting:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [%bar], 0;\n"
-        "@!%p2 bra waiting;\ntcgen05.fence::after_thread_sync;\n"
-        "tcgen05.ld.sync.aligned.32x32b.x8.b32 {{{0}}}, [%mine];\n"
-        "tcgen05.wait::ld.sync.aligned;\n"
-        "mul.wide.u32 %x3, %t, 32;\nadd.u64 %x3, %x3, %out;\n",
-        list,
-        std::uint64_t(1) << 46 | std::uint64_t(stride >> 4) << 32 |
-            std::uint64_t(8) << 16,
-        copy.words);
-    // The mbarrier's address is generic without a space.
-    std::size_t commit = body.find(".b64 [%bar];");
-    body.insert(commit, ".shared::cluster");
-    for (int i = 0; i < 8; ++i)
-      body += fmt::format("st.global.b32 [%x3+{}], %r{};\n", 4 * i, i);
-    RunTensor run(body, shared, 128 * 8);
-    std::vector<std::uint32_t> out = run.run(SimOrder::random);
-    int row = 33 % copy.rows;
-    for (int lane : copy.lanes)
-      for (int byte = 0; byte < copy.bytes; ++byte)
-        ASSERT_EQ(out[lane * 8 + byte / 4] >> 8 * (byte % 4) & 0xff,
-                  static_cast<std::uint8_t>(row * 7 + byte))
-            << "lane " << lane << " byte " << byte;
-  }
-}
-
-TEST(Tcgen05, KnowsItsTargets) {
-  auto refusalOf = [](const std::string &target, const std::string &body) {
-    try {
-      RunTensor(body, {}, 1, 1, target).finding();
-    } catch (const UserError &error) {
-      return error.message();
-    }
-    return std::string();
-  };
-  expectContains(refusalOf("sm_90a", ""),
-                 ".target sm_90a has no tensor memory; sm_100a and sm_103a "
-                 "have");
-  expectContains(refusalOf("sm_103a",
-                           "@%lead tcgen05.mma.cta_group::1.kind::i8 "
-                           "[%tmem], %x0, %x1, %r0, %p0;"),
-                 "sm_103a does not have kind::i8; sm_100a has");
-  expectContains(refusalOf("sm_100a",
-                           "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0}, "
-                           "[%mine];"),
-                 "1 registers for .32x32b.x2, which has 2");
-  expectContains(refusalOf("sm_100a",
-                           "@%lead tcgen05.mma.cta_group::1.kind::f16 [%tmem], "
-                           "%x0, %x1, %r0, {%r0, %r1}, %p0;"),
-                 "2 masks of disabled lanes; cta_group::1 has 4");
-  expectContains(refusalOf("sm_100a",
-                           "@%lead tcgen05.mma.cta_group::1.kind::mxf4."
-                           "block_scale.scale_vec::4X [%tmem], %x0, %x1, %r0, "
-                           "[%tmem], [%tmem], %p0;"),
-                 "mxf8f6f4 takes .scale_vec::1X");
-}
-
-TEST(Tcgen05, FollowsUnwrittenBytes) {
-  // The second half of A's rows is never written: those sums are unknown.
-  std::string list;
-  for (int i = 0; i < 8; ++i)
-    list += fmt::format("{}%r{}", i ? ", " : "", i);
-  RunTensor run(fmt::format("tcgen05.ld.sync.aligned.32x32b.x8.b32 {{{0}}}, "
-                            "[%mine];\ntcgen05.wait::ld.sync.aligned;\n"
-                            "mul.wide.u32 %x3, %t, 4;\nadd.u64 %x3, %x3, "
-                            "%out;\nst.global.b32 [%x3], %r3;\n",
-                            list),
-                {}, 128);
-  expectContains(run.finding(), "uninitialized-store");
 }
 
 } // namespace kiln::sim
