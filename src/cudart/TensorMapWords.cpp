@@ -18,8 +18,8 @@ std::optional<TensorMap> tensorMapOf(std::int64_t type, std::int64_t interleave,
                                      std::int64_t l2Promotion,
                                      std::int64_t oobFill) {
   // FTZ variants read the same.
-  static constexpr Type kTypes[] = {u8,  u16, u32,  i32, u64,  i64, f16,
-                                    f32, f64, bf16, f32, tf32, tf32};
+  static constexpr Type kTypes[] = {u8,  u16, u32,  i32, u64,  i64,  f16,
+                                    f32, f64, bf16, f32, tf32, tf32, e2m1};
   static constexpr Swizzle kSwizzles[] = {Swizzle::none, Swizzle::b32,
                                           Swizzle::b64, Swizzle::b128};
   static constexpr Interleave kInterleaves[] = {

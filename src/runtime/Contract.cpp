@@ -308,7 +308,8 @@ private:
   /// TMA reads whatever the map says is there, so the map must end within the
   /// buffer. `check` has bounded the numbers: nothing overflows here.
   void checkExtent(const TensorMap &map, std::size_t i) const {
-    WideInteger end = WideInteger{map.dims[0]} * size_bytes(map.type);
+    auto end = WideInteger{static_cast<std::uint64_t>(
+        bytes_of(map.type, static_cast<std::int64_t>(map.dims[0])))};
     for (std::size_t d = 1; d < map.dims.size(); ++d)
       end += WideInteger{map.dims[d] - 1} * map.strides_bytes[d - 1];
     std::size_t bytes = std::get<Buffer>(arguments_[i]).bytes();

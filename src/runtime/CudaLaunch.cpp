@@ -74,8 +74,9 @@ static CUtensorMapDataType tensorMapType(Type type) {
     return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   case Type::f64:
     return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
-  case Type::e2m1: // maps of these are maps of bytes
-  case Type::e2m3:
+  case Type::e2m1:
+    return CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B;
+  case Type::e2m3: // refused by `check`
   case Type::e3m2:
     break;
   }

@@ -76,19 +76,30 @@ static void checkAlignment(const TensorMap &map, const std::string &what) {
 /// Without interleaving, a row of the box is whole 16-byte chunks and no wider
 /// than the swizzle that permutes them.
 static void checkBoxRow(const TensorMap &map, const std::string &what) {
-  std::uint64_t elementBytes = size_bytes(map.type);
-  std::uint64_t rowBytes = map.box[0] * elementBytes;
+  auto rowBytes = static_cast<std::uint64_t>(bytes_of(map.type, map.box[0]));
   if (rowBytes % kChunkBytes != 0)
     userError("{} has a box {} elements of {} wide, {} bytes; the width must "
               "be a multiple of {} bytes, {} elements",
               what, map.box[0], name(map.type), rowBytes, kChunkBytes,
-              kChunkBytes / elementBytes);
+              elements_in(map.type, kChunkBytes));
   auto swizzleBytes = static_cast<std::uint64_t>(map.swizzle);
   if (swizzleBytes != 0 && rowBytes > swizzleBytes)
     userError("{} has a box {} elements of {} wide, {} bytes; with a swizzle "
               "of {} bytes at most {} elements are possible",
               what, map.box[0], name(map.type), rowBytes, swizzleBytes,
-              swizzleBytes / elementBytes);
+              elements_in(map.type, static_cast<std::int64_t>(swizzleBytes)));
+}
+
+/// Two of e2m1 share a byte, and a row begins and ends with whole ones; the
+/// hardware has no map of elements of 6 bits that lie as Kiln's do.
+static void checkSubbytes(const TensorMap &map, const std::string &what) {
+  if (map.type == Type::e2m1 && map.dims[0] % 2 != 0)
+    userError("{} has rows of {} elements of e2m1; the number must be even",
+              what, map.dims[0]);
+  if (is_subbyte(map.type) && map.type != Type::e2m1)
+    userError("{} is of {}; of the elements below 8 bits maps have e2m1, and "
+              "others are copied as u8",
+              what, name(map.type));
 }
 
 /// Interleaved layouts keep the channels in a dimension of their own.
@@ -113,6 +124,7 @@ void check(const TensorMap &map, const std::string &what) {
   checkRank(map, what);
   checkDimensions(map, what);
   checkAlignment(map, what);
+  checkSubbytes(map, what);
   if (map.interleave == Interleave::none)
     checkBoxRow(map, what);
   else

@@ -127,9 +127,9 @@ std::optional<TensorMap> decode(const std::uint8_t *bytes) {
 /// PTX's numbers of element types; nothing where we have no such type.
 static std::optional<Type> elementType(std::uint64_t number) {
   static constexpr Type kTypes[] = {
-      Type::u8,   Type::u16,  Type::u32, Type::i32, Type::u64,
-      Type::i64,  Type::f16,  Type::f32, Type::f32, Type::f64,
-      Type::bf16, Type::tf32, Type::tf32};
+      Type::u8,   Type::u16,  Type::u32,  Type::i32, Type::u64,
+      Type::i64,  Type::f16,  Type::f32,  Type::f32, Type::f64,
+      Type::bf16, Type::tf32, Type::tf32, Type::e2m1};
   if (number >= std::size(kTypes))
     return std::nullopt;
   return kTypes[number];

@@ -42,8 +42,10 @@ static std::uint64_t bytesOf(Warp &warp, const Op &op, int lane) {
       Accessor(warp, op, "reading a tensor map")
           .locate(Space::generic, address, kTensorMapBytes, 64, lane, false);
   std::optional<TensorMap> map = decode(place.data);
-  std::uint64_t bytes = map ? size_bytes(map->type) : 0;
-  for (std::size_t i = 0; map && i < map->box.size(); ++i)
+  if (!map)
+    return 0;
+  auto bytes = static_cast<std::uint64_t>(bytes_of(map->type, map->box[0]));
+  for (std::size_t i = 1; i < map->box.size(); ++i)
     bytes *= map->box[i];
   return bytes;
 }

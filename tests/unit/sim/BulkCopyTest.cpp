@@ -287,6 +287,51 @@ TEST(BulkCopy, BoxesGoThereAndBack) {
   }
 }
 
+TEST(BulkCopy, MapsOfFourBitsCountElements) {
+  // From element 32 on, 32 elements of two rows: 16 bytes of each. Rows have 96
+  // elements, and the second box ends outside.
+  for (int start : {32, 64}) {
+    RunKernel run(
+        loading(32, fmt::format(
+                        "mov.u32 %r4, {}; mov.u32 %r5, 1;"
+                        "cp.async.bulk.tensor.2d.shared::cluster.global.tile."
+                        "mbarrier::complete_tx::bytes [%s], [%map, {{%r4, "
+                        "%r5}}], [%bar];",
+                        start)) +
+        "@%p1 bra done;"
+        "ld.shared.v2.b64 {%x1, %x2}, [%s];"
+        "st.global.v2.b64 [%out], {%x1, %x2};"
+        "ld.shared.v2.b64 {%x1, %x2}, [%s+16];"
+        "st.global.v2.b64 [%out+16], {%x1, %x2};"
+        "done:");
+    TensorMap map = mapOf(run, Type::e2m1);
+    map.address = run.inputAddress();
+    map.dims = {90, 4};
+    map.box = {32, 2};
+    setMap(run, map);
+    run.input(counting<std::uint8_t>(192)).runCleanly(SimOrder::lazy);
+    for (int row = 0; row < 2; ++row)
+      for (int byte = 0; byte < 16; ++byte) {
+        int column = start / 2 + byte;
+        EXPECT_EQ(run.result<std::uint8_t>(row * 16 + byte),
+                  column < 45 ? (row + 1) * 48 + column : 0)
+            << start << " " << row << " " << byte;
+      }
+  }
+  RunKernel run(
+      loading(32, "mov.u32 %r4, 16;"
+                  "cp.async.bulk.tensor.2d.shared::cluster.global.tile."
+                  "mbarrier::complete_tx::bytes [%s], [%map, {%r4, %r4}], "
+                  "[%bar];"));
+  TensorMap map = mapOf(run, Type::e2m1);
+  map.dims = {96, 4};
+  map.box = {32, 2};
+  setMap(run, map);
+  expectContains(run.finding(), "the innermost coordinate 16 is 8 bytes into a "
+                                "row; the hardware traps unless it is a "
+                                "multiple of 16");
+}
+
 TEST(BulkCopy, TensorsOfEightBitsHaveNoReduction) {
   RunKernel run(storing("mov.u32 %r4, 0;"
                         "cp.reduce.async.bulk.tensor.2d.global.shared::cta."

@@ -34,6 +34,36 @@ TEST(TensorMap, AcceptsWhatTheHardwareDoes) {
   EXPECT_NO_THROW(check(map, "map a"));
 }
 
+TEST(TensorMap, ElementsBelowAByte) {
+  auto ofFourBits = [](TensorMap &m) {
+    m.type = Type::e2m1;
+    m.box[0] = 256;
+  };
+  TensorMap map = validMap();
+  ofFourBits(map);
+  EXPECT_NO_THROW(check(map, "map a"));
+  EXPECT_EQ(errorAfter([&](TensorMap &m) {
+              ofFourBits(m);
+              m.dims[0] = 1023;
+            }),
+            "map a has rows of 1023 elements of e2m1; the number must be even");
+  EXPECT_EQ(errorAfter([&](TensorMap &m) {
+              ofFourBits(m);
+              m.swizzle = Swizzle::b64;
+            }),
+            "map a has a box 256 elements of e2m1 wide, 128 bytes; with a "
+            "swizzle of 64 bytes at most 128 elements are possible");
+  EXPECT_EQ(errorAfter([&](TensorMap &m) {
+              ofFourBits(m);
+              m.box[0] = 48;
+            }),
+            "map a has a box 48 elements of e2m1 wide, 24 bytes; the width "
+            "must be a multiple of 16 bytes, 32 elements");
+  EXPECT_EQ(errorAfter([](TensorMap &m) { m.type = Type::e3m2; }),
+            "map a is of e3m2; of the elements below 8 bits maps have e2m1, "
+            "and others are copied as u8");
+}
+
 TEST(TensorMap, Rank) {
   EXPECT_EQ(errorAfter([](TensorMap &m) { m.dims = {}; }),
             "map a has rank 0; a tensor map has rank 1 to 5");

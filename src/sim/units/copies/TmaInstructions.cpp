@@ -60,7 +60,8 @@ static void checkMap(Warp &warp, const Op &op, const TensorMap &map, int lane) {
 
 /// Bytes from the first of a tensor to its last; 2^64 - 1 where there are more.
 static std::uint64_t extentOf(const TensorMap &map) {
-  std::uint64_t bytes = map.dims[0] * size_bytes(map.type);
+  auto bytes = static_cast<std::uint64_t>(
+      bytes_of(map.type, static_cast<std::int64_t>(map.dims[0])));
   for (std::size_t i = 1; i < map.dims.size(); ++i) {
     std::uint64_t rows;
     if (__builtin_mul_overflow(map.dims[i] - 1, map.strides_bytes[i - 1],
@@ -69,6 +70,14 @@ static std::uint64_t extentOf(const TensorMap &map) {
       return ~std::uint64_t(0);
   }
   return bytes;
+}
+
+/// Two elements of e2m1 share a byte: what follows counts bytes.
+static void countBytes(Box &box) {
+  box.map.type = Type::u8;
+  box.map.dims[0] /= 2;
+  box.map.box[0] /= 2;
+  box.start[0] /= 2;
 }
 
 /// Read the map and the coordinates of one lane, with the hardware's rules.
@@ -102,12 +111,9 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
                     map->dims.size(), copy.rank));
   if (copy.reduction)
     box.reduction = reductionOf(warp, op, *copy.reduction, *map, lane);
-  box.elementBytes = size_bytes(map->type);
-  box.bytes = static_cast<std::uint64_t>(box.elementBytes);
   for (int i = 0; i < copy.rank; ++i) {
     box.start[i] =
         static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
-    box.bytes *= map->box[i];
     if (warp.poison(copy.coordinates[i]) & bit)
       machine.findings().fault(
           FindingId::uninitializedAddress, warp, op, bit,
@@ -119,17 +125,24 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
                       "{}; the hardware traps on negative ones",
                       box.start[i], i));
   }
-  box.pitch = map->swizzle == Swizzle::none
-                  ? box.rowBytes()
-                  : static_cast<std::uint32_t>(map->swizzle);
-  box.tileBytes = box.bytes / box.rowBytes() * box.pitch;
-  if (box.start[0] * box.elementBytes % 16 != 0)
+  std::int64_t inRow = bytes_of(map->type, std::abs(box.start[0]));
+  if (inRow % 16 != 0)
     machine.findings().fault(
         FindingId::tmaCoordinate, warp, op, bit,
         fmt::format("the innermost coordinate {} is {} bytes into a "
                     "row; the hardware traps unless it is a multiple "
                     "of 16",
-                    box.start[0], box.start[0] * box.elementBytes));
+                    box.start[0], box.start[0] < 0 ? -inRow : inRow));
+  if (map->type == Type::e2m1)
+    countBytes(box);
+  box.elementBytes = size_bytes(box.map.type);
+  box.bytes = static_cast<std::uint64_t>(box.elementBytes);
+  for (std::uint32_t elements : box.map.box)
+    box.bytes *= elements;
+  box.pitch = map->swizzle == Swizzle::none
+                  ? box.rowBytes()
+                  : static_cast<std::uint32_t>(map->swizzle);
+  box.tileBytes = box.bytes / box.rowBytes() * box.pitch;
   // The whole tensor must be there; then so is every box of it.
   Accessor(warp, op, "a tensor")
       .checkGlobal(map->address, extentOf(*map), 16, lane, copy.isStore);
