@@ -198,4 +198,47 @@ inline std::vector<Subject> corpus() {
   };
 }
 
+/// Those for sm_100a.
+inline std::vector<Subject> blackwellCorpus() {
+  auto product = [](const char *file, Type type, int m, int n, int k) {
+    return Subject{
+        "matmul", file, {2, 1, 1}, {128, 1, 1}, 32768, [=](Arguments &a) {
+          a.in(type, m * k).in(type, k * n).out(m * n * 4);
+          a.value(n).value(k).out(8).out(8);
+        }};
+  };
+  auto scaled = [](const char *file, Type type, Type scale, int block) {
+    return Subject{
+        "scaled", file, {2, 1, 1}, {128, 1, 1}, 32768, [=](Arguments &a) {
+          int k = 256, factors = 128 * k / block;
+          a.in(type, 128 * k).in(type, 128 * k);
+          a.in(scale, factors).in(scale, factors);
+          a.out(128 * 128 * 4).value(128).value(k).out(8).out(8);
+        }};
+  };
+  Subject pair = product("triton_sm100_pair", Type::f16, 256, 128, 192);
+  pair.name = "pair";
+  pair.grid = {4, 1, 1};
+  pair.smemBytes = 20488;
+  return {
+      product("triton_sm100_f16", Type::f16, 128, 128, 192),
+      product("triton_sm100_e4m3", Type::e4m3, 128, 128, 192),
+      product("triton_sm100_tf32", Type::f32, 128, 128, 96),
+      pair,
+      scaled("triton_sm100_mxf8", Type::e4m3, Type::ue8m0, 32),
+      scaled("triton_sm100_mxf4", Type::e2m1, Type::ue8m0, 32),
+      scaled("triton_sm100_nvf4", Type::e2m1, Type::ue4m3, 16),
+      {"attention",
+       "triton_sm100_attention",
+       {1, 1, 1},
+       {128, 1, 1},
+       16384,
+       [](Arguments &a) {
+         for (int i = 0; i < 3; ++i)
+           a.in(Type::f16, 128 * 32);
+         a.out(128 * 32 * 4).value(128).value(0.17f).out(8).out(8);
+       }},
+  };
+}
+
 } // namespace kiln

@@ -8,12 +8,15 @@
 #include "broken/BrokenKernel.h"
 #include "broken/Mutants.h"
 #include "broken/MutationSubjects.h"
+#include "broken/TritonRedundant.h"
 
 namespace kiln {
 namespace {
 
 std::vector<Subject> allSubjects() {
   std::vector<Subject> subjects = corpus();
+  for (Subject &subject : blackwellCorpus())
+    subjects.push_back(std::move(subject));
   for (const BrokenKernel &kernel : allKernels())
     subjects.push_back({kernel.name, "", kernel.grid, kernel.block, 0,
                         [](Arguments &a) { a.zeros(8192).zeros(8192); },
@@ -56,9 +59,11 @@ std::set<std::string> findingsOf(const Subject &subject,
   for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
     SimOptions options{
         .device = sim_device_for(ptx), .order = order, .threads = 1};
-    // What MLIR is known for is no sign of a defect.
+    // What a compiler is known for is no sign of a defect.
     if (subject.file == "nvgpu_gemm")
       options.allow = {"mbarrier-init-fence-barrier"};
+    if (subject.file.starts_with("triton_sm100"))
+      options.allow = {"tcgen05-fence"};
     auto device = open_sim(options);
     Arguments arguments{*device};
     subject.fill(arguments);
@@ -99,6 +104,9 @@ const Redundant kRedundant = {
     {"tcgen05_pair: fence.mbarrier_init.release.cluster: deleted",
      "the proxy fence and the cluster barrier behind it order the init too"},
     {"tcgen05_pair: bar.sync 0: deleted", "a cluster barrier follows"},
+    {"tcgen05_pair: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 "
+     "%p6, [ready], 0: asks once",
+     "all have arrived when it asks"},
     {"tcgen05_pair: bar.sync 0 (2): deleted", "a cluster barrier follows"},
     {"tcgen05_pair: barrier.cluster.wait.acquire.aligned (2): deleted",
      "a pair frees together, each CTA behind its own barrier"},
@@ -152,10 +160,12 @@ class Mutation : public testing::TestWithParam<Subject> {};
 
 TEST_P(Mutation, EachDefectIsFound) {
   const Subject &subject = GetParam();
+  Redundant redundant = tritonRedundant();
+  redundant.insert(kRedundant.begin(), kRedundant.end());
   expectEachFound(
       {subject.title(), linesOf(subject),
        [&](const std::string &ptx) { return findingsOf(subject, ptx); }},
-      rangeOf(subject, linesOf(subject)), kRedundant);
+      rangeOf(subject, linesOf(subject)), redundant);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Mutation, testing::ValuesIn(allSubjects()),

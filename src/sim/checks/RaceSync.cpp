@@ -350,8 +350,10 @@ void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
   see(warp, op.semantics, lanes, phase.near, Scope::cta, false);
   // What was waited for before the arrival is finished, whatever the scope: a
   // slot that products have read, or a copy has filled, may be filled again.
+  // De facto so may tiles be multiplied that threads wrote and fenced for it.
   auto learnCompleted = [&](const SyncPoint &from) {
     clocks.deFacto().learnCompleted(from.deFacto.clock, warp.clock);
+    clocks.deFacto().clock.joinOnly(View::asyncShared, from.deFacto.clock);
     clocks.changeParts(lanes, [&](LaneMask, Knowledge &knowledge) {
       knowledge.learnCompleted(from.strict.clock, warp.clock);
     });

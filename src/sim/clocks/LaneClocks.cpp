@@ -91,7 +91,7 @@ void Knowledge::learn(const FencedClock &handed, const WarpClock &warp) {
 }
 
 void Knowledge::learnCompleted(const Clock &handed, const WarpClock &warp) {
-  clock.joinCompleted(handed);
+  clock.joinOnly(View::completed, handed);
   if (const Epoch *known = handed.find(View::completed, warp.lanes))
     own[kCompleted].join(*known);
 }

@@ -113,13 +113,13 @@ void Clock::join(const Clock &other) {
   }
 }
 
-void Clock::joinCompleted(const Clock &other) {
-  constexpr auto kCompleted = static_cast<std::size_t>(View::completed);
+void Clock::joinOnly(View view, const Clock &other) {
+  auto index = static_cast<std::size_t>(view);
   for (const auto &[number, block] : other.blocks_) {
     std::shared_ptr<Block> *mine = blockOf(number);
-    if (mine && isCovered(block->views[kCompleted], (*mine)->views[kCompleted]))
+    if (mine && isCovered(block->views[index], (*mine)->views[index]))
       continue;
-    joinView(own(number).views[kCompleted], block->views[kCompleted]);
+    joinView(own(number).views[index], block->views[index]);
   }
 }
 

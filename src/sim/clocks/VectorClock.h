@@ -72,8 +72,8 @@ public:
   /// Know more of one component.
   void learn(View view, Component component, const Epoch &known);
   void join(const Clock &other);
-  /// Join what is completed, and nothing else.
-  void joinCompleted(const Clock &other);
+  /// Join what one view knows, and nothing else.
+  void joinOnly(View view, const Clock &other);
   /// Know, in every view of threads, what the async view of shared memory does.
   void joinFenced(const Clock &other);
   /// The async view `to` knows what the generic one does.

@@ -91,7 +91,7 @@ TEST(Clock, WhatIsCompletedCanBeHandedOverAlone) {
   Clock clock, other;
   other.learn(View::generic, 1, {.all = 3});
   other.learn(View::completed, 1, {.all = 3});
-  clock.joinCompleted(other);
+  clock.joinOnly(View::completed, other);
   EXPECT_TRUE(clock.find(View::completed, 1)->covers(3, 1));
   EXPECT_FALSE(clock.find(View::generic, 1));
 }
