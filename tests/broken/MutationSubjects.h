@@ -228,6 +228,19 @@ inline std::vector<Subject> blackwellCorpus() {
       scaled("triton_sm100_mxf8", Type::e4m3, Type::ue8m0, 32),
       scaled("triton_sm100_mxf4", Type::e2m1, Type::ue8m0, 32),
       scaled("triton_sm100_nvf4", Type::e2m1, Type::ue4m3, 16),
+      {"product_kernel",
+       "tilelang_sm100",
+       {2, 2, 1},
+       {256, 1, 1},
+       65536,
+       [](Arguments &a) {
+         for (std::uint64_t columns : {192, 192, 256}) {
+           TensorMap map =
+               boxesOf(a.behindMap(Type::f16, 256 * columns), 256, columns);
+           map.box[1] = 128;
+           a.list.push_back({map});
+         }
+       }},
       {"attention",
        "triton_sm100_attention",
        {1, 1, 1},

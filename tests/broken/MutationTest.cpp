@@ -6,9 +6,9 @@
 // they change nothing in the launch as it is made here, and why is said. One of
 // that list that is found is a failure too.
 #include "broken/BrokenKernel.h"
+#include "broken/CorpusRedundant.h"
 #include "broken/Mutants.h"
 #include "broken/MutationSubjects.h"
-#include "broken/TritonRedundant.h"
 
 namespace kiln {
 namespace {
@@ -64,6 +64,8 @@ std::set<std::string> findingsOf(const Subject &subject,
       options.allow = {"mbarrier-init-fence-barrier"};
     if (subject.file.starts_with("triton_sm100"))
       options.allow = {"tcgen05-fence"};
+    if (subject.file == "tilelang_sm100")
+      options.allow = {"tcgen05-lanes"};
     auto device = open_sim(options);
     Arguments arguments{*device};
     subject.fill(arguments);
@@ -160,8 +162,9 @@ class Mutation : public testing::TestWithParam<Subject> {};
 
 TEST_P(Mutation, EachDefectIsFound) {
   const Subject &subject = GetParam();
-  Redundant redundant = tritonRedundant();
-  redundant.insert(kRedundant.begin(), kRedundant.end());
+  Redundant redundant = kRedundant;
+  redundant.merge(tritonRedundant());
+  redundant.merge(tilelangRedundant());
   expectEachFound(
       {subject.title(), linesOf(subject),
        [&](const std::string &ptx) { return findingsOf(subject, ptx); }},

@@ -1,8 +1,9 @@
-// CorpusBlackwell: products and attention that Triton and Gluon compile for
-// sm_100a, run against references in double. Nothing here ran on hardware.
+// CorpusBlackwell: products and attention that Triton, Gluon and TileLang
+// compile for sm_100a, run against references in double. Nothing here ran on
+// hardware.
 //
-// Triton writes no tcgen05.fence, and waits for loads of tensor memory later
-// than the text asks: those are warnings, and nothing else may be found.
+// Triton writes no tcgen05.fence, and TileLang names lane 0 in every warp:
+// those are warnings, and nothing else may be found.
 #include "corpus/RunCorpus.h"
 #include "support/Half.h"
 
@@ -57,11 +58,12 @@ struct Matrix {
 };
 } // namespace
 
-/// Findings other than what the compilers leave out.
-static void expectRight(const LaunchResult &result) {
+/// Nothing was found but what the compiler is known for.
+static void expectRight(const LaunchResult &result,
+                        const char *known = "tcgen05-fence") {
   EXPECT_TRUE(result.is_finished);
   for (const Finding &finding : result.findings)
-    if (finding.id != "tcgen05-fence")
+    if (finding.id != known)
       ADD_FAILURE() << finding.id << " at line " << finding.ptx_line << ": "
                     << finding.message;
 }
@@ -173,6 +175,42 @@ TEST(CorpusBlackwell, ScalesBlocksOfEightBits) {
 TEST(CorpusBlackwell, ScalesBlocksOfFourBits) {
   runScaled("triton_sm100_mxf4.ptx", kE2m1, 32, true);
   runScaled("triton_sm100_nvf4.ptx", kE2m1, 16, false);
+}
+
+/// Boxes of 64 columns by 128 rows of a matrix of halves.
+static TensorMap halvesOf(const Buffer &buffer, std::uint64_t rows,
+                          std::uint64_t columns) {
+  return {.type = Type::f16,
+          .address = buffer.address(),
+          .dims = {columns, rows},
+          .strides_bytes = {columns * 2},
+          .box = {64, 128},
+          .element_strides = {1, 1},
+          .swizzle = Swizzle::b128};
+}
+
+TEST(CorpusBlackwell, MultipliesByTileLang) {
+  int m = 256, n = 256, k = 192;
+  Matrix a(m * k, kHalf), b(n * k, kHalf);
+  for (SimOrder order : kSimOrders) {
+    RunCorpus run("tilelang_sm100.ptx", order);
+    Buffer from = run.buffer(a.bytes), other = run.buffer(b.bytes);
+    Buffer to = run.empty<std::uint16_t>(m * n);
+    expectRight(run.launch("product_kernel", {2, 2, 1}, {256, 1, 1}, 65536,
+                           halvesOf(from, m, k), halvesOf(other, n, k),
+                           halvesOf(to, m, n)),
+                "tcgen05-lanes");
+    std::vector<std::uint16_t> got = run.read<std::uint16_t>(to, m * n);
+    for (int row = 0; row < m; ++row)
+      for (int column = 0; column < n; ++column) {
+        double sum = 0;
+        for (int i = 0; i < k; ++i)
+          sum += a.numbers[row * k + i] * b.numbers[column * k + i];
+        ASSERT_NEAR(halfToFloat(got[row * n + column]), sum,
+                    2e-3 + std::abs(sum) / 1024)
+            << row << " " << column;
+      }
+  }
 }
 
 TEST(CorpusBlackwell, Attends) {

@@ -54,4 +54,47 @@ inline Redundant tritonRedundant() {
   return all;
 }
 
+/// TileLang puts the fences of tcgen05 around every barrier. There are three K
+/// tiles and two slots: only the first slot is filled again.
+inline Redundant tilelangRedundant() {
+  Redundant all;
+  auto add = [&](std::initializer_list<const char *> instructions,
+                 const char *why, const char *kind = "deleted") {
+    for (const char *instruction : instructions)
+      all[fmt::format("tilelang_sm100_product_kernel: {}: {}", instruction,
+                      kind)] = why;
+  };
+  const char *why = "nobody has touched tensor memory since the one before";
+  for (int i : {2, 3, 4, 5, 6}) {
+    std::string name = fmt::format("tcgen05.fence::before_thread_sync ({})", i);
+    add({name.c_str()}, why);
+  }
+  for (int i : {2, 3, 4, 5, 7, 8, 9}) {
+    std::string name = fmt::format("tcgen05.fence::after_thread_sync ({})", i);
+    add({name.c_str()}, why);
+  }
+  add({"tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"},
+      "nobody has touched tensor memory");
+  add({"fence.proxy.async.shared::cta", "fence.proxy.async.shared::cta (2)",
+       "fence.proxy.async.shared::cta (3)"},
+      "copies have filled the tiles, and no thread");
+  add({"bar.sync 0"}, "another barrier follows");
+  add({"bar.sync 0 (2)"},
+      "the warp that allocates loads, and its arrivals tell the others");
+  add({"bar.sync 0 (3)"}, "all threads have waited for the products");
+  add({"bar.sync %r524, %r525"}, "the tile is stored once");
+  add({"mbarrier.init.shared::cta.b64 [%r36], %r37"},
+      "nobody waits for the second slot to be free", "one more");
+  add({"tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 "
+       "[%r182]",
+       "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 "
+       "[%r250]"},
+      "nobody waits for the slot to be free again");
+  for (const char *kind : {"deleted", "asks once"})
+    add({"mbarrier.try_wait.parity.shared::cta.b64 P1, [%r257], %r258, %r259",
+         "mbarrier.try_wait.parity.shared::cta.b64 P1, [%r280], %r281, %r282"},
+        "the slot is free at first", kind);
+  return all;
+}
+
 } // namespace kiln
