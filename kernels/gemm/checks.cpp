@@ -89,6 +89,9 @@ static void check_types(const GemmProblem &problem,
            : has_f16  ? "f32 or f16"
                       : "f32",
            name(accumulator));
+  if (is_integer && device.target() == "sm_103a")
+    refuse("sm_103a does not multiply {}; use --target sm_100a",
+           name(problem.type));
   bool is_wide = accumulator == Type::f16 && is_tcgen05(device);
   if (is_wide)
     refuse("products of {} are added up in f16, which takes as much tensor "

@@ -123,7 +123,7 @@ static void checkTypes(const KernelBuilder::State &state,
     userErrorAt(where, "sums of f16 have a column of 32 bits each; make their "
                        "tile with TensorMemory::half_sums");
   if (kind == "i8" && state.options.target == "sm_103a")
-    userErrorAt(where, "sm_103a multiplies no {}; sm_100a does",
+    userErrorAt(where, "sm_103a does not multiply {}; sm_100a does",
                 name(one.a.type));
   if (kind == "i8" && (one.options.negate_a || one.options.negate_b))
     userErrorAt(where, "tcgen05.mma of {} has no negation; only floats do",

@@ -73,6 +73,14 @@ TEST(GemmPage, RefusalsOfBlackwellAreWordForWord) {
   expect_refusals(rows, DeviceDescription::b200());
 }
 
+TEST(GemmPage, IntegersNeedATargetThatHasThem) {
+  expect_refusals({{.line = 0,
+                    .cells = {"1024x1024x1024 i8", "",
+                              "sm_103a does not multiply i8; use --target "
+                              "sm_100a"}}},
+                  DeviceDescription::for_target("sm_103a"));
+}
+
 /// Whether the argument of that name becomes a tensor map of the kernel.
 static bool is_by_tma(const LaunchContract &contract, const std::string &name) {
   return std::any_of(contract.parameters.begin(), contract.parameters.end(),

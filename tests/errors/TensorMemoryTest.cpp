@@ -173,7 +173,7 @@ TEST(TensorMemoryTarget, OfIntegers) {
   std::function<void()> body = [&] { acc.mma(a, a.transpose()); };
   refused(
       line, [&] { one_thread(body); },
-      "sm_103a multiplies no i8; sm_100a does");
+      "sm_103a does not multiply i8; sm_100a does");
 }
 
 TEST_F(TensorMemoryErrors, Arrivals) {
