@@ -7,6 +7,7 @@
 #include "kiln/control.h"
 #include "support/Error.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace kiln {
@@ -14,6 +15,15 @@ namespace kiln {
 /// Bytes of registers a thread spends on one piece: loads enough in flight to
 /// hide their time, and few enough not to be missed.
 static constexpr int kPieceBytes = 128;
+/// The same where each access has an address of its own in registers too.
+static constexpr int kFewPieceBytes = 32;
+
+static int pieceBytes(const Tensor &tensor) {
+  for (const Dim &stride : tensor.strides())
+    if (!stride.is_constant())
+      return kFewPieceBytes;
+  return kPieceBytes;
+}
 
 static const char *nameOf(CopyScope scope) {
   switch (scope) {
@@ -61,7 +71,7 @@ static Value threadOf(CopyScope scope, const Where &where) {
 
 /// Both ends of a copy, walked along the rows of the destination.
 static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
-                       TileSize shape, const Where &where) {
+                       TileSize shape, int pieceBytes, const Where &where) {
   int threads = threadsOf(scope, where);
   checkType("copy", from.type, to.type, where);
   if (to.isTransposed)
@@ -73,7 +83,7 @@ static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
   int vector = std::gcd(std::gcd(to.vector, from.vector), shape.columns);
   int together = threads / std::gcd(threads, shape.columns / vector);
   int perStep = shape.columns * together / threads * size_bytes(to.type);
-  int steps = std::max(1, kPieceBytes / perStep);
+  int steps = std::max(1, pieceBytes / perStep);
   int needed = (shape.rows + together - 1) / together;
   int pieceRows = together * std::min(steps, needed);
   // The last rows of the last piece may lie below the tile.
@@ -125,7 +135,7 @@ void copy(CopyScope scope, const SharedTile &to, const Tensor &from,
   if (bytes < kWidest && canCopyWords(to, from, threads))
     return copyWords(to, from, bytes >= 4, threads, threadOf(scope, where),
                      where);
-  copyMemory(scope, memoryOf(to, where), memory, size, where);
+  copyMemory(scope, memoryOf(to, where), memory, size, pieceBytes(from), where);
 }
 
 void copy(CopyScope scope, const Tensor &to, const SharedTile &from,
@@ -134,7 +144,7 @@ void copy(CopyScope scope, const Tensor &to, const SharedTile &from,
   LocationScope location(where);
   TileSize size{from.rows(), from.columns()};
   copyMemory(scope, memoryOf(to, size, where), memoryOf(from, where), size,
-             where);
+             pieceBytes(to), where);
 }
 
 void copy(CopyScope scope, const SharedTile &to, const SharedTile &from,
@@ -147,7 +157,7 @@ void copy(CopyScope scope, const SharedTile &to, const SharedTile &from,
                 "shape",
                 from.rows(), from.columns(), to.rows(), to.columns());
   copyMemory(scope, memoryOf(to, where), memoryOf(from, where),
-             {to.rows(), to.columns()}, where);
+             {to.rows(), to.columns()}, kPieceBytes, where);
 }
 
 void copy(CopyScope scope, const Tensor &to, const Tensor &from, Where where) {
@@ -167,7 +177,7 @@ void copy(CopyScope scope, const Tensor &to, const Tensor &from, Where where) {
   sides.resize(2, 1); // another rank is refused below
   TileSize size{sides[0], sides[1]};
   copyMemory(scope, memoryOf(to, size, where), memoryOf(from, size, where),
-             size, where);
+             size, std::min(pieceBytes(to), pieceBytes(from)), where);
 }
 
 /// Refuse a register tile of other threads than the scope's.

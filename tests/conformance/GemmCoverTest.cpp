@@ -182,7 +182,8 @@ Choice random_choice(std::mt19937 &random) {
     schedule.raster_group = pick({1, 2, 8});
     schedule.split_k = pick({1, 1, 2, 3});
     schedule.is_swapped = random() % 3 == 0;
-    schedule.is_repacked = random() % 3 == 0;
+    // Of CTAs that all of the device's few multiprocessors hold.
+    schedule.is_repacked = random() % 3 == 0 && schedule.is_persistent();
     if (choice.fits())
       return choice;
   }

@@ -244,7 +244,7 @@ TEST_F(EpilogueErrors, Shapes) {
   Tensor plain = kb.tensor("plain", f16, {64, 63});
   refused(
       __LINE__, [&] { Epilogue(kb, plain, TileLayout::of(f32, 64, 64)); },
-      "an epilogue of f16");
+      "an epilogue of a tile of f32 and memory of f16; `cast` the tile");
   refused(
       __LINE__, [&] { Epilogue(kb, d, {.buffers = 0}); },
       "an epilogue of 1 warpgroups with 0 buffers each; at least 1 of both is "

@@ -136,7 +136,7 @@ TEST(GemmWords, RefusedOfASchedule) {
             "'fast' is not a word of a schedule: a schedule is one of "
             "multistage, warp-specialized, cooperative, pingpong, a tile "
             "MxNxK, and stages, instr-n, consumers, split, a-from, swizzle, "
-            "cluster, cta-group, multicast, split-k, swap, raster, "
+            "cluster, cta-group, multicast, split-k, swap, repack, raster, "
             "raster-group, ctas, "
             "occupancy, epilogue-tile, registers with = and a value");
   for (const char *tile : {"128x128", "128x128x64x", "1x1x0", "128x12ax64"})

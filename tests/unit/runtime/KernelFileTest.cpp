@@ -190,8 +190,8 @@ TEST(KernelFile, WrongChoicesAreNamed) {
               HasSubstr("is 96; it must be one of 0, 32, 64, 128"));
   EXPECT_THAT(
       errorAfter(
-          [](Json &d) { d["contract"]["parameters"][1]["argument"] = 3; }),
-      HasSubstr("is 3; it must be the number of one of its 3 arguments, from "
+          [](Json &d) { d["contract"]["parameters"][1]["argument"] = 4; }),
+      HasSubstr("is 4; it must be the number of one of its 4 arguments, from "
                 "0"));
 }
 
