@@ -319,7 +319,9 @@ ordered_json ContractWriter::buffer_of(const ArgumentSpec &argument,
   ordered_json result = {{"buffer", argument.name},
                          {"type", element_name(argument.type)},
                          {"shape", shape}};
-  if (argument.is_output)
+  if (argument.is_workspace)
+    result["init"] = "zeros";
+  else if (argument.is_output)
     result["output"] = true;
   else
     result["init"] = fmt::format("random:{}", seed);
@@ -360,6 +362,8 @@ std::string ContractWriter::write() const {
                        {"dynamic_smem", contract_.dynamic_smem_bytes}};
   if (contract_.registers_at_entry)
     file["registers"] = contract_.registers_at_entry;
+  if (contract_.is_cooperative)
+    file["co_resident"] = true;
   file["args"] = arguments;
   file["buffers"] = buffers;
   if (!shared.empty())

@@ -177,8 +177,9 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
 int max_gemm_stages(
     const GemmProblem &problem, const GemmSchedule &schedule,
     const DeviceDescription &device = DeviceDescription::h200());
-/// A schedule that suits the problem on that device, already fitted: the first
-/// of rank_schedules.
+/// A schedule that suits the problem on that device, already fitted: one that
+/// was measured (tuning.h, and the table that ships), else the first of
+/// rank_schedules.
 GemmSchedule
 pick_schedule(const GemmProblem &problem,
               const DeviceDescription &device = DeviceDescription::h200());
@@ -217,9 +218,10 @@ struct GemmDebug {
 
 /// Build the kernel. Arguments, in this order: a, b, a_scales and b_scales
 /// (with a scaling), c (with beta), bias (if any), d, alpha and beta (f32, if
-/// any), then the runtime dimensions in the order m, n, k, batch. It is
-/// compiled for the target of `device`. Throws UserError where problem,
-/// schedule and device do not go together.
+/// any), then the runtime dimensions in the order m, n, k, batch, then
+/// workspaces where operands are repacked. It is compiled for the target of
+/// `device`. Throws UserError where problem, schedule and device do not go
+/// together.
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
                   const GemmDebug &debug = {},
                   const DeviceDescription &device = DeviceDescription::h200());
