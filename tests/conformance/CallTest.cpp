@@ -67,7 +67,7 @@ TEST_P(Call, Gemm) {
   Product(2).run(device, device->create_stream());
 }
 
-TEST_P(Call, WorkspacesAreOfAStream) {
+TEST_P(Call, RepackedInTwoStreams) {
   SKIP_WITHOUT_DEVICE();
   std::shared_ptr<Device> device = opened(GetParam());
   GemmProblem problem{.m = 73, .n = 25, .k = 1306, .layout = GemmLayout::nt};
