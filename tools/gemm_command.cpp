@@ -160,7 +160,8 @@ static void run_cublas(Device &device, const ReferenceGemm &gemm,
     std::vector<std::byte> d(d_bytes, std::byte{*gemm.poison});
     Buffer to = device.allocate(d_bytes);
     device.copy_in(to, d.data(), d_bytes);
-    plan->enqueue({buffers.a, buffers.b, buffers.c, buffers.bias, to});
+    plan->enqueue({buffers.a, buffers.b, buffers.c, buffers.bias, to,
+                   buffers.a_scales, buffers.b_scales});
     device.copy_out(d.data(), to, d_bytes);
     report("cublaslt", "max_rel_err={:.2e} (version {})",
            compare_gemm(gemm, d.data()).max_rel_err, library->version());

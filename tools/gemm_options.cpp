@@ -49,7 +49,7 @@ void GemmOptions::add_problem_to(CLI::App &command) {
                      "add a vector: a number per row, or per column");
   command.add_option("--act", act_, "relu, gelu or silu, last");
   command.add_option("--scales", scales_,
-                     "factors of blocks of A and B: none, blocks, mx, nv");
+                     "factors of A and B: none, tensor, blocks, mx, nv");
   command
       .add_option("--runtime", runtime_dims,
                   "dimensions that are arguments of the kernel: m,n,k,batch")

@@ -21,7 +21,8 @@ static std::size_t bytes_of(const GemmMatrices &host) {
 }
 
 static CublasOperands operands_of(const GemmBuffers &buffers) {
-  return {buffers.a, buffers.b, buffers.c, buffers.bias, buffers.d};
+  return {buffers.a, buffers.b,        buffers.c,       buffers.bias,
+          buffers.d, buffers.a_scales, buffers.b_scales};
 }
 
 GemmSets::GemmSets(Device &device, const ReferenceGemm &gemm, bool has_c,

@@ -22,6 +22,7 @@ namespace KILN_API kiln {
 /// The memory of one product, as ReferenceGemm describes it.
 struct CublasOperands {
   Buffer a, b, c, bias, d;
+  Buffer a_scales = {}, b_scales = {}; ///< with Scaling::tensor
 };
 
 /// One of the ways cuBLASLt knows for a product.

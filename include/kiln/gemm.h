@@ -43,8 +43,9 @@ enum class Activation : std::uint8_t { none, relu, gelu, silu };
 ///     sums      f32; f16 too of f16, e4m3 and e5m2; i32 of i8 and u8
 ///     D         f32, f16, bf16, e4m3; i32 and f32 of i8 and u8
 ///     layouts   all four of f16 and bf16; tn of the others
-///     scaling   blocks of e4m3, on Hopper; mx of e4m3, e5m2, e2m3, e3m2 and
-///               e2m1, nv of e2m1, on Blackwell; sums in f32
+///     scaling   tensor of e4m3 and e5m2; blocks of e4m3, on Hopper; mx of
+///               e4m3, e5m2, e2m3, e3m2 and e2m1, nv of e2m1, on Blackwell;
+///               sums in f32
 ///
 /// e2m3 and e3m2 are of Blackwell too, and e2m1 needs a scaling; their rows are
 /// a multiple of 16 bytes.
@@ -64,7 +65,7 @@ struct GemmProblem {
   bool has_alpha = false, has_beta = false;
   GemmBias bias = GemmBias::none; ///< a vector of the type of D; f32 for e4m3
   Activation act = Activation::none;
-  Scaling scaling = Scaling::none; ///< factors of blocks of A and B
+  Scaling scaling = Scaling::none; ///< factors of A and B
 
   bool a_is_k_major() const {
     return layout == GemmLayout::tn || layout == GemmLayout::tt;

@@ -49,7 +49,7 @@ struct ReferenceGemm {
   Scaling scaling = Scaling::none;
   const void *a = nullptr;
   const void *b = nullptr;
-  /// Their factors, where there is a scaling, product after product.
+  /// Their factors, where there is a scaling, of each product; of tensor, one.
   const void *a_scales = nullptr, *b_scales = nullptr;
   const void *c = nullptr;    ///< read where beta is not 0
   const void *bias = nullptr; ///< of type bias_type()

@@ -1,9 +1,10 @@
-// scaling.h: factors of blocks of A and B, of products of narrow floats.
+// scaling.h: factors of A and B, of products of narrow floats.
 //
-// Elements of 4, 6 and 8 bits cover a small range; so a block of them shares a
-// factor. Of a product, each block's sum is multiplied by the factors of its
-// row of A and of its column of B before it is added.
+// Elements of 4, 6 and 8 bits cover a small range; so a matrix, or a block of
+// it, shares a factor. Of a product, each block's sum is multiplied by the
+// factors of its row of A and of its column of B before it is added.
 //
+//     tensor  f32    of all of A, of all of B
 //     blocks  f32    of 1x128 elements of A, of 128x128 of B       on Hopper
 //     mx      ue8m0  of 1x32 of A and of B: mxfp8, mxfp6, mxfp4    on Blackwell
 //     nv      ue4m3  of 1x16 of A and of B: nvfp4                  on Blackwell
@@ -24,7 +25,7 @@
 
 namespace KILN_API kiln {
 
-enum class Scaling : std::uint8_t { none, blocks, mx, nv };
+enum class Scaling : std::uint8_t { none, tensor, blocks, mx, nv };
 
 /// What one factor is of.
 struct ScalingBlock {
@@ -50,7 +51,7 @@ std::int64_t scale_count(Scaling scaling, const ScaledOperand &operand);
 std::int64_t scale_index(Scaling scaling, const ScaledOperand &operand,
                          std::int64_t row, std::int64_t k);
 
-/// "none", "blocks", "mx", "nv"
+/// "none", "tensor", "blocks", "mx", "nv"
 std::string_view name(Scaling scaling);
 /// The inverse. Throws UserError.
 Scaling parse_scaling(std::string_view text);

@@ -32,7 +32,7 @@ int gemm_kernel::tensor_columns(const GemmProblem &problem,
                                 const GemmSchedule &schedule) {
   constexpr int kFewest = 32;
   int columns = schedule.consumers * schedule.consumer_columns();
-  if (has_tensor_scales(problem))
+  if (has_scale_pieces(problem))
     columns += tensor_scale_columns(schedule.tile_m + schedule.tile_n,
                                     step_blocks(problem, schedule));
   return static_cast<int>(
@@ -207,7 +207,7 @@ static void check_tcgen05_tile(const GemmProblem &problem,
     refuse_tile(schedule,
                 "the sums{} of {} consumers and {} CTAs per multiprocessor "
                 "take {} columns of tensor memory; there are {}",
-                gemm_kernel::has_tensor_scales(problem) ? " and factors" : "",
+                gemm_kernel::has_scale_pieces(problem) ? " and factors" : "",
                 schedule.consumers, schedule.occupancy, all,
                 device.tensor_memory_columns);
 }

@@ -126,7 +126,7 @@ std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
   bool a_by_tma = computed.a_uses_tma(), b_by_tma = computed.b_uses_tma();
   if (!a_by_tma && b_by_tma)
     std::swap(tiles[0], tiles[1]);
-  if (has_tensor_scales(problem)) {
+  if (has_scale_pieces(problem)) {
     int maps = a_by_tma + b_by_tma;
     for (int rows : {schedule.tile_n, schedule.tile_m}) // B's last
       tiles.insert(tiles.begin() + maps,
@@ -201,7 +201,7 @@ Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
     declare_a("a");
     declare_b("b");
   }
-  if (problem().scaling != Scaling::none)
+  if (has_scale_pieces(problem()) || problem().scaling == Scaling::blocks)
     declare_scales(kb);
 }
 
@@ -300,7 +300,7 @@ void Operands::make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
     for (const Source *source : {&a_, &b_})
       if (source->map)
         maps.push_back(*source->map);
-    if (has_tensor_scales(problem()))
+    if (has_scale_pieces(problem()))
       maps.insert(maps.end(), {*a_scales_.map, *b_scales_.map});
     tiles.erase(tiles.begin(), tiles.begin() + static_cast<int>(maps.size()));
     pipeline_ = std::make_unique<Pipeline>(kb, schedule_.stages, maps, tiles,
@@ -321,7 +321,7 @@ void Operands::make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
     b_parts_.mask = constant(i32, (1 << rows) - 1) << (j * rows);
   }
   std::vector<TmaTensor> maps = {*a_.map, *b_.map};
-  if (has_tensor_scales(problem()))
+  if (has_scale_pieces(problem()))
     maps.insert(maps.end(), {*a_scales_.map, *b_scales_.map});
   pipeline_ = std::make_unique<Pipeline>(kb, schedule_.stages, maps, options,
                                          Where::current());
@@ -354,7 +354,7 @@ void Operands::load(const OutputTile &tile, At k_tile) {
       slot.load(*a_.map, at_a, a_parts_);
     if (b_.map)
       slot.load(*b_.map, at_b, b_parts_);
-    if (has_tensor_scales(problem()))
+    if (has_scale_pieces(problem()))
       load_scales(slot, tile, value_of(k_tile));
   };
   if (uses_tma())

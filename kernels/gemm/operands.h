@@ -54,7 +54,7 @@ struct KernelProblem {
 TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule);
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule);
 /// Whether tensor memory takes factors, which come through the slots.
-inline bool has_tensor_scales(const GemmProblem &problem) {
+inline bool has_scale_pieces(const GemmProblem &problem) {
   return problem.scaling == Scaling::mx || problem.scaling == Scaling::nv;
 }
 /// Blocks of K in one step that have a factor each.
@@ -122,7 +122,7 @@ private:
   /// Matrices that TMA loads, and what stands before those that threads copy.
   int map_count() const { return (a_.map ? 1 : 0) + (b_.map ? 1 : 0); }
   int first_copied() const {
-    return map_count() + (has_tensor_scales(problem()) ? 2 : 0);
+    return map_count() + (has_scale_pieces(problem()) ? 2 : 0);
   }
   /// Their places in a slot.
   int index_of_a() const { return a_.map ? 0 : first_copied(); }

@@ -96,6 +96,10 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
       steps.insert(steps.begin(), lines * stride);
     return steps;
   };
+  if (problem_.scaling == Scaling::tensor) {
+    a_scale_ = kb.tensor("a_scales", f32, {1});
+    b_scale_ = kb.tensor("b_scales", f32, {1});
+  }
   if (problem_.has_beta)
     c_ = kb.tensor("c", problem_.out, shape(), strides(problem_.stride_c()));
   if (problem_.bias != GemmBias::none)
@@ -130,6 +134,21 @@ void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
                       options_of(schedule_));
 }
 
+void Output::start() {
+  if (!a_scale_)
+    return;
+  a_factor_ = (*a_scale_)(0);
+  b_factor_ = (*b_scale_)(0);
+}
+
+/// What sums are multiplied by, if they are.
+std::optional<Value> Output::factor() const {
+  if (!a_factor_)
+    return alpha_;
+  Value factor = *a_factor_ * *b_factor_;
+  return alpha_ ? *alpha_ * factor : factor;
+}
+
 /// act(x), in f32.
 static Value activate(Activation act, const Value &x) {
   switch (act) {
@@ -153,7 +172,8 @@ static Value activate(Activation act, const Value &x) {
 Values Output::finished(const Values &values, const OutputTile &tile,
                         const Value &row, const Value &column) const {
   // Integers stay as they are, unless something has to be computed.
-  bool is_plain = !alpha_ && !c_ && !bias_ && problem_.act == Activation::none;
+  std::optional<Value> times = factor();
+  bool is_plain = !times && !c_ && !bias_ && problem_.act == Activation::none;
   if (is_plain)
     return values;
   Values results;
@@ -167,8 +187,8 @@ Values Output::finished(const Values &values, const OutputTile &tile,
       if_(is_inside, [&] { element = cast(tensor.at(indices), f32); });
       return Value(element);
     };
-    if (alpha_)
-      x = x * *alpha_;
+    if (times)
+      x = x * *times;
     if (c_) {
       std::vector<At> indices{is_down ? at : y, is_down ? y : at};
       if (problem_.batch != Dim(1))

@@ -12,13 +12,17 @@ namespace kiln::gemm_kernel {
 
 class Output {
 public:
-  /// Declare C, the bias, D, alpha and beta in the kernel.
+  /// Declare the factors of all of A and of B, C, the bias, D, alpha and beta
+  /// in the kernel.
   Output(KernelBuilder &kb, const KernelProblem &problem,
          const GemmSchedule &schedule);
 
   /// Shared memory for the way out.
   void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
 
+  /// At the beginning of the role that stores: load what is the same for all
+  /// tiles, so that it is there when they are stored.
+  void start();
   /// Write an accumulator at (row, column) of the output tile's matrix; the
   /// caller is the `warpgroup`-th of those that store.
   void store(Accumulator &accumulator, const OutputTile &tile, const Value &row,
@@ -30,6 +34,7 @@ public:
   void finish();
 
 private:
+  std::optional<Value> factor() const;
   /// Sums of either kind.
   template <typename AnySums>
   void store_sums(AnySums &sums, const OutputTile &tile, const Value &row,
@@ -49,9 +54,10 @@ private:
 
   const GemmProblem problem_;
   const GemmSchedule schedule_;
-  std::optional<Tensor> c_, bias_, d_;
+  std::optional<Tensor> a_scale_, b_scale_, c_, bias_, d_;
   std::optional<TmaTensor> d_map_;
   std::optional<Value> alpha_, beta_;
+  std::optional<Value> a_factor_, b_factor_; ///< loaded
   std::optional<Epilogue> epilogue_;
   std::optional<Sums> sums_;
   const bool is_over_slots_;

@@ -1,4 +1,4 @@
-// scaling_checks: which products have factors of blocks, and narrow elements.
+// scaling_checks: which products have factors, and narrow elements.
 #include "checks.h"
 
 namespace kiln::gemm_kernel {
@@ -38,6 +38,10 @@ void check_scaling(const GemmProblem &problem,
       refuse("{} is multiplied with factors; use scales=mx or scales=nv",
              name(problem.type));
     return;
+  case Scaling::tensor:
+    if (problem.type != Type::e4m3 && problem.type != Type::e5m2)
+      refuse_type("e4m3 and e5m2 have");
+    return;
   case Scaling::blocks:
     if (problem.type != Type::e4m3)
       refuse_type("e4m3 has");
@@ -57,14 +61,15 @@ void check_scaling(const GemmProblem &problem,
     break;
   }
   if (!is_tcgen05(device))
-    refuse("scales={} needs tcgen05, and {} has {}; use scales=blocks",
-           name(problem.scaling), device.target(), name(device.tensor_core));
+    refuse("scales={} needs tcgen05, and {} has {}; use scales={}",
+           name(problem.scaling), device.target(), name(device.tensor_core),
+           problem.type == Type::e4m3 ? "blocks" : "tensor");
 }
 
 /// Throw where steps and tiles are not whole blocks, or pieces, of factors.
 void check_scaled_tile(const GemmProblem &problem,
                        const GemmSchedule &schedule) {
-  if (problem.scaling == Scaling::none)
+  if (problem.scaling == Scaling::none || problem.scaling == Scaling::tensor)
     return;
   ScalingBlock block = block_of(problem.scaling);
   if (problem.scaling == Scaling::blocks) {

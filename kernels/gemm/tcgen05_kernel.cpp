@@ -96,7 +96,7 @@ void Tcgen05Kernel::make_memory() {
                   TensorMemoryOptions{.cta_group = schedule_.cta_group});
   sums_ =
       memory_->tiles(shape().accumulator(), rows, columns, schedule_.consumers);
-  if (!has_tensor_scales(shape()))
+  if (!has_scale_pieces(shape()))
     return;
   Type type = block_of(shape().scaling).type;
   int blocks = step_blocks(shape(), schedule_);
@@ -194,6 +194,7 @@ void Tcgen05Kernel::store_all(const Value &consumer) {
   TensorTile sums = (*sums_)[consumer];
   Mbarrier added = (*added_)[consumer], stored = (*stored_)[consumer];
   Var parity(i32, 0);
+  output_.start();
   auto store_one = [&](const OutputTile &tile) {
     added.wait(parity);
     parity = parity ^ 1;

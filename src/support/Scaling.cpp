@@ -5,6 +5,7 @@
 
 #include <array>
 #include <fmt/ranges.h>
+#include <limits>
 #include <vector>
 
 namespace kiln {
@@ -16,9 +17,13 @@ struct ScalingInfo {
 };
 } // namespace
 
+/// Larger than any matrix: all of it is one block.
+static constexpr int kAll = std::numeric_limits<int>::max();
+
 /// In the order of `Scaling`.
-static constexpr std::array<ScalingInfo, 4> kScalings = {{
+static constexpr std::array<ScalingInfo, 5> kScalings = {{
     {"none", {}},
+    {"tensor", {Type::f32, kAll, kAll, kAll}},
     {"blocks", {Type::f32, 128, 1, 128}},
     {"mx", {Type::ue8m0, 32, 1, 1}},
     {"nv", {Type::ue4m3, 16, 1, 1}},
@@ -50,15 +55,20 @@ static std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
+/// Rows of A, or columns of B, that share a factor.
+static int sharedRows(const ScalingBlock &block, const ScaledOperand &operand) {
+  return operand.is_a ? block.a_rows : block.b_columns;
+}
+
 std::int64_t scale_count(Scaling scaling, const ScaledOperand &operand) {
   ScalingBlock block = block_of(scaling);
   std::int64_t blocks = ceilDiv(operand.k, block.k);
   switch (scaling) {
   case Scaling::none:
     return 0;
+  case Scaling::tensor:
   case Scaling::blocks:
-    return blocks *
-           ceilDiv(operand.rows, operand.is_a ? block.a_rows : block.b_columns);
+    return blocks * ceilDiv(operand.rows, sharedRows(block, operand));
   case Scaling::mx:
   case Scaling::nv:
     break;
@@ -71,9 +81,11 @@ std::int64_t scale_index(Scaling scaling, const ScaledOperand &operand,
                          std::int64_t row, std::int64_t k) {
   ScalingBlock block = block_of(scaling);
   std::int64_t blocks = ceilDiv(operand.k, block.k), at = k / block.k;
-  if (scaling == Scaling::blocks)
-    return operand.is_a ? at * operand.rows + row
-                        : row / block.b_columns * blocks + at;
+  if (scaling == Scaling::tensor || scaling == Scaling::blocks) {
+    int shared = sharedRows(block, operand);
+    return operand.is_a ? at * ceilDiv(operand.rows, shared) + row / shared
+                        : row / shared * blocks + at;
+  }
   std::int64_t pieces = ceilDiv(blocks, kScalePieceBlocks);
   std::int64_t piece = row / kScalePieceRows * pieces + at / kScalePieceBlocks;
   std::int64_t in = row % kScalePieceRows;

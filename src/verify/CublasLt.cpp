@@ -100,6 +100,8 @@ public:
           static_cast<std::int32_t>(problem.biasType));
     if (problem.hasFastSums)
       set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+    if (problem.hasScales) // the heuristics see that there are some
+      setScales(session->workspace, session->workspace);
     layout(first, problem.first);
     layout(second, problem.second);
     layout(c, problem.c);
@@ -117,6 +119,11 @@ public:
   bool hasBias() const { return problem.epilogue & CUBLASLT_EPILOGUE_BIAS; }
   void setBias(const Buffer &bias) const {
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.address());
+  }
+  /// Of the first and the second operand.
+  void setScales(const Buffer &ofFirst, const Buffer &ofSecond) const {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, ofFirst.address());
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, ofSecond.address());
   }
   void check(cublasStatus_t status, const char *call) const {
     library.check(status, call, "describing a product to cuBLASLt");
@@ -179,16 +186,22 @@ public:
       return reinterpret_cast<void *>(buffer.address());
     };
     const Session &session = *of_->session;
-    const Buffer &first = of_->problem.isSwapped ? operands.b : operands.a;
-    const Buffer &second = of_->problem.isSwapped ? operands.a : operands.b;
+    const Buffer *first = &operands.a, *second = &operands.b;
+    const Buffer *ofFirst = &operands.a_scales, *ofSecond = &operands.b_scales;
+    if (of_->problem.isSwapped) {
+      std::swap(first, second);
+      std::swap(ofFirst, ofSecond);
+    }
     const Buffer &c = operands.c.address() ? operands.c : operands.d;
     session.context.enter([&] {
       if (of_->hasBias())
         of_->setBias(operands.bias);
+      if (of_->problem.hasScales)
+        of_->setScales(*ofFirst, *ofSecond);
       session.library->check(
           session.library->cublasLtMatmul(
-              session.handle, of_->operation, &of_->alpha, pointer(first),
-              of_->first, pointer(second), of_->second, &of_->beta, pointer(c),
+              session.handle, of_->operation, &of_->alpha, pointer(*first),
+              of_->first, pointer(*second), of_->second, &of_->beta, pointer(c),
               of_->c, pointer(operands.d), of_->d, &algo_,
               pointer(session.workspace), session.workspace.bytes(),
               static_cast<CUstream>(stream.native())),

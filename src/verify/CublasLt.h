@@ -45,12 +45,14 @@ enum cublasLtMatrixLayoutAttribute_t : int {
   CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6, ///< int64_t, elements
 };
 enum cublasLtMatmulDescAttributes_t : int {
-  CUBLASLT_MATMUL_DESC_TRANSA = 3,          ///< int32_t
-  CUBLASLT_MATMUL_DESC_TRANSB = 4,          ///< int32_t
-  CUBLASLT_MATMUL_DESC_EPILOGUE = 7,        ///< uint32_t
-  CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,    ///< const void *
-  CUBLASLT_MATMUL_DESC_FAST_ACCUM = 25,     ///< int8_t
-  CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26, ///< int32_t
+  CUBLASLT_MATMUL_DESC_TRANSA = 3,           ///< int32_t
+  CUBLASLT_MATMUL_DESC_TRANSB = 4,           ///< int32_t
+  CUBLASLT_MATMUL_DESC_EPILOGUE = 7,         ///< uint32_t
+  CUBLASLT_MATMUL_DESC_BIAS_POINTER = 8,     ///< const void *
+  CUBLASLT_MATMUL_DESC_A_SCALE_POINTER = 17, ///< const float *
+  CUBLASLT_MATMUL_DESC_B_SCALE_POINTER = 18, ///< const float *
+  CUBLASLT_MATMUL_DESC_FAST_ACCUM = 25,      ///< int8_t
+  CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE = 26,  ///< int32_t
 };
 enum cublasLtMatmulPreferenceAttributes_t : int {
   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1, ///< uint64_t
@@ -153,6 +155,7 @@ struct CublasProblem {
   int epilogue = cublas::CUBLASLT_EPILOGUE_DEFAULT;
   cublas::cudaDataType biasType = cublas::CUDA_R_32F;
   bool hasFastSums = false; ///< of 8-bit floats, as wgmma adds them
+  bool hasScales = false;   ///< a factor of all of A, and of all of B
 };
 
 /// Throws UserError where cuBLASLt has no words for the product.

@@ -85,8 +85,9 @@ static void setEpilogue(const ReferenceGemm &gemm, CublasProblem &problem) {
 }
 
 CublasProblem cublasProblem(const ReferenceGemm &gemm) {
-  if (gemm.scaling != Scaling::none)
-    userError("cuBLASLt is not asked for products with factors (scales={})",
+  if (gemm.scaling != Scaling::none && gemm.scaling != Scaling::tensor)
+    userError("cuBLASLt is not asked for products with factors of blocks "
+              "(scales={}); use scales=none or scales=tensor",
               name(gemm.scaling));
   CublasProblem problem;
   using Matrix = CublasProblem::Matrix;
@@ -110,6 +111,7 @@ CublasProblem cublasProblem(const ReferenceGemm &gemm) {
   }
   problem.batch = gemm.batch;
   problem.hasFastSums = isFp8;
+  problem.hasScales = gemm.scaling == Scaling::tensor;
   setCompute(gemm, problem);
   setEpilogue(gemm, problem);
   return problem;

@@ -110,11 +110,17 @@ static ScaledOperand operandA(const ReferenceGemm &gemm) {
 static ScaledOperand operandB(const ReferenceGemm &gemm) {
   return {.is_a = false, .rows = gemm.n, .k = gemm.k};
 }
+/// Factors of all products: of a tensor there is one for all of them.
+static std::int64_t scaleCount(const ReferenceGemm &gemm,
+                               const ScaledOperand &operand) {
+  return (gemm.scaling == Scaling::tensor ? 1 : gemm.batch) *
+         scale_count(gemm.scaling, operand);
+}
 std::int64_t ReferenceGemm::a_scale_count() const {
-  return batch * scale_count(scaling, operandA(*this));
+  return scaleCount(*this, operandA(*this));
 }
 std::int64_t ReferenceGemm::b_scale_count() const {
-  return batch * scale_count(scaling, operandB(*this));
+  return scaleCount(*this, operandB(*this));
 }
 
 namespace {
@@ -126,7 +132,8 @@ public:
       : scaling_(gemm.scaling), operand_(isA ? operandA(gemm) : operandB(gemm)),
         data_(isA ? gemm.a_scales : gemm.b_scales),
         read_(block_of(gemm.scaling).type),
-        count_(scale_count(gemm.scaling, operand_)) {}
+        perProduct_(scaling_ == Scaling::tensor ? 0
+                                          : scale_count(scaling_, operand_)) {}
 
   /// Multiply elements of one row of an operand, `step` apart, from `start` on
   /// along K.
@@ -136,7 +143,7 @@ public:
       return;
     for (std::int64_t k = 0; k < depth; ++k)
       elements[k * step] *=
-          read_(data_, batch * count_ +
+          read_(data_, batch * perProduct_ +
                            scale_index(scaling_, operand_, row, start + k));
   }
 
@@ -145,7 +152,7 @@ private:
   ScaledOperand operand_;
   const void *data_;
   ElementReader read_;
-  std::int64_t count_;
+  std::int64_t perProduct_; ///< from one product's to the next one's
 };
 
 } // namespace

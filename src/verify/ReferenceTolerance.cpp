@@ -111,7 +111,7 @@ static double activated(Activation act, double error, double x) {
 
 /// Whether D is the sum itself, with nothing done to it in f32.
 static bool isPlain(const ReferenceGemm &gemm) {
-  return gemm.alpha == 1 && gemm.beta == 0 &&
+  return gemm.scaling != Scaling::tensor && gemm.alpha == 1 && gemm.beta == 0 &&
          gemm.bias_kind == GemmBias::none && gemm.act == Activation::none;
 }
 
@@ -126,10 +126,12 @@ double gemm_tolerance(const ReferenceGemm &gemm,
   double alpha = std::fabs(gemm.alpha);
   double size = std::fabs(element.want);
   double error = alpha * sumTolerance(gemm, element.sum, element.magnitude);
-  // The sum becomes f32, is multiplied, and two numbers are added to it.
+  // The sum becomes f32, is multiplied, and two numbers are added to it. The
+  // factors of tensors and alpha are multiplied before.
   double scale = alpha * std::fabs(element.sum) + element.added;
+  double steps = gemm.scaling == Scaling::tensor ? 6 : 4;
   if (!isPlain(gemm))
-    error = activated(gemm.act, error + 4 * kF32Eps * (scale + error),
+    error = activated(gemm.act, error + steps * kF32Eps * (scale + error),
                       element.before);
   if (!is_float(gemm.out))
     return isPlain(gemm) ? error : error + 0.5;

@@ -97,31 +97,34 @@ TEST_P(Call, RepackedInTwoStreams) {
 // given by name.
 TEST(CallOnBlackwell, GemmWithFactors) {
   auto device = open_sim({.device = DeviceDescription::b200()});
-  GemmProblem problem{
-      .m = 70, .n = 40, .k = 96, .type = e2m1, .scaling = Scaling::nv};
-  ReferenceGemm reference = reference_of(problem);
-  auto random = [](Type type, std::int64_t count, unsigned seed) {
+  auto random = [](Type type, std::int64_t count, unsigned seed, double least) {
     std::vector<std::uint8_t> bytes(bytes_of(type, count));
-    double least = type == ue4m3 ? 0.25 : -4;
     fill_random(type, bytes.data(), count, seed, least, 4);
     return bytes;
   };
-  auto a = random(e2m1, reference.a_elements(), 1),
-       b = random(e2m1, reference.b_elements(), 2),
-       of_a = random(ue4m3, reference.a_scale_count(), 3),
-       of_b = random(ue4m3, reference.b_scale_count(), 4);
-  std::vector<float> d(70 * 40, NAN);
-  Buffer out = copied(*device, d);
-  gemm(device, {}, problem,
-       {.a = copied(*device, a),
-        .b = copied(*device, b),
-        .d = out,
-        .a_scales = copied(*device, of_a),
-        .b_scales = copied(*device, of_b)});
-  device->copy_out(d.data(), out, out.bytes());
-  reference.a = a.data(), reference.b = b.data();
-  reference.a_scales = of_a.data(), reference.b_scales = of_b.data();
-  EXPECT_TRUE(compare_gemm(reference, d.data()).ok);
+  for (auto [type, scaling] :
+       {std::pair{e2m1, Scaling::nv}, {e5m2, Scaling::tensor}}) {
+    GemmProblem problem{
+        .m = 70, .n = 40, .k = 96, .type = type, .scaling = scaling};
+    ReferenceGemm reference = reference_of(problem);
+    Type factor = block_of(scaling).type;
+    auto a = random(type, reference.a_elements(), 1, -4),
+         b = random(type, reference.b_elements(), 2, -4),
+         of_a = random(factor, reference.a_scale_count(), 3, 0.25),
+         of_b = random(factor, reference.b_scale_count(), 4, 0.25);
+    std::vector<float> d(70 * 40, NAN);
+    Buffer out = copied(*device, d);
+    gemm(device, {}, problem,
+         {.a = copied(*device, a),
+          .b = copied(*device, b),
+          .d = out,
+          .a_scales = copied(*device, of_a),
+          .b_scales = copied(*device, of_b)});
+    device->copy_out(d.data(), out, out.bytes());
+    reference.a = a.data(), reference.b = b.data();
+    reference.a_scales = of_a.data(), reference.b_scales = of_b.data();
+    EXPECT_TRUE(compare_gemm(reference, d.data()).ok) << problem.to_string();
+  }
 }
 
 TEST_P(Call, NumbersAndBiasAreGivenByName) {

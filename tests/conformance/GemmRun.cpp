@@ -13,11 +13,13 @@ static std::vector<std::uint8_t> numbers(Type type, std::int64_t count,
   return bytes;
 }
 
-/// Factors around 1. Those of mx and nv that belong to no row are NaN, and to
-/// no block of K 0.
+/// Factors around 1, of each product or, of tensor, of all. Those of mx and nv
+/// that belong to no row are NaN, and to no block of K 0.
 static std::vector<std::uint8_t> factors(Scaling scaling, int batch,
                                          const ScaledOperand &operand,
                                          unsigned seed) {
+  if (scaling == Scaling::tensor)
+    batch = 1;
   Type type = block_of(scaling).type;
   std::int64_t count = scale_count(scaling, operand);
   std::vector<std::uint8_t> bytes(batch * bytes_of(type, count), 0xff);

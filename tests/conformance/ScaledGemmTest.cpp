@@ -1,5 +1,5 @@
-// ScaledGemm: products with factors of 1x128 elements of A and 128x128 of B, in
-// every schedule that has them, against float64.
+// ScaledGemm: products with factors of 1x128 elements of A and 128x128 of B,
+// and of whole tensors, in every schedule that has them, against float64.
 #include "Conformance.h"
 #include "GemmRun.h"
 
@@ -56,6 +56,39 @@ TEST_P(ScaledGemm, OfRuntimeSizes) {
     expect_gemm(device, kernel, problem, {m, 136, k}, m);
 }
 
+// One factor of A and one of B, however the sums are made and go out.
+TEST_P(ScaledGemm, OfTensors) {
+  unsigned seed = 0;
+  for (auto [words, schedule] : {
+           std::pair{"65x130x7 e4m3", "multistage 64x128x32 stages=2"},
+           {"70x40x144 e5m2 -> bf16 alpha beta bias=row act=relu",
+            "multistage 64x40x64 stages=2 a-from=regs"},
+           {"9x130x528 e4m3 -> bf16 beta bias=column act=gelu",
+            "warp-specialized 64x16x128 stages=2 swap=on split-k=2"},
+           {"129x100x333 e5m2 -> e4m3 alpha",
+            "warp-specialized 128x96x64 stages=2 consumers=2 split-k=2"},
+           {"200x136x272 e4m3 -> e4m3 batch=3 bias=column act=silu",
+            "cooperative 128x128x128 stages=2"},
+           {"200x136x272 e5m2 d=column",
+            "cooperative 128x64x64 stages=2 cluster=2x1"},
+           {"130x72x100 e4m3 -> f16 alpha",
+            "cooperative 128x72x64 stages=2 repack=on"},
+           {"192x300x640 e4m3 -> bf16 beta", "pingpong 64x128x128 stages=3"},
+       }) {
+    GemmProblem problem =
+        GemmProblem::parse(std::string(words) + " scales=tensor");
+    SCOPED_TRACE(problem.to_string() + " | " + schedule);
+    Kernel kernel =
+        compile_checked(build_gemm(problem, GemmSchedule::parse(schedule)));
+    OPEN_OR_SKIP(device);
+    auto size = [](const Dim &dim) { return static_cast<int>(dim.constant()); };
+    expect_gemm(device, kernel, problem,
+                {size(problem.m), size(problem.n), size(problem.k),
+                 size(problem.batch)},
+                ++seed);
+  }
+}
+
 TEST(ScaledGemmPick, FitsEverySize) {
   for (int m : {1, 64, 4096})
     for (int n : {8, 4096}) {
@@ -65,4 +98,14 @@ TEST(ScaledGemmPick, FitsEverySize) {
       EXPECT_EQ(schedule.tile_k, 128) << schedule.to_string();
       EXPECT_EQ(fit(problem, schedule), schedule);
     }
+}
+
+// They cost nothing in the main loop.
+TEST(ScaledGemmPick, TakesOfTensorsWhatItTakesOfNone) {
+  for (const char *words :
+       {"4096x4096x4096 e4m3 -> bf16", "16x4096x7168 e5m2"}) {
+    GemmProblem problem = GemmProblem::parse(words), scaled = problem;
+    scaled.scaling = Scaling::tensor;
+    EXPECT_EQ(pick_schedule(scaled), pick_schedule(problem)) << words;
+  }
 }

@@ -21,6 +21,8 @@ TEST(GroupedGemmErrors, Problems) {
          "a grouped GEMM of e4m3 gives bf16, f16 or f32, not e4m3");
   refuse({.k = 16, .type = e4m3, .scaling = Scaling::mx},
          "a grouped GEMM with scales=mx; use none or blocks");
+  refuse({.k = 16, .type = e4m3, .scaling = Scaling::tensor},
+         "a grouped GEMM with scales=tensor; use none or blocks");
   refuse({.k = 8, .scaling = Scaling::blocks},
          "factors of blocks of bf16; e4m3 has them");
   refuse({.k = 8, .type = e4m3},

@@ -10,15 +10,18 @@
 using namespace kiln;
 
 TEST(Scaling, NamesParseBack) {
-  for (Scaling scaling :
-       {Scaling::none, Scaling::blocks, Scaling::mx, Scaling::nv})
+  for (Scaling scaling : {Scaling::none, Scaling::tensor, Scaling::blocks,
+                          Scaling::mx, Scaling::nv})
     EXPECT_EQ(parse_scaling(name(scaling)), scaling);
-  EXPECT_EQ(errorText([] { parse_scaling("fp4"); }),
-            "'fp4' is not a valid scaling; use one of none, blocks, mx, nv");
+  EXPECT_EQ(
+      errorText([] { parse_scaling("fp4"); }),
+      "'fp4' is not a valid scaling; use one of none, tensor, blocks, mx, nv");
 }
 
 TEST(Scaling, Counts) {
   EXPECT_EQ(scale_count(Scaling::none, {true, 100, 100}), 0);
+  for (bool is_a : {true, false})
+    EXPECT_EQ(scale_count(Scaling::tensor, {is_a, 2147483647, 129}), 1);
   EXPECT_EQ(scale_count(Scaling::blocks, {true, 100, 129}), 200);
   EXPECT_EQ(scale_count(Scaling::blocks, {false, 129, 129}), 4);
   EXPECT_EQ(scale_count(Scaling::mx, {true, 129, 129}), 2 * 2 * 512);
@@ -30,6 +33,8 @@ TEST(Scaling, Places) {
   EXPECT_EQ(scale_index(Scaling::blocks, {true, 100, 300}, 7, 130), 107);
   EXPECT_EQ(scale_index(Scaling::blocks, {false, 300, 300}, 130, 290), 5);
   // Byte 16 l + 4 i + j of a piece: row 32 i + l, block j.
+  for (bool is_a : {true, false})
+    EXPECT_EQ(scale_index(Scaling::tensor, {is_a, 300, 300}, 130, 290), 0);
   EXPECT_EQ(scale_index(Scaling::mx, {true, 256, 256}, 33, 70), 16 + 4 + 2);
   EXPECT_EQ(scale_index(Scaling::mx, {true, 256, 256}, 0, 128), 512);
   EXPECT_EQ(scale_index(Scaling::mx, {true, 256, 256}, 128, 0), 1024);

@@ -154,6 +154,23 @@ TEST_F(CublasLtTest, TypesAndSums) {
   EXPECT_EQ(seen.alpha & 0xffff, to_bits(Type::f16, 2));
 }
 
+TEST_F(CublasLtTest, FactorsOfTensorsFollowTheirOperands) {
+  for (bool dRowMajor : {true, false}) { // B is the first, or A
+    ReferenceGemm gemm = gemmOf(true, false, dRowMajor);
+    gemm.type = Type::e4m3, gemm.scaling = Scaling::tensor;
+    auto seen =
+        matmul(gemm, {{}, {}, {}, {}, {}, Buffer(0xa50, 4), Buffer(0xb50, 4)});
+    auto &attributes = seen.operation.attributes;
+    EXPECT_EQ(attributes[CUBLASLT_MATMUL_DESC_A_SCALE_POINTER],
+              dRowMajor ? 0xb50 : 0xa50);
+    EXPECT_EQ(attributes[CUBLASLT_MATMUL_DESC_B_SCALE_POINTER],
+              dRowMajor ? 0xa50 : 0xb50);
+    gemm.scaling = Scaling::none;
+    EXPECT_FALSE(matmul(gemm).operation.attributes.contains(
+        CUBLASLT_MATMUL_DESC_A_SCALE_POINTER));
+  }
+}
+
 TEST_F(CublasLtTest, BiasActivationAndC) {
   ReferenceGemm gemm = gemmOf(true, false, true);
   gemm.bias_kind = GemmBias::column, gemm.act = Activation::gelu;
@@ -211,7 +228,8 @@ TEST_F(CublasLtTest, WhatItDoesNotDoIsSaid) {
             }),
             "cuBLASLt adds no C of type e4m3");
   EXPECT_EQ(refused([](auto &g) { g.scaling = Scaling::nv; }),
-            "cuBLASLt is not asked for products with factors (scales=nv)");
+            "cuBLASLt is not asked for products with factors of blocks "
+            "(scales=nv); use scales=none or scales=tensor");
   fakeLt->ways = 0;
   EXPECT_EQ(refused([](auto &) {}),
             "cuBLASLt 13.0.2 has no way to multiply 10x20x30 of f16 to f32");
@@ -258,6 +276,8 @@ TEST(CublasLtHeader, HasOurNumbers) {
   KILN_SAME(CUBLASLT_MATMUL_DESC_TRANSB);
   KILN_SAME(CUBLASLT_MATMUL_DESC_EPILOGUE);
   KILN_SAME(CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  KILN_SAME(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER);
+  KILN_SAME(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER);
   KILN_SAME(CUBLASLT_MATMUL_DESC_FAST_ACCUM);
   KILN_SAME(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
   KILN_SAME(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);

@@ -124,6 +124,37 @@ TEST(Reference, NothingToAddUp) {
   EXPECT_TRUE(reference_gemm(Case(0, 3, 4).gemm).d.empty());
 }
 
+// One of A and one of B, whatever the batch.
+TEST(Reference, FactorsOfTensors) {
+  Case c(8, 10, 6, Type::e4m3);
+  c.gemm.m = 4, c.gemm.n = 5, c.gemm.batch = 2;
+  std::vector<float> plain = asFloats(reference_gemm(c.gemm));
+  c.gemm.alpha = 1.5;
+  std::vector<float> want = asFloats(reference_gemm(c.gemm));
+  float ofA = 0.5, ofB = 3;
+  c.gemm.alpha = 1, c.gemm.scaling = Scaling::tensor;
+  c.gemm.a_scales = &ofA, c.gemm.b_scales = &ofB;
+  EXPECT_EQ(c.gemm.a_scale_count(), 1);
+  EXPECT_EQ(c.gemm.b_scale_count(), 1);
+  EXPECT_EQ(asFloats(reference_gemm(c.gemm)), want);
+  EXPECT_TRUE(compare_gemm(c.gemm, want.data()).ok);
+  EXPECT_FALSE(compare_gemm(c.gemm, plain.data()).ok);
+}
+
+// The factor's own rounding counts, and the element's by it.
+TEST(Reference, ToleranceOfFactorsOfTensors) {
+  ReferenceGemm gemm = {.k = 1, .type = Type::e4m3};
+  ReferenceElement element = {.sum = 1, .before = 1, .want = 1};
+  double plain = gemm_tolerance(gemm, element);
+  gemm.alpha = 1.0000001;
+  double times = gemm_tolerance(gemm, element);
+  gemm.scaling = Scaling::tensor;
+  EXPECT_LT(plain, times);
+  EXPECT_NEAR(gemm_tolerance(gemm, element) - times, 2 * 0x1p-24, 1e-10);
+  gemm.alpha = 1;
+  EXPECT_LT(plain, gemm_tolerance(gemm, element));
+}
+
 TEST(Reference, ChosenRowsAndColumns) {
   Case c(70, 300, 40);
   ReferenceProduct all = reference_gemm(c.gemm);
