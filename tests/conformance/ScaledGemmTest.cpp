@@ -44,16 +44,18 @@ TEST_P(ScaledGemm, IsRight) {
 
 // One kernel for every M and K.
 TEST_P(ScaledGemm, OfRuntimeSizes) {
-  GemmProblem problem{.m = Dim::argument("m"),
-                      .n = 136,
-                      .k = Dim::argument("k"),
-                      .type = e4m3,
-                      .scaling = Scaling::blocks};
-  Kernel kernel = compile_checked(build_gemm(
-      problem, GemmSchedule::parse("cooperative 128x128x128 stages=2")));
-  OPEN_OR_SKIP(device);
-  for (auto [m, k] : {std::pair{1, 16}, {130, 300}, {257, 128}})
-    expect_gemm(device, kernel, problem, {m, 136, k}, m);
+  for (Scaling scaling : {Scaling::blocks, Scaling::tensor}) {
+    GemmProblem problem{.m = Dim::argument("m"),
+                        .n = 136,
+                        .k = Dim::argument("k"),
+                        .type = e4m3,
+                        .scaling = scaling};
+    Kernel kernel = compile_checked(build_gemm(
+        problem, GemmSchedule::parse("cooperative 128x128x128 stages=2")));
+    OPEN_OR_SKIP(device);
+    for (auto [m, k] : {std::pair{1, 16}, {130, 300}, {257, 128}})
+      expect_gemm(device, kernel, problem, {m, 136, k}, m);
+  }
 }
 
 // One factor of A and one of B, however the sums are made and go out.
