@@ -74,6 +74,12 @@ static ProblemResult run_problem(BenchRun &bench, CublasLt *cublas,
   GemmSets sets(*bench.device, options.reference(sized), sized.has_beta,
                 command.flags.data_seed);
   result.operations = sets.operations();
+  result.bytes = sets.bytes();
+  // Where bytes rule: many of them, and few operations on each.
+  constexpr double kManyBytes = 100e6, kFewOperations = 150;
+  if (result.bytes >= kManyBytes &&
+      result.operations < kFewOperations * result.bytes)
+    result.copy_gb_per_s = bench.copy_gb_per_s();
   bench.measure(
       sets, compile(build_gemm(problem, schedule, {}, device)),
       [&](std::vector<Contender> &contenders) {

@@ -76,6 +76,11 @@ void ProblemResult::print() const {
         cell(*this, rested, rested_mhz, i),
         cell(*this, sustained, sustained_mhz, i));
   }
+  if (copy_gb_per_s > 0) {
+    double reached = bytes / median(rested.front()) / 1e3;
+    say("{:.0f} MB at {:.0f} GB/s, {:.0f}% of what a copy reaches ({:.0f})\n",
+        bytes / 1e6, reached, 100 * reached / copy_gb_per_s, copy_gb_per_s);
+  }
   std::fflush(stdout);
 }
 
@@ -170,6 +175,10 @@ static nlohmann::json json_of(const ProblemResult &result) {
                          {"kernel", result.kernel},
                          {"operations", result.operations},
                          {"buffer_sets", result.buffer_sets}};
+  if (result.bytes > 0)
+    json["bytes"] = result.bytes;
+  if (result.copy_gb_per_s > 0)
+    json["copy_gb_per_s"] = result.copy_gb_per_s;
   if (!result.suite.empty())
     json["suite"] = result.suite;
   if (!result.note.empty())

@@ -20,6 +20,8 @@ struct ProblemResult {
   std::string schedule; ///< may be empty
   std::string kernel;
   double operations = 0;
+  double bytes = 0;         ///< that cross the bus once; 0: not told
+  double copy_gb_per_s = 0; ///< what a copy reaches, where bytes rule
   int buffer_sets = 0;
   std::vector<Comparison> comparisons; ///< empty where not verified
   const char *compared = "elements";   ///< what is counted in them

@@ -96,6 +96,21 @@ void BenchRun::measure(
   result.sustained = take(measure_sustained, result.sustained_mhz);
 }
 
+double BenchRun::copy_gb_per_s() {
+  if (copy_gb_per_s_)
+    return *copy_gb_per_s_;
+  constexpr std::size_t kBytes = std::size_t{256} << 20; // beyond any L2
+  Buffer from = device->allocate(kBytes), to = device->allocate(kBytes);
+  device->fill(from, 0x5a);
+  Contender copy{"copy", {[&](const Stream &stream) {
+                   device->enqueue_copy(to.address(), from.address(), kBytes,
+                                        stream);
+                 }}};
+  double us = median(measure_rested(watch, {copy}, plan).front());
+  copy_gb_per_s_ = 2 * static_cast<double>(kBytes) / us / 1e3;
+  return *copy_gb_per_s_;
+}
+
 ExitStatus run_bench(const BenchFlags &flags,
                      const std::vector<BenchEntry> &entries,
                      const std::function<void(Device &, BenchReport &)> &open) {

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace kiln::cli {
 
@@ -57,6 +58,10 @@ public:
         result);
   }
 
+  /// What a copy of device memory reaches, read and written; measured when it
+  /// is first asked for.
+  double copy_gb_per_s();
+
   const BenchFlags &flags;
   const std::shared_ptr<Device> device;
   Stopwatch watch;
@@ -64,6 +69,7 @@ public:
 
 private:
   GpuClock clock_;
+  std::optional<double> copy_gb_per_s_;
 };
 
 /// What a contender writes into `output`, which was poisoned before, compared

@@ -81,4 +81,11 @@ double GemmSets::operations() const {
   return operations;
 }
 
+double GemmSets::bytes() const {
+  std::int64_t operands = bytes_of(gemm_.type, (gemm_.m + gemm_.n) * gemm_.k);
+  std::int64_t outputs =
+      bytes_of(gemm_.out, gemm_.m * gemm_.n) * (gemm_.c ? 2 : 1);
+  return static_cast<double>(gemm_.batch * (operands + outputs));
+}
+
 } // namespace kiln::cli

@@ -28,6 +28,8 @@ public:
   const ReferenceGemm &gemm() const { return gemm_; }
   int count() const { return static_cast<int>(sets_.size()); }
   double operations() const;
+  /// Of A, B, C and D.
+  double bytes() const;
 
 private:
   Device &device_;

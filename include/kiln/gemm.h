@@ -93,6 +93,7 @@ enum class GemmKind : std::uint8_t {
   cooperative,      ///< the same, persistent: tile after tile
   pingpong,         ///< persistent; two consumers take tiles in turn, so that
                     ///< one multiplies while the other stores
+  vector, ///< one row or column of D: threads multiply, a warp for each element
 };
 
 /// Which side of the tile two consumers divide.
@@ -115,10 +116,13 @@ struct GemmSchedule {
   bool is_a_in_registers = false; ///< A goes through registers to wgmma
   Swizzle swizzle = Swizzle::b128;
   int cluster_m = 1, cluster_n = 1; ///< tiles of a cluster
-  /// CTAs of a cluster that share one tile and divide K: each adds up its part,
-  /// then all of them the parts, in the order of their ranks. Of
-  /// warp_specialized.
+  /// CTAs that share one tile and divide K: each adds up its part, then all of
+  /// them the parts, in the order of their ranks. Of warp_specialized.
   int split_k = 1;
+  /// They are those of a cluster, 8 at most, and read each other's shared
+  /// memory; or any of the grid, up to 128, through a workspace: all CTAs are
+  /// then there at once.
+  bool is_split_by_grid = false;
   /// Compute the transpose, so that N is cut into pieces of 64 and M into those
   /// of wgmma's 8: for few rows.
   bool is_swapped = false;
@@ -140,6 +144,9 @@ struct GemmSchedule {
 
   bool is_persistent() const {
     return kind == GemmKind::cooperative || kind == GemmKind::pingpong;
+  }
+  int cluster_ctas() const {
+    return cluster_m * cluster_n * (is_split_by_grid ? 1 : split_k);
   }
   /// What one consumer has of a tile; of pingpong, all of it.
   int consumer_rows() const {
@@ -220,9 +227,9 @@ struct GemmDebug {
 /// Build the kernel. Arguments, in this order: a, b, a_scales and b_scales
 /// (with a scaling), c (with beta), bias (if any), d, alpha and beta (f32, if
 /// any), then the runtime dimensions in the order m, n, k, batch, then
-/// workspaces where operands are repacked. It is compiled for the target of
-/// `device`. Throws UserError where problem, schedule and device do not go
-/// together.
+/// workspaces where operands are repacked or the grid divides K. It is
+/// compiled for the target of `device`. Throws UserError where problem,
+/// schedule and device do not go together.
 Module build_gemm(const GemmProblem &problem, const GemmSchedule &schedule,
                   const GemmDebug &debug = {},
                   const DeviceDescription &device = DeviceDescription::h200());

@@ -43,16 +43,23 @@ struct TileSchedulerOptions {
   /// Tiles of the CTAs of a cluster. The kernel's cluster is that many CTAs
   /// along x; the rank of the CTA for tile (i, j) of it is i + j * cluster_m.
   int cluster_m = 1, cluster_n = 1;
-  /// CTAs of a cluster that share its one tile, each a part of the work: the
-  /// kernel's cluster is that many along x.
+  /// CTAs that share a tile, each a part of the work (OutputTile::rank): of
+  /// a cluster with one tile, so that the kernel's cluster is that many along
+  /// x; or, where clusters have none of it, of the grid, one behind the other.
   int split = 1;
+  bool is_split_by_grid = false;
 
-  int cluster_ctas() const { return cluster_m * cluster_n * split; }
+  int cluster_ctas() const {
+    return cluster_m * cluster_n * (is_split_by_grid ? 1 : split);
+  }
+  /// CTAs of one block of tiles.
+  int block_ctas() const { return cluster_m * cluster_n * split; }
 };
 
 /// A tile of the output, by its number along each dimension.
 struct OutputTile {
   Value m, n, batch;
+  Value rank; ///< of this CTA among those that share the tile
 };
 
 class TileScheduler {
@@ -77,6 +84,7 @@ public:
 
 private:
   OutputTile tile(const Value &index) const;
+  Value rank() const;
 
   Dim blocks_m_, blocks_n_, blocks_;
   bool has_batch_;

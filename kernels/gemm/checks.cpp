@@ -239,10 +239,13 @@ void gemm_kernel::check_tile(const KernelProblem &computed,
   check_width(problem.a_is_k_major() ? 'K' : 'M',
               problem.a_is_k_major() ? schedule.tile_k
                                      : schedule.consumer_rows());
-  check_width(problem.b_is_k_major() ? 'K' : 'N',
-              problem.b_is_k_major()
-                  ? schedule.tile_k
-                  : schedule.consumer_columns() / schedule.cta_group);
+  // Of the columns of B, wgmma leaves out what fills the last row up.
+  bool is_cut =
+      schedule.consumer_columns() != schedule.tile_n || is_tcgen05(device);
+  if (problem.b_is_k_major())
+    check_width('K', schedule.tile_k);
+  else if (is_cut)
+    check_width('N', schedule.consumer_columns() / schedule.cta_group);
 }
 
 /// Throw where K cannot be divided so.
@@ -251,9 +254,13 @@ static void check_split_k(const KernelProblem &computed,
                           const DeviceDescription &device) {
   if (schedule.split_k == 1)
     return;
-  if (schedule.split_k < 1 || schedule.split_k > device.max_cluster_ctas)
-    refuse("K is divided by {} CTAs; 1 to {} form a cluster", schedule.split_k,
-           device.max_cluster_ctas);
+  constexpr int kMostOfGrid = 128;
+  int most = schedule.is_split_by_grid ? kMostOfGrid : device.max_cluster_ctas;
+  if (schedule.split_k < 1 || schedule.split_k > most)
+    refuse("K is divided by {} CTAs; 1 to {} {}", schedule.split_k, most,
+           schedule.is_split_by_grid
+               ? "of the grid can"
+               : "form a cluster; split-by=grid takes up to 128");
   if (schedule.kind != GemmKind::warp_specialized)
     refuse("K is divided by {} CTAs in a {} schedule; use warp-specialized",
            schedule.split_k, name(schedule.kind));
@@ -349,36 +356,6 @@ void gemm_kernel::check_roles(const KernelProblem &computed,
     refuse("{} CTAs, and a {} schedule has one for each tile; use cooperative "
            "or pingpong",
            schedule.ctas, name(schedule.kind));
-}
-
-void gemm_kernel::check_repacking(const KernelProblem &computed,
-                                  const GemmSchedule &schedule,
-                                  const DeviceDescription &device) {
-  if (!schedule.is_repacked)
-    return;
-  const GemmProblem &problem = computed.problem;
-  for (const Dim &dim : {problem.m, problem.n, problem.k, problem.batch,
-                         problem.stride_a(), problem.stride_b()})
-    if (!dim.is_constant())
-      refuse("operands are repacked into a workspace, and {} is known only at "
-             "launch; give a number, or repack off",
-             dim.to_string());
-  if (is_subbyte(problem.type))
-    refuse("{} is not repacked: its elements share bytes; use rows of a "
-           "multiple of 16 bytes",
-           name(problem.type));
-  if (schedule.is_persistent())
-    return;
-  int cluster = schedule.cluster_m * schedule.cluster_n * schedule.split_k;
-  auto blocks =
-      ceil_div(ceil_div(problem.m, schedule.tile_m), schedule.cluster_m) *
-      ceil_div(ceil_div(problem.n, schedule.tile_n), schedule.cluster_n) *
-      problem.batch;
-  int at_once = device.resident_clusters(cluster) * schedule.occupancy;
-  if (blocks.constant() > at_once)
-    refuse("{} CTAs wait for each other while operands are repacked, and {} "
-           "holds {} of them at once; use a persistent schedule, or repack off",
-           blocks.constant() * cluster, device.name, at_once * cluster);
 }
 
 /// Throw where the way out is none.

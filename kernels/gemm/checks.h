@@ -45,10 +45,10 @@ void check_scaled_tile(const GemmProblem &problem,
 /// Roles, cluster and order.
 void check_roles(const KernelProblem &computed, const GemmSchedule &schedule,
                  const DeviceDescription &device);
-/// A workspace of a known size, and CTAs that can wait for each other.
-void check_repacking(const KernelProblem &computed,
-                     const GemmSchedule &schedule,
-                     const DeviceDescription &device);
+/// Workspaces of a known size, and CTAs that can wait for each other.
+void check_workspaces(const KernelProblem &computed,
+                      const GemmSchedule &schedule,
+                      const DeviceDescription &device);
 /// What the instruction can cover.
 void check_tile(const KernelProblem &computed, const GemmSchedule &schedule,
                 const DeviceDescription &device);

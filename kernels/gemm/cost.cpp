@@ -22,8 +22,9 @@ constexpr double kLatencyClocks = 912;
 constexpr double kLoadWait = 1.37;  ///< of a load's clocks, with it
 constexpr double kHeldSlots = 1.15; ///< that consumers keep from being loaded
 constexpr double kFillBytesPerClock = 43.7;
-/// Rows that begin in the middle of a sector of 32 bytes.
+/// Rows that begin in the middle of a sector of 32 bytes, or of a line.
 constexpr double kMisalignment = 2.47, kSectorBytes = 32;
+constexpr double kLineMisalignment = 1.5, kLineBytes = 128;
 
 // Of copies by threads: words of a warpgroup, and the wait for those in flight.
 constexpr double kCopyBytesPerClock = 36.2, kCopyWaitBytesPerClock = 29.7;
@@ -35,8 +36,16 @@ constexpr double kStoreClocks = 879, kStoreClocksPerElement = 0.0186;
 constexpr double kSubtileClocks = 367;
 constexpr double kSumsClocks = 2100, kSumsClocksPerElement = 0.148;
 constexpr double kSumsClocksPerPart = 155;
+/// Through a workspace, where the CTAs that divide K wait for each other.
+constexpr double kPartsClocks = 5800, kPartsClocksPerElement = 0.33;
+constexpr double kPartsClocksPerPart = 180;
 /// What a cooperative schedule does not hide of a store behind its next loads.
 constexpr double kUnhidden = 0.72;
+
+// Of a vector schedule: elements of D that a multiprocessor has at once, a
+// step's wait, and what comes before and behind.
+constexpr double kVectorRows = 64;
+constexpr double kVectorStepClocks = 700, kVectorClocks = 1500;
 
 // Of the device.
 constexpr double kClockShare = 0.832;  ///< of its boost clock
@@ -67,6 +76,24 @@ struct Sizes {
         batch(typical(computed.batch)) {}
 };
 
+/// How much longer it takes to load the rows of tiles that do not begin where
+/// lines do: `step` elements from one tile to the next along them. Those of a
+/// copy begin there.
+double misalignment(const StoredMatrix &matrix, const GemmProblem &problem,
+                    bool suits_tma, double step) {
+  double pitch = suits_tma ? typical(matrix.stride) : 0;
+  if (step >= typical(matrix.columns))
+    step = 0; // there is one tile
+  auto divides = [&](double bytes) {
+    int size = size_bytes(problem.type);
+    return std::fmod(pitch * size, bytes) == 0 &&
+           std::fmod(step * size, bytes) == 0;
+  };
+  return divides(kLineBytes)     ? 1
+         : divides(kSectorBytes) ? kLineMisalignment
+                                 : kMisalignment;
+}
+
 /// Clocks of all K tiles of each of `ctas` that share a multiprocessor.
 double multiply_clocks(const KernelProblem &computed,
                        const GemmSchedule &schedule, double k_tiles,
@@ -86,8 +113,11 @@ double multiply_clocks(const KernelProblem &computed,
   double smem = (wgmmas * (64 + columns) * 32 + slot_bytes) /
                 kSmemBytesPerClock * kSmemShare;
   double load = 0, wait = 0;
-  auto add_load = [&](const StoredMatrix &matrix, bool uses_tma,
+  auto add_load = [&](const StoredMatrix &matrix, bool uses_tma, bool suits_tma,
                       bool is_k_major, int rows, int sharers) {
+    double step = is_k_major ? schedule.tile_k : rows;
+    if (!is_k_major)
+      rows = stored_extent(computed.problem, schedule, rows);
     double bytes = rows * k_bytes;
     if (!uses_tma) {
       load += bytes / kCopyBytesPerClock;
@@ -96,17 +126,14 @@ double multiply_clocks(const KernelProblem &computed,
                   kCopyLatencyClocks;
       return;
     }
-    double pitch_bytes = typical(matrix.stride) * element_bytes;
-    bool is_misaligned =
-        !schedule.is_repacked && std::fmod(pitch_bytes, kSectorBytes) != 0;
     load += bytes / sharers / kLoadBytesPerClock *
-            (is_misaligned ? kMisalignment : 1);
+            misalignment(matrix, computed.problem, suits_tma, step);
   };
   const GemmProblem &problem = computed.problem;
-  add_load(computed.a(), computed.a_uses_tma(), problem.a_is_k_major(),
-           schedule.tile_m, schedule.cluster_n);
-  add_load(computed.b(), computed.b_uses_tma(), problem.b_is_k_major(),
-           schedule.tile_n, schedule.cluster_m);
+  add_load(computed.a(), computed.a_uses_tma(), computed.a_suits_tma(),
+           problem.a_is_k_major(), schedule.tile_m, schedule.cluster_n);
+  add_load(computed.b(), computed.b_uses_tma(), computed.b_suits_tma(),
+           problem.b_is_k_major(), schedule.tile_n, schedule.cluster_m);
   double ahead =
       std::max(std::min<double>(schedule.stages, k_tiles) - kHeldSlots, 0.4);
   double arrival = (kLatencyClocks + kLoadWait * ctas * load) / ahead;
@@ -137,6 +164,9 @@ double repack_us(const KernelProblem &computed, double ctas,
 
 double store_clocks(const GemmSchedule &schedule, Type out) {
   double elements = double(schedule.tile_m) * schedule.tile_n;
+  if (schedule.is_split_by_grid)
+    return kPartsClocks + elements * kPartsClocksPerElement +
+           schedule.split_k * kPartsClocksPerPart;
   if (uses_sums(schedule))
     return kSumsClocks + elements * kSumsClocksPerElement +
            schedule.split_k * kSumsClocksPerPart;
@@ -147,18 +177,42 @@ double store_clocks(const GemmSchedule &schedule, Type out) {
          subtiles * kSubtileClocks;
 }
 
+/// Of a vector schedule: warps wait for their pieces, turn by turn.
+double vector_clocks(const Sizes &sizes, const GemmSchedule &schedule,
+                     const DeviceDescription &device) {
+  double rounds = std::ceil(sizes.m * sizes.n * sizes.batch /
+                            (double(device.sms) * kVectorRows));
+  return rounds * (std::ceil(sizes.k / schedule.tile_k) * kVectorStepClocks +
+                   kVectorClocks);
+}
+
+double moved_bytes(const Sizes &sizes, const GemmProblem &problem) {
+  return sizes.batch *
+         ((sizes.m + sizes.n) * sizes.k * size_bytes(problem.type) +
+          sizes.m * sizes.n * size_bytes(problem.out));
+}
+
 } // namespace
 
 GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device) {
   KernelProblem computed(problem, schedule);
   Sizes sizes(computed.problem);
+  GemmCost cost;
+  cost.memory_us = moved_bytes(sizes, problem) /
+                   (device.memory_gb_per_s * kMemoryShare) * 1e-3;
+  double clocks_per_us = device.sm_clock_mhz * kClockShare;
+  if (schedule.kind == GemmKind::vector) {
+    cost.launch_us = kLaunchUs;
+    cost.tiles_us = vector_clocks(sizes, schedule, device) / clocks_per_us;
+    return cost;
+  }
   int element_bytes = size_bytes(problem.type);
-  int cluster = schedule.cluster_m * schedule.cluster_n * schedule.split_k;
+  int cluster = schedule.cluster_ctas();
   double blocks =
       std::ceil(tiles(sizes.m, schedule.tile_m) / schedule.cluster_m) *
       std::ceil(tiles(sizes.n, schedule.tile_n) / schedule.cluster_n) *
-      sizes.batch;
+      sizes.batch * (schedule.is_split_by_grid ? schedule.split_k : 1);
   double at_once = device.resident_clusters(cluster);
   double k_tiles =
       std::ceil(tiles(sizes.k, schedule.tile_k) / schedule.split_k);
@@ -191,15 +245,11 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
       clocks += round(last);
   }
   }
-  double bytes = sizes.batch * ((sizes.m + sizes.n) * sizes.k * element_bytes +
-                                sizes.m * sizes.n * size_bytes(problem.out));
-  GemmCost cost;
   cost.launch_us =
       kLaunchUs + (cluster > 1 ? kClusterUs + cluster * kClusterCtaUs : 0);
   double ctas = std::min(blocks, at_once) * cluster;
   cost.repack_us = repack_us(computed, ctas, device);
-  cost.tiles_us = clocks / (device.sm_clock_mhz * kClockShare);
-  cost.memory_us = bytes / (device.memory_gb_per_s * kMemoryShare) * 1e-3;
+  cost.tiles_us = clocks / clocks_per_us;
   return cost;
 }
 

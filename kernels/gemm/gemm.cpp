@@ -3,6 +3,7 @@
 #include "checks.h"
 #include "kernel.h"
 #include "output.h"
+#include "vector_kernel.h"
 
 #include <kiln/error.h>
 
@@ -25,6 +26,8 @@ static GemmSchedule filled(const KernelProblem &computed,
   constexpr int kLanes = 128; // of tensor memory: the rows of a consumer
   if (computed.a_suits_tma() && computed.b_suits_tma())
     full.is_repacked = false;
+  if (full.split_k == 1)
+    full.is_split_by_grid = false;
   if (full.consumers == 0 && is_tcgen05)
     full.consumers = full.kind == GemmKind::pingpong ? 2
                      : full.split == GemmSplit::m && full.tile_m > kLanes
@@ -163,10 +166,12 @@ int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule,
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device) {
   gemm_kernel::check_problem(problem, device);
+  if (schedule.kind == GemmKind::vector)
+    return gemm_kernel::fit_vector(problem, schedule);
   KernelProblem computed(problem, schedule);
   GemmSchedule result = filled(computed, schedule, device);
-  gemm_kernel::check_repacking(computed, result, device);
   gemm_kernel::check_roles(computed, result, device);
+  gemm_kernel::check_workspaces(computed, result, device);
   gemm_kernel::check_tile(computed, result, device);
   gemm_kernel::check_epilogue(computed, result, device);
   plan_registers(computed, device, result);

@@ -1,6 +1,7 @@
 // main_loop: the arguments, the order of things, and the way in.
 #include "main_loop.h"
 #include "kernel.h"
+#include "vector_kernel.h"
 
 #include <kiln/cluster.h>
 #include <kiln/control.h>
@@ -23,6 +24,7 @@ MainLoop::MainLoop(const GemmProblem &problem, const GemmSchedule &schedule,
 
 Module MainLoop::build() {
   operands_.declare_workspaces(kb_);
+  output_.declare_workspaces(kb_);
   make_barriers();
   // All threads meet there.
   operands_.make_pipeline(kb_, scheduler_, pipeline_options());
@@ -46,7 +48,8 @@ TileSchedulerOptions MainLoop::order(const GemmSchedule &schedule) {
           .group = schedule.raster_group,
           .cluster_m = schedule.cluster_m,
           .cluster_n = schedule.cluster_n,
-          .split = schedule.split_k};
+          .split = schedule.split_k,
+          .is_split_by_grid = schedule.is_split_by_grid};
 }
 
 /// Whether a tile takes so long that a launch ahead of time gains nothing. Few
@@ -59,12 +62,13 @@ bool MainLoop::is_long() const {
 }
 
 /// The K tiles of this CTA: all of them, or its part.
-MainLoop::Range MainLoop::k_range() const {
+MainLoop::Range MainLoop::k_range(const OutputTile &tile) const {
   const Dim &tiles = operands_.k_tiles();
   if (schedule_.split_k == 1)
     return {0, tiles, 1};
-  Value rank = cluster_rank(), parts = constant(i32, schedule_.split_k);
-  Value begin = rank * tiles / parts, end = (rank + 1) * tiles / parts;
+  Value parts = constant(i32, schedule_.split_k);
+  Value begin = tile.rank * tiles / parts;
+  Value end = (tile.rank + 1) * tiles / parts;
   return {begin, end, begin + 1};
 }
 
@@ -94,8 +98,8 @@ SharedTile MainLoop::b_of(const Slot &slot, const Share &share) const {
 }
 
 void MainLoop::load_all() {
-  Range range = k_range();
   scheduler_.for_each([&](const OutputTile &tile) {
+    Range range = k_range(tile);
     for_range(range.begin, range.end, [&](Value k_tile) {
       trace_.producer_waits(k_tile);
       operands_.load(tile, k_tile);
@@ -106,6 +110,8 @@ void MainLoop::load_all() {
 
 Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
                     const GemmDebug &debug, const DeviceDescription &device) {
+  if (schedule.kind == GemmKind::vector)
+    return build_vector_kernel(problem, schedule, device);
   auto kernel = device.tensor_core == TensorCore::tcgen05
                     ? make_tcgen05_kernel(problem, schedule, device)
                     : make_wgmma_kernel(problem, schedule, debug, device);

@@ -48,7 +48,7 @@ protected:
   struct Range {
     At begin, end, second;
   };
-  Range k_range() const;
+  Range k_range(const OutputTile &tile) const;
   /// A part of the slot's tiles: [rows, tile_k] of A, [tile_k, columns] of B.
   SharedTile a_of(const Slot &slot, const Share &share) const;
   SharedTile b_of(const Slot &slot, const Share &share) const;

@@ -5,6 +5,7 @@
 #include <kiln/copy.h>
 #include <kiln/math.h>
 #include <kiln/threads.h>
+#include <kiln/tma.h>
 
 namespace kiln::gemm_kernel {
 
@@ -75,11 +76,20 @@ bool KernelProblem::stores_by_tma() const {
   return d.suits_tma(problem.out, problem.batch);
 }
 
+int stored_extent(const GemmProblem &problem, const GemmSchedule &schedule,
+                  int extent) {
+  auto width = static_cast<int>(
+      elements_in(problem.type, static_cast<int>(schedule.swizzle)));
+  return width ? (extent + width - 1) / width * width : extent;
+}
+
 /// A tile of `mn` by `k` as it is stored. Without a swizzle it lies in core
 /// matrices, 16 bytes wide.
 static TileLayout stored_tile(const GemmProblem &problem,
                               const GemmSchedule &schedule, bool is_k_major,
                               int mn) {
+  if (!is_k_major)
+    mn = stored_extent(problem, schedule, mn);
   TileLayout tile{problem.type, mn, schedule.tile_k, schedule.swizzle};
   if (!is_k_major)
     std::swap(tile.rows, tile.columns);
@@ -165,10 +175,8 @@ static TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
       with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
 }
 
-/// Declare a matrix that threads copy.
-static Tensor declare_tensor(KernelBuilder &kb, const std::string &name,
-                             Type type, const StoredMatrix &matrix,
-                             const Dim &batch) {
+Tensor declare_tensor(KernelBuilder &kb, const std::string &name, Type type,
+                      const StoredMatrix &matrix, const Dim &batch) {
   return kb.tensor(
       name, type, with_batch(batch, {matrix.rows, matrix.columns}, batch),
       with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
@@ -349,11 +357,16 @@ void Operands::load(const OutputTile &tile, At k_tile) {
                             tile.m * schedule_.tile_m, k);
   auto at_b =
       stored_origin(has_batch, problem().b_is_k_major(), tile, column, k);
+  // What is read once makes room in L2 for what others read again.
+  auto hinted = [&](const TmaTensor &map, const Dim &other, int tile_extent) {
+    bool is_read_once = other.is_constant() && other.constant() <= tile_extent;
+    return is_read_once ? map.with_policy(l2_policy(L2Eviction::first)) : map;
+  };
   auto load_maps = [&](const Slot &slot) {
     if (a_.map)
-      slot.load(*a_.map, at_a, a_parts_);
+      slot.load(hinted(*a_.map, problem().n, schedule_.tile_n), at_a, a_parts_);
     if (b_.map)
-      slot.load(*b_.map, at_b, b_parts_);
+      slot.load(hinted(*b_.map, problem().m, schedule_.tile_m), at_b, b_parts_);
     if (has_scale_pieces(problem()))
       load_scales(slot, tile, value_of(k_tile));
   };
@@ -416,7 +429,12 @@ SharedTile Operands::a(const Slot &slot) const {
 
 SharedTile Operands::b(const Slot &slot) const {
   SharedTile tile = slot.tile(index_of_b());
-  return problem().b_is_k_major() ? tile.transpose() : tile;
+  if (problem().b_is_k_major())
+    return tile.transpose();
+  int columns = schedule_.tile_n / schedule_.cta_group;
+  return tile.columns() == columns
+             ? tile
+             : tile.slice(0, 0, schedule_.tile_k, columns);
 }
 
 } // namespace kiln::gemm_kernel

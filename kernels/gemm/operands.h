@@ -25,6 +25,10 @@ struct StoredMatrix {
   bool suits_tma(Type type, const Dim &batch) const;
 };
 
+/// Declare a matrix that threads read, one for each product of a batch.
+Tensor declare_tensor(KernelBuilder &kb, const std::string &name, Type type,
+                      const StoredMatrix &matrix, const Dim &batch);
+
 /// The problem as a kernel computes it: of a column-major D, or where the
 /// schedule swaps, its transpose, B^T * A^T, which stores nothing differently.
 /// `is_swapped`: A and B have changed places. D is then row-major, unless the
@@ -50,6 +54,10 @@ struct KernelProblem {
   bool stores_by_tma() const;
 };
 
+/// Elements along a side that is stored contiguously: as many as the tile has,
+/// filled up to whole rows of the swizzle.
+int stored_extent(const GemmProblem &problem, const GemmSchedule &schedule,
+                  int extent);
 /// The tiles of A and B in one slot of shared memory.
 TileLayout tile_of_a(const GemmProblem &problem, const GemmSchedule &schedule);
 TileLayout tile_of_b(const GemmProblem &problem, const GemmSchedule &schedule);

@@ -60,6 +60,8 @@ static std::optional<Sums> sums_of(const GemmProblem &problem,
 OutputBuffers output_buffers(const KernelProblem &problem,
                              const GemmSchedule &schedule) {
   if (auto sums = sums_of(problem.problem, schedule)) {
+    if (schedule.is_split_by_grid) // they go through a workspace
+      return {sums->layout()};
     // A CTA with one tile has no use for its slots any more.
     bool is_last = !schedule.is_persistent() &&
                    schedule.cluster_m * schedule.cluster_n == 1;
@@ -79,7 +81,8 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
                const GemmSchedule &schedule)
     : problem_(computed.problem), schedule_(schedule),
       sums_(sums_of(problem_, schedule)),
-      is_over_slots_(output_buffers(computed, schedule).is_over_slots) {
+      is_over_slots_(sums_ &&
+                     output_buffers(computed, schedule).is_over_slots) {
   bool has_batch = problem_.batch != Dim(1);
   // As stored: lines, one `stride` behind the other.
   const Dim &lines = problem_.is_d_column_major ? problem_.n : problem_.m;
@@ -106,7 +109,8 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
     bias_ =
         kb.tensor("bias", problem_.bias_type(),
                   {problem_.bias == GemmBias::row ? problem_.m : problem_.n});
-  if (computed.stores_by_tma() && !sums_) {
+  bool is_by_element = schedule.kind == GemmKind::vector;
+  if (computed.stores_by_tma() && !sums_ && !is_by_element) {
     TileLayout tile = subtile(problem_, schedule);
     TmaOptions options{.tile = {tile.rows, tile.columns},
                        .swizzle = tile.swizzle};
@@ -121,6 +125,13 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
     alpha_ = kb.scalar("alpha", f32);
   if (problem_.has_beta)
     beta_ = kb.scalar("beta", f32);
+}
+
+void Output::declare_workspaces(KernelBuilder &kb) {
+  if (sums_)
+    sums_->declare_workspaces(kb, ceil_div(problem_.m, schedule_.tile_m) *
+                                      ceil_div(problem_.n, schedule_.tile_n) *
+                                      problem_.batch);
 }
 
 void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
@@ -233,9 +244,8 @@ template <typename AnySums>
 void Output::store_sums(AnySums &sums, const OutputTile &tile, const Value &row,
                         const Value &column, const Value &warpgroup) {
   if (sums_)
-    return sums_->exchange(
-        warpgroup, [&](const SharedTile &to) { sums_->put(sums, to); },
-        taker(tile, row, column));
+    return sums_->exchange(sums, warpgroup, tile.rank,
+                           taker(tile, row, column));
   auto map = [&](const Values &values, const Value &r, const Value &c) {
     return finished(values, tile, r, c);
   };
@@ -252,6 +262,11 @@ void Output::store(const TensorTile &sums, const OutputTile &tile,
                    const Value &row, const Value &column,
                    const Value &warpgroup) {
   store_sums(sums, tile, row, column, warpgroup);
+}
+
+void Output::store(const Value &sum, const OutputTile &tile, const Value &row,
+                   const Value &column) const {
+  taker(tile, row, column)({sum}, constant(i32, 0), constant(i32, 0));
 }
 
 /// Neighbours of a line of D as it is stored, which begin there.

@@ -17,6 +17,8 @@ public:
   Output(KernelBuilder &kb, const KernelProblem &problem,
          const GemmSchedule &schedule);
 
+  /// Workspaces, after all other arguments.
+  void declare_workspaces(KernelBuilder &kb);
   /// Shared memory for the way out.
   void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
 
@@ -30,6 +32,9 @@ public:
   /// The same of sums in tensor memory, whose products were waited for.
   void store(const TensorTile &sums, const OutputTile &tile, const Value &row,
              const Value &column, const Value &warpgroup);
+  /// The same of one sum, by one thread.
+  void store(const Value &sum, const OutputTile &tile, const Value &row,
+             const Value &column) const;
   /// Before the role that stored ends.
   void finish();
 

@@ -74,6 +74,32 @@ static int most_parts(const GemmProblem &problem, const GemmSchedule &schedule,
       std::clamp<std::int64_t>(tiles / kShortest, 1, device.max_cluster_ctas));
 }
 
+/// How many CTAs of the grid can divide K of each tile, so that all of them are
+/// there at once: few tiles with a long K have more than a cluster holds.
+static int most_of_grid(const GemmProblem &problem,
+                        const GemmSchedule &schedule,
+                        const DeviceDescription &device) {
+  constexpr int kShortest = 4, kMost = 128;
+  GemmProblem computed = KernelProblem(problem, schedule).problem;
+  for (const Dim &dim : {computed.m, computed.n, computed.k, computed.batch})
+    if (!dim.is_constant())
+      return 1;
+  if (schedule.kind != GemmKind::warp_specialized ||
+      device.tensor_core == TensorCore::tcgen05)
+    return 1;
+  auto tiles = ceil_div(computed.m, schedule.tile_m) *
+               ceil_div(computed.n, schedule.tile_n) * computed.batch;
+  std::int64_t k_tiles = computed.k.constant() / schedule.tile_k;
+  return static_cast<int>(std::min({device.sms / tiles.constant(),
+                                    k_tiles / kShortest, std::int64_t{kMost}}));
+}
+
+static GemmSchedule split_by_grid(GemmSchedule schedule, int parts) {
+  schedule.split_k = parts;
+  schedule.is_split_by_grid = true;
+  return schedule;
+}
+
 /// How many CTAs of it a multiprocessor can hold: of small tiles several, so
 /// that one loads while another stores. 0: not one has the registers.
 static int most_ctas(const GemmSchedule &schedule, bool uses_tma, int producer,
@@ -184,6 +210,14 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
             schedule.is_swapped = is_swapped;
             add(schedule);
           }
+        schedule.split_k = 1;
+        for (bool is_swapped : {false, true}) {
+          schedule.is_swapped = is_swapped;
+          int all = most_of_grid(problem, schedule, device);
+          for (int parts : {all, all / 2})
+            if (parts > 1)
+              add(split_by_grid(schedule, parts));
+        }
       }
 }
 
@@ -195,6 +229,13 @@ static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
                   problem.k.is_constant();
   if (!KernelProblem(problem, {}).uses_tma() && is_known)
     add_candidates(problem, true, device, list);
+  if (problem.m == Dim(1) || problem.n == Dim(1))
+    try {
+      GemmSchedule vector = fit(problem, {.kind = GemmKind::vector}, device);
+      list.push_back({vector, cost_of(problem, vector, device)});
+    } catch (const UserError &) {
+      // Not for this layout or type.
+    }
   return list;
 }
 
@@ -209,11 +250,14 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
     if (static_cast<int>(fitting.size()) >= most)
       break;
     try {
-      one.schedule.stages =
-          std::min(kMostStages, max_gemm_stages(problem, one.schedule, device));
-      choose_raster(problem, device, one.schedule);
-      if (one.schedule.stages >= 2)
-        fitting.push_back({fit(problem, one.schedule, device), one.cost});
+      if (one.schedule.kind != GemmKind::vector) {
+        one.schedule.stages = std::min(
+            kMostStages, max_gemm_stages(problem, one.schedule, device));
+        choose_raster(problem, device, one.schedule);
+        if (one.schedule.stages < 2)
+          continue;
+      }
+      fitting.push_back({fit(problem, one.schedule, device), one.cost});
     } catch (const UserError &) {
       // Not for this layout or type.
     }

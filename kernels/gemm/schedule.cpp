@@ -11,7 +11,8 @@ static constexpr std::pair<GemmKind, std::string_view> kKinds[] = {
     {GemmKind::multistage, "multistage"},
     {GemmKind::warp_specialized, "warp-specialized"},
     {GemmKind::cooperative, "cooperative"},
-    {GemmKind::pingpong, "pingpong"}};
+    {GemmKind::pingpong, "pingpong"},
+    {GemmKind::vector, "vector"}};
 
 static constexpr std::pair<GemmSplit, std::string_view> kSplits[] = {
     {GemmSplit::m, "m"}, {GemmSplit::n, "n"}};
@@ -28,6 +29,10 @@ static constexpr std::pair<Swizzle, std::string_view> kSwizzles[] = {
 /// Whether A is in registers.
 static constexpr std::pair<bool, std::string_view> kPlacesOfA[] = {
     {false, "smem"}, {true, "regs"}};
+
+/// Whether the grid divides K.
+static constexpr std::pair<bool, std::string_view> kSplitters[] = {
+    {false, "cluster"}, {true, "grid"}};
 
 static constexpr std::pair<bool, std::string_view> kSwitches[] = {
     {true, "on"}, {false, "off"}};
@@ -99,8 +104,10 @@ static constexpr ScheduleField kFields[] = {
         "cta-group", "CTAs of a cluster that multiply together (Blackwell)"),
     choice<&GemmSchedule::is_multicast, kSwitches>(
         "multicast", "load once what a cluster shares: on or off"),
-    number<&GemmSchedule::split_k, 1>(
-        "split-k", "CTAs of a cluster that share a tile and divide K"),
+    number<&GemmSchedule::split_k, 1>("split-k",
+                                      "CTAs that share a tile and divide K"),
+    choice<&GemmSchedule::is_split_by_grid, kSplitters>(
+        "split-by", "which CTAs divide K: those of a cluster, or of the grid"),
     choice<&GemmSchedule::is_swapped, kSwitches>(
         "swap", "compute the transpose, for few rows: on or off"),
     choice<&GemmSchedule::is_repacked, kSwitches>(

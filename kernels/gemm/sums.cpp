@@ -26,8 +26,19 @@ Sums::Sums(const GemmSchedule &schedule, Type accumulate, bool is_transposed,
              std::min(kLongest, length_ + padding(is_transposed))};
 }
 
+void Sums::declare_workspaces(KernelBuilder &kb, const Dim &tiles) {
+  if (!schedule_.is_split_by_grid)
+    return;
+  Dim shares = tiles * schedule_.consumers;
+  parts_ = kb.workspace("parts", layout_.type,
+                        {shares * schedule_.split_k, lines_, length_});
+  written_.emplace(kb, shares);
+}
+
 void Sums::make_buffers(KernelBuilder &kb,
                         const std::optional<SharedTile> &over) {
+  if (parts_)
+    return;
   if (over)
     drained_ =
         kb.named_barriers(1, kThreadsPerWarpgroup * schedule_.consumers)[0];
@@ -43,7 +54,17 @@ void Sums::meet() const {
     sync_warpgroup();
 }
 
-void Sums::put(Accumulator &accumulator, const SharedTile &tile) const {
+static void store_pair(const SharedTile &tile, const Value &row,
+                       const Value &column, const Values &pair) {
+  tile.store_vector(row, column, pair);
+}
+static void store_pair(const Tensor &place, const Value &row,
+                       const Value &column, const Values &pair) {
+  place.store_vector({row, column}, pair);
+}
+
+template <typename Tile>
+void Sums::put(Accumulator &accumulator, const Tile &tile) const {
   for (int i = 0; i < accumulator.elements(); i += 2) {
     Value row = accumulator.fragment_row(i);
     Value column = accumulator.fragment_column(i);
@@ -53,7 +74,7 @@ void Sums::put(Accumulator &accumulator, const SharedTile &tile) const {
       tile(column, row) = pair[0];
       tile(column + 1, row) = pair[1];
     } else {
-      tile.store_vector(row, column, pair);
+      store_pair(tile, row, column, pair);
     }
   }
 }
@@ -74,19 +95,15 @@ void Sums::put(const TensorTile &sums, const SharedTile &tile) const {
   }
 }
 
-/// Neighbours of a line, those of all CTAs of the cluster added up.
-Values Sums::added(const SharedTile &tile, const Value &line,
+/// Neighbours of a line, those of all CTAs that share the tile added up.
+Values Sums::added(const Reader &read, const Value &line,
                    const Value &first) const {
   constexpr int kWidest = 4; // 16 bytes
   Values sums;
   for (int rank = 0; rank < schedule_.split_k; ++rank) {
     Values part;
     for (int i = 0; i < neighbours_; i += kWidest) {
-      int count = std::min(kWidest, neighbours_);
-      Values some =
-          schedule_.split_k == 1
-              ? tile.load_vector(line, first + i, count)
-              : map_shared(tile, rank).load_vector(line, first + i, count);
+      Values some = read(rank, line, first + i, std::min(kWidest, neighbours_));
       part.insert(part.end(), some.begin(), some.end());
     }
     if (sums.empty())
@@ -98,17 +115,18 @@ Values Sums::added(const SharedTile &tile, const Value &line,
   return sums;
 }
 
-void Sums::take_all(const SharedTile &tile, const Taker &take) const {
+void Sums::take_all(const Value &rank, const Reader &read,
+                    const Taker &take) const {
   int pieces = length_ / neighbours_, all = lines_ * pieces;
   int threads = kThreadsPerWarpgroup * schedule_.split_k;
   Value thread = warpgroup_thread_id();
   if (schedule_.split_k > 1)
-    thread = thread + cluster_rank() * kThreadsPerWarpgroup;
+    thread = thread + rank * kThreadsPerWarpgroup;
   auto take_one = [&](const Value &piece, bool is_inside) {
     auto one = [&] {
       Value line = piece / pieces;
       Value first = (piece - line * pieces) * neighbours_;
-      take(added(tile, line, first), line, first);
+      take(added(read, line, first), line, first);
     };
     if (is_inside)
       one();
@@ -127,18 +145,49 @@ void Sums::take_all(const SharedTile &tile, const Taker &take) const {
     });
 }
 
-void Sums::exchange(const Value &warpgroup,
-                    const std::function<void(const SharedTile &)> &put,
-                    const Taker &take) {
+template <typename AnySums>
+void Sums::through_smem(AnySums &sums, const Value &warpgroup,
+                        const Value &rank, const Taker &take) {
   SharedTile tile = buffers_[warpgroup];
   // Another warpgroup may still multiply what lies there.
   if (drained_)
     drained_->sync();
-  put(tile);
+  put(sums, tile);
   meet();
-  take_all(tile, take);
+  auto read = [&](int from, const Value &line, const Value &first, int count) {
+    return schedule_.split_k == 1
+               ? tile.load_vector(line, first, count)
+               : map_shared(tile, from).load_vector(line, first, count);
+  };
+  take_all(rank, read, take);
   // Nobody leaves, or puts the next ones there, while others take these.
   meet();
+}
+
+void Sums::through_workspace(Accumulator &accumulator, const Value &warpgroup,
+                             const Value &rank, const Taker &take) {
+  int parts = schedule_.split_k;
+  Value share = block_id() / parts * schedule_.consumers + warpgroup;
+  auto place = [&](At of) { return parts_->index(0, share * parts + of); };
+  put(accumulator, place(rank));
+  written_->sync(share, {.members = parts, .is_first = rank == 0});
+  auto read = [&](int from, const Value &line, const Value &first, int count) {
+    return place(from).load_vector({line, first}, count);
+  };
+  take_all(rank, read, take);
+}
+
+void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,
+                    const Value &rank, const Taker &take) {
+  if (parts_)
+    through_workspace(accumulator, warpgroup, rank, take);
+  else
+    through_smem(accumulator, warpgroup, rank, take);
+}
+
+void Sums::exchange(const TensorTile &sums, const Value &warpgroup,
+                    const Value &rank, const Taker &take) {
+  through_smem(sums, warpgroup, rank, take);
 }
 
 } // namespace kiln::gemm_kernel

@@ -1,17 +1,20 @@
-// sums: a tile's sums in shared memory, where the CTAs of a cluster add them
+// sums: a tile's sums in shared memory or in a workspace, where CTAs add them
 // up and threads take them in the order of D.
 //
 // The registers of a wgmma, or the lanes of tensor memory, hold rows of the
 // product. Where K is divided, what
 // they hold is a part of each sum; where A and B have changed places, their
-// rows are columns of D. Both are mended on the way through shared memory: each
+// rows are columns of D. Both are mended on the way through memory: each
 // warpgroup puts what it has there, everybody waits, and each thread takes
-// neighbours of a line of D, from every CTA of the cluster in turn. The order
-// of the additions is that of the ranks, so that results repeat bit by bit.
+// neighbours of a line of D, from every CTA that shares the tile in turn. Those
+// of a cluster read each other's shared memory; those of the grid a workspace,
+// where each has a place. The order of the additions is that of the ranks, so
+// that results repeat bit by bit.
 #pragma once
 
 #include <kiln/cluster.h>
 #include <kiln/gemm.h>
+#include <kiln/grid_barrier.h>
 #include <kiln/tensor_memory.h>
 #include <kiln/wgmma.h>
 
@@ -22,7 +25,8 @@ namespace kiln::gemm_kernel {
 
 /// Whether D goes out this way, and not by subtiles.
 inline bool uses_sums(const GemmSchedule &schedule) {
-  return schedule.split_k > 1 || schedule.is_swapped;
+  return schedule.kind != GemmKind::vector &&
+         (schedule.split_k > 1 || schedule.is_swapped);
 }
 
 class Sums {
@@ -34,26 +38,38 @@ public:
 
   /// The tile of each warpgroup that multiplies.
   const TileLayout &layout() const { return layout_; }
-  /// Where what lies at `over` has been read, if it is given.
+  /// The workspace of so many output tiles, where the grid divides K.
+  void declare_workspaces(KernelBuilder &kb, const Dim &tiles);
+  /// Shared memory for them, where what lies at `over` has been read, if it is
+  /// given; none where they have a workspace.
   void make_buffers(KernelBuilder &kb, const std::optional<SharedTile> &over);
 
   /// Neighbours of a line of D, `line` and `first` counted from the share of
   /// the warpgroup.
   using Taker = std::function<void(const Values &values, const Value &line,
                                    const Value &first)>;
-  /// Let `put` write a warpgroup's sums to a tile and take, over all threads,
-  /// each sum once. Called by the 128 threads of each warpgroup that stores.
-  void exchange(const Value &warpgroup,
-                const std::function<void(const SharedTile &)> &put,
-                const Taker &take);
-  /// Write sums to a tile, from registers or from tensor memory.
-  void put(Accumulator &accumulator, const SharedTile &tile) const;
-  void put(const TensorTile &sums, const SharedTile &tile) const;
+  /// Hand over a warpgroup's sums, from registers or from tensor memory, and
+  /// take, over all threads, each sum once. Called by the 128 threads of each
+  /// warpgroup that stores; `rank` is the CTA's among those that share a tile.
+  void exchange(Accumulator &accumulator, const Value &warpgroup,
+                const Value &rank, const Taker &take);
+  void exchange(const TensorTile &sums, const Value &warpgroup,
+                const Value &rank, const Taker &take);
 
 private:
-  void take_all(const SharedTile &tile, const Taker &take) const;
-  Values added(const SharedTile &tile, const Value &line,
-               const Value &first) const;
+  /// Neighbours of a line from the CTA of that rank.
+  using Reader = std::function<Values(int rank, const Value &line,
+                                      const Value &first, int count)>;
+  template <typename AnySums>
+  void through_smem(AnySums &sums, const Value &warpgroup, const Value &rank,
+                    const Taker &take);
+  void through_workspace(Accumulator &accumulator, const Value &warpgroup,
+                         const Value &rank, const Taker &take);
+  template <typename Tile>
+  void put(Accumulator &accumulator, const Tile &tile) const;
+  void put(const TensorTile &sums, const SharedTile &tile) const;
+  void take_all(const Value &rank, const Reader &read, const Taker &take) const;
+  Values added(const Reader &read, const Value &line, const Value &first) const;
   void meet() const;
 
   GemmSchedule schedule_;
@@ -63,6 +79,10 @@ private:
   TileLayout layout_;
   SharedTileArray buffers_;
   std::optional<NamedBarrier> drained_; ///< where they lie over others
+  /// Of the grid: a place of each consumer of each CTA, and where those of a
+  /// tile meet.
+  std::optional<Tensor> parts_;
+  std::optional<GroupBarriers> written_;
 };
 
 } // namespace kiln::gemm_kernel

@@ -156,15 +156,14 @@ void Tcgen05Kernel::multiply(const TensorTile &sums, const Slot &slot,
 /// All K tiles of one output tile, into the sums of the consumers from `first`
 /// on; the first K tile overwrites them.
 void Tcgen05Kernel::multiply_tile(const Value &first) {
-  Range range = k_range();
-  for_range(range.begin, range.end, [&](Value k_tile) {
+  for_range(0, operands_.k_tiles(), [&](Value k_tile) {
     Slot slot = operands_.pipeline().acquire();
     if (a_scales_) { // this thread's products are done in their order
       a_scales_->copy(operands_.a_scales(slot));
       b_scales_->copy(operands_.b_scales(slot));
     }
     for (int i = 0; i < sharers(); ++i)
-      multiply((*sums_)[first + i], slot, i, k_tile != value_of(range.begin));
+      multiply((*sums_)[first + i], slot, i, k_tile != 0);
     operands_.pipeline().release(slot);
   });
 }

@@ -50,8 +50,7 @@ KernelOptions WgmmaKernel::options(const GemmSchedule &schedule,
   bool is_alone = schedule.kind == GemmKind::multistage;
   return {.warpgroups = is_alone ? 1 : schedule.consumers + 1,
           .ctas_per_sm = schedule.occupancy,
-          .cluster = {.x = schedule.cluster_m * schedule.cluster_n *
-                           schedule.split_k},
+          .cluster = {.x = schedule.cluster_ctas()},
           .target = device.target(),
           .debug_print = debug.is_traced && !schedule.is_persistent()};
 }
@@ -119,7 +118,7 @@ void WgmmaKernel::multiply_tile(Accumulator &accumulator,
     });
     trace_.consumer_releases(k_tile);
   };
-  Range range = k_range();
+  Range range = k_range(tile);
   accumulator.reset();
   step(schedule_.split_k == 1 ? constant(i32, 0) : value_of(range.begin));
   for_range(range.second, range.end, [&](Value k_tile) { step(k_tile); });
@@ -136,7 +135,7 @@ void WgmmaKernel::multiply_blocks(Accumulator &accumulator,
   factors.of_part = [&](const Value &block, int) {
     return operands_.b_factor(tile, block);
   };
-  Range range = k_range();
+  Range range = k_range(tile);
   accumulator.start_from(scaled_sums(
       accumulator, range.begin, range.end, factors, operands_.pipeline(),
       [&](const Slot &slot) { multiply(accumulator, slot, share); }));

@@ -47,7 +47,7 @@ TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
       options_(options) {
   const KernelOptions &kernel = kb.state().options;
   checkOptions(options, kernel.cluster, where);
-  int ctas = options.cluster_ctas();
+  int ctas = options.block_ctas();
   if (!options.is_persistent) {
     kb.grid(blocks_ * ctas);
     return;
@@ -55,6 +55,13 @@ TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
   Dim most = options.ctas ? Dim(options.ctas / ctas)
                           : Dim::argument("sms") * kernel.ctas_per_sm / ctas;
   kb.grid(min(blocks_, max(most, 1)) * ctas);
+}
+
+Value TileScheduler::rank() const {
+  if (options_.split == 1)
+    return constant(i32, 0);
+  return options_.is_split_by_grid ? block_id() % options_.split
+                                   : cluster_rank();
 }
 
 Value TileScheduler::cluster_row(Where where) const {
@@ -101,7 +108,7 @@ OutputTile TileScheduler::tile(const Value &index) const {
                                    options_.group, options_.is_serpentine);
   Value m = (isAlongN ? row : column) * options_.cluster_m + cluster_row();
   Value n = (isAlongN ? column : row) * options_.cluster_n + cluster_column();
-  return {m, n, batch};
+  return {m, n, batch, rank()};
 }
 
 void TileScheduler::for_each(
@@ -114,11 +121,11 @@ void TileScheduler::for_each(
     Where where) const {
   auto outside = collectiveLine;
   LocationScope scope(where);
-  int ctas = options_.cluster_ctas();
-  auto inCluster = [&](const Value &cta) {
+  int ctas = options_.block_ctas();
+  auto inBlocks = [&](const Value &cta) {
     return ctas == 1 ? cta : cta / ctas;
   };
-  Value start = inCluster(block_id());
+  Value start = inBlocks(block_id());
   auto run = [&](const Value &index) {
     OutputTile at = tile(index);
     UserCode user(outside);
@@ -132,7 +139,7 @@ void TileScheduler::for_each(
                   step);
     return run(start);
   }
-  Value stride = inCluster(grid_size());
+  Value stride = inBlocks(grid_size());
   start = start + value_of(first) * stride;
   for_range(start, blocks_, stride * step, run);
 }

@@ -234,6 +234,31 @@ TEST_P(Gemm, SumsOverSlots) {
   SKIP_WITHOUT_DEVICE();
 }
 
+TEST_P(Gemm, PartsOfTheGridNeedACooperativeLaunch) {
+  GemmSchedule schedule{.tile_m = 64, .split_k = 3, .is_split_by_grid = true};
+  Kernel kernel =
+      compile_checked(build_gemm(constant_problem({72, 136, 256}), schedule));
+  EXPECT_TRUE(kernel.contract.is_cooperative);
+  std::vector<std::string> names;
+  for (const ArgumentSpec &argument : kernel.contract.arguments)
+    names.push_back(argument.name + (argument.is_workspace ? "*" : ""));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"a", "b", "d", "parts*", "meetings*"}));
+}
+
+TEST_P(Gemm, ColumnsThatFillNoRowOfTheSwizzle) {
+  // B is stored with N contiguous; a tile ends in the middle of a panel.
+  for (GemmLayout layout : {GemmLayout::nt, GemmLayout::tt})
+    for (int tile_n : {72, 152, 232}) {
+      Size size{130, 304, 136};
+      GemmProblem problem = constant_problem(size);
+      problem.layout = layout;
+      EXPECT_GEMM(problem, size,
+                  (GemmSchedule{.tile_m = 64, .tile_n = tile_n, .stages = 2}));
+    }
+  SKIP_WITHOUT_DEVICE();
+}
+
 TEST_P(Gemm, WaitsForWhatIsAhead) {
   Kernel kernel =
       compile_checked(build_gemm(constant_problem({128, 128, 128}), {}));

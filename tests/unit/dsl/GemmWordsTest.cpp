@@ -50,6 +50,7 @@ TEST(GemmWords, OfEveryField) {
                         .cluster_m = 2,
                         .cluster_n = 4,
                         .split_k = 3,
+                        .is_split_by_grid = true,
                         .is_swapped = true,
                         .is_multicast = false,
                         .raster = Raster::along_m,
@@ -64,7 +65,7 @@ TEST(GemmWords, OfEveryField) {
       schedule.to_string(),
       "pingpong 64x192x128 stages=3 instr-n=96 consumers=3 "
       "split=n a-from=regs swizzle=64 cluster=2x4 multicast=off split-k=3 "
-      "swap=on raster=m raster-group=16 ctas=128 occupancy=2 "
+      "split-by=grid swap=on raster=m raster-group=16 ctas=128 occupancy=2 "
       "epilogue-tile=64x32 registers=24x240");
   EXPECT_EQ(GemmSchedule::parse(schedule.to_string()), schedule);
 }
@@ -132,13 +133,14 @@ TEST(GemmWords, RefusedOfASchedule) {
   auto refused = [](const char *text) {
     return errorText([&] { GemmSchedule::parse(text); });
   };
-  EXPECT_EQ(refused("fast"),
-            "'fast' is not a word of a schedule: a schedule is one of "
-            "multistage, warp-specialized, cooperative, pingpong, a tile "
-            "MxNxK, and stages, instr-n, consumers, split, a-from, swizzle, "
-            "cluster, cta-group, multicast, split-k, swap, repack, raster, "
-            "raster-group, ctas, "
-            "occupancy, epilogue-tile, registers with = and a value");
+  EXPECT_EQ(
+      refused("fast"),
+      "'fast' is not a word of a schedule: a schedule is one of "
+      "multistage, warp-specialized, cooperative, pingpong, vector, a tile "
+      "MxNxK, and stages, instr-n, consumers, split, a-from, swizzle, "
+      "cluster, cta-group, multicast, split-k, split-by, swap, repack, raster, "
+      "raster-group, ctas, "
+      "occupancy, epilogue-tile, registers with = and a value");
   for (const char *tile : {"128x128", "128x128x64x", "1x1x0", "128x12ax64"})
     EXPECT_EQ(
         refused(tile),

@@ -57,6 +57,8 @@ public:
     vary(schedule.is_multicast, [] { return false; });
     vary(schedule.raster, [] { return Raster::along_m; });
     vary(schedule.is_swapped, [] { return true; });
+    vary(schedule.split_k, [&] { return pick({2, 9}); });
+    vary(schedule.is_split_by_grid, [] { return true; });
     return schedule;
   }
 
