@@ -71,7 +71,7 @@ TEST(GemmErrors, Words) {
       0, [] { parse_gemm_kind("fast"); },
       "'fast' is not a valid schedule; use one of multistage, "
       "warp-specialized, "
-      "cooperative, pingpong");
+      "cooperative, pingpong, vector");
   refused(
       0, [] { parse_gemm_bias("both"); },
       "'both' is not a valid bias; use one of none, row, column");

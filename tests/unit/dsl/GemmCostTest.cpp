@@ -110,7 +110,7 @@ TEST(GemmCost, TunedSchedulesAreTheFastestMeasured) {
     EXPECT_LE(own, 1.02 * best) << words;
   }
   EXPECT_GE(found, 9);
-  GemmProblem decode = GemmProblem::parse("1x6144x4096 bf16 -> bf16 tn");
+  GemmProblem decode = GemmProblem::parse("16x4096x14336 bf16 -> bf16 tn");
   EXPECT_FALSE(gemm_kernel::tuned_schedule(decode, DeviceDescription::h100()));
 }
 
@@ -119,7 +119,8 @@ TEST(GemmCost, PicksWithoutIdleMultiprocessors) {
     return pick_schedule(GemmProblem::parse(problem));
   };
   EXPECT_GT(pick("256x256x16384 bf16 -> bf16 tn").split_k, 1);
-  EXPECT_TRUE(pick("1x6144x4096 bf16 -> bf16 tn").is_swapped);
+  EXPECT_TRUE(pick("16x4096x14336 bf16 -> bf16 tn").is_swapped);
+  EXPECT_EQ(pick("1x6144x4096 bf16 -> bf16 tn").kind, GemmKind::vector);
   EXPECT_EQ(pick("4096x4096x4096 bf16 -> bf16 tn").split_k, 1);
   // K at run time cannot be divided; it can where rows are copied.
   EXPECT_EQ(pick("256x256xk bf16 -> bf16 tn").split_k, 1);
