@@ -141,6 +141,11 @@ static mlir::Value firstAdds(KernelBuilder::State &state,
 using OperandAt =
     llvm::function_ref<llvm::SmallVector<mlir::Value, 4>(int row, int k)>;
 
+/// So many steps along K are one piece of assembly: LLVM carries the registers
+/// of an accumulator through fewer of them, and ptxas gives the same code. The
+/// operands of more steps would be alive at once, and cost registers.
+static constexpr int kStepsOfOneAsm = 4;
+
 /// One instruction per 64 rows, instruction_n columns and 32 bytes of K.
 static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
                      OperandAt operandA, const SharedTile &b,
@@ -157,19 +162,25 @@ static void issueAll(Accumulator::State &accumulator, const WgmmaShape &shape,
   mlir::Value one = state.constant(Type::i32, 1, where);
   mlir::Value baseB =
       descriptorOf(state, operandB, operandB.wgmmaFields(), where);
-  std::string text = shape.text(), constraints = shape.constraints();
   llvm::SmallVector<mlir::Value> registers =
       loadRegisters(state, accumulator, where);
   int done = 0; // registers of the accumulator
   for (int row = 0; row < accumulator.rows; row += kInstructionRows)
     for (int column = 0; column < accumulator.columns;
          column += accumulator.instructionN, done += perInstruction)
-      for (int k = 0; k < b.rows(); k += shape.k()) {
-        llvm::SmallVector<mlir::Value, 4> operands = operandA(row, k);
-        operands.push_back(
-            stepped(state, baseB, operandB.offsetBytes(column, k), where));
+      for (int k = 0; k < b.rows(); k += kStepsOfOneAsm * shape.k()) {
+        int steps = std::min(kStepsOfOneAsm, (b.rows() - k) / shape.k());
+        llvm::SmallVector<mlir::Value> operands;
+        for (int step = 0; step < steps; ++step) {
+          int at = k + step * shape.k();
+          operands.append(operandA(row, at));
+          operands.push_back(
+              stepped(state, baseB, operandB.offsetBytes(column, at), where));
+        }
         operands.push_back(k == 0 ? first : one);
-        tiedAsm(state, text, constraints,
+        if (steps > 1)
+          operands.push_back(one);
+        tiedAsm(state, shape.text(steps), shape.constraints(steps),
                 llvm::MutableArrayRef(registers).slice(done, perInstruction),
                 operands, where);
       }

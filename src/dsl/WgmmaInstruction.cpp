@@ -43,12 +43,8 @@ static const OperandKind &kindOf(Type type, const Where &where) {
               name(type));
 }
 
-std::string WgmmaShape::text() const {
+std::string WgmmaShape::text(int steps) const {
   int registers = accumulatorRegisters();
-  int next = 2 * registers; // outputs, then the inputs tied to them
-  std::string operandA =
-      isAInRegisters ? registerList(next, 4) : fmt::format("${}", next);
-  next += isAInRegisters ? 4 : 1;
   const OperandKind &kindA = *findKind(a), &kindB = *findKind(b);
   // Integers have no signs to turn, and only 16 bits can be transposed.
   std::string tail;
@@ -62,16 +58,29 @@ std::string WgmmaShape::text() const {
   const char *result = accumulator == Type::i32   ? "s32"
                        : accumulator == Type::f16 ? "f16"
                                                   : "f32";
-  return fmt::format("{{\n.reg .pred added;\nsetp.ne.b32 added, ${}, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {}, "
-                     "{}, ${}, added{};\n}}",
-                     next + 1, columns, k(), result, kindA.ptx, kindB.ptx,
-                     options.saturate ? ".satfinite" : "",
-                     registerList(0, registers), operandA, next, tail);
+  std::string head = fmt::format(
+      "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {}, ", columns, k(),
+      result, kindA.ptx, kindB.ptx, options.saturate ? ".satfinite" : "",
+      registerList(0, registers));
+  int next = 2 * registers; // outputs, then the inputs tied to them
+  int adds = next + steps * operandsOfAStep();
+  std::string text = "{\n.reg .pred added;\n";
+  for (int step = 0; step < steps; ++step, next += operandsOfAStep()) {
+    std::string operandA =
+        isAInRegisters ? registerList(next, 4) : fmt::format("${}", next);
+    if (step < 2)
+      text += fmt::format("setp.ne.b32 added, ${}, 0;\n", adds + step);
+    text += fmt::format("{}{}, ${}, added{};\n", head, operandA,
+                        next + operandsOfAStep() - 1, tail);
+  }
+  return text + "}";
 }
 
-std::string WgmmaShape::constraints() const {
-  return isAInRegisters ? "r,r,r,r,l,r" : "l,l,r";
+std::string WgmmaShape::constraints(int steps) const {
+  std::string text;
+  for (int step = 0; step < steps; ++step)
+    text += isAInRegisters ? "r,r,r,r,l," : "l,l,";
+  return text + (steps > 1 ? "r,r" : "r");
 }
 
 void checkWgmmaColumns(Type type, int columns, const Where &where) {
@@ -126,11 +135,12 @@ void checkWgmma(const WgmmaShape &shape, const Where &where) {
                 name(shape.a));
 }
 
-/// "=f,=f,...,0,1,...": `count` registers that go in and come out.
+/// "=&f,=&f,...,0,1,...": `count` registers that go in and come out, and are
+/// written while other operands are still to be read.
 static std::string tiedConstraints(int count, char letter) {
   std::string outputs, inputs;
   for (int i = 0; i < count; ++i) {
-    outputs += fmt::format("={},", letter);
+    outputs += fmt::format("=&{},", letter);
     inputs += fmt::format("{},", i);
   }
   return outputs + inputs;

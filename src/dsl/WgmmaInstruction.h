@@ -1,6 +1,6 @@
-// WgmmaInstruction: one wgmma.mma_async: what it takes, and its text.
+// WgmmaInstruction: wgmma.mma_async: what it takes, and its text.
 //
-// The instruction is inline assembly whose accumulator registers are tied in
+// The steps along K are inline assembly whose accumulator registers are tied in
 // and out, so that LLVM sees one chain of values and ptxas one set of
 // registers.
 #pragma once
@@ -26,11 +26,13 @@ struct WgmmaShape {
   int accumulatorRegisters() const {
     return columns * size_bytes(accumulator) / 8;
   }
-  /// The text, the accumulator first, then the operands of A (4 registers or 1
-  /// descriptor), the descriptor of B and whether to add.
-  std::string text() const;
+  /// Operands of A (4 registers or 1 descriptor) and the descriptor of B.
+  int operandsOfAStep() const { return isAInRegisters ? 5 : 2; }
+  /// The text of `steps` instructions along K: the accumulator first, then the
+  /// operands of each, whether the first adds and, of more than one, a 1.
+  std::string text(int steps) const;
   /// The constraints of what follows the accumulator.
-  std::string constraints() const;
+  std::string constraints(int steps) const;
 };
 
 /// Refuse a pair of types, an accumulator type, an N or a major the instruction
