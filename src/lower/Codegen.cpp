@@ -113,6 +113,20 @@ static void markInlineAsmConvergent(llvm::Module &module) {
         }
 }
 
+/// Leave out passes of LLVM's pipeline that find nothing to do in a kernel.
+static void skipIdlePasses(llvm::PassInstrumentationCallbacks &callbacks) {
+  callbacks.registerShouldRunOptionalPassCallback(
+      [isBehindVectorizer = false](llvm::StringRef pass, llvm::Any) mutable {
+        // InstCombine is the most expensive one. Its last three of eight runs
+        // tidy up behind the vectorizers and the unroller, which are off.
+        isBehindVectorizer |= pass == "LoopVectorizePass";
+        if (pass == "InstCombinePass")
+          return !isBehindVectorizer;
+        // Nothing calls through a pointer.
+        return pass != "CalledValuePropagationPass";
+      });
+}
+
 /// Run LLVM's standard pipeline.
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
                      int optLevel) {
@@ -126,7 +140,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks callbacks;
+  skipIdlePasses(callbacks);
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(callGraph);
   builder.registerFunctionAnalyses(functions);

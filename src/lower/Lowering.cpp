@@ -19,6 +19,7 @@
 #include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Rewrite/PatternApplicator.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace kiln {
@@ -95,6 +96,53 @@ struct UnrollLoops : mlir::PassWrapper<UnrollLoops, mlir::OperationPass<>> {
 } // namespace
 
 namespace {
+/// MLIR's patterns without the driver of its pass, which notes every operation
+/// that moves when a block is split: behind each loop and branch, all the rest.
+/// The patterns of what is rarer count on that driver.
+struct ScfToControlFlow
+    : mlir::PassWrapper<ScfToControlFlow, mlir::OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ScfToControlFlow)
+  llvm::StringRef getArgument() const override { return "scf-to-cf"; }
+  void getDependentDialects(mlir::DialectRegistry &registry) const override {
+    registry.insert<mlir::cf::ControlFlowDialect>();
+  }
+  void runOnOperation() override {
+    llvm::SmallVector<mlir::Operation *> ops; // the outer ones first
+    bool hasRarer = false;
+    getOperation()->walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation *op) {
+      if (mlir::isa<mlir::scf::ForOp, mlir::scf::IfOp, mlir::scf::WhileOp>(op))
+        ops.push_back(op);
+      else if (!mlir::isa<mlir::scf::YieldOp, mlir::scf::ConditionOp>(op))
+        hasRarer |=
+            mlir::isa_and_present<mlir::scf::SCFDialect>(op->getDialect());
+    });
+    mlir::LogicalResult isLowered = hasRarer ? lowerAll() : lower(ops);
+    if (mlir::failed(isLowered))
+      signalPassFailure();
+  }
+  mlir::LogicalResult lower(llvm::ArrayRef<mlir::Operation *> ops) {
+    mlir::RewritePatternSet patterns(&getContext());
+    mlir::populateSCFToControlFlowConversionPatterns(patterns);
+    mlir::FrozenRewritePatternSet frozen(std::move(patterns));
+    mlir::PatternApplicator applicator(frozen);
+    applicator.applyDefaultCostModel();
+    mlir::PatternRewriter rewriter(&getContext());
+    for (mlir::Operation *op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (mlir::failed(applicator.matchAndRewrite(op, rewriter)))
+        return mlir::failure();
+    }
+    return mlir::success();
+  }
+  mlir::LogicalResult lowerAll() {
+    mlir::OpPassManager manager(getOperation()->getName());
+    manager.addPass(mlir::createSCFToControlFlowPass());
+    return runPipeline(manager, getOperation());
+  }
+};
+} // namespace
+
+namespace {
 /// scf-to-cf hands a loop's annotation to its branch as a note; the branch of
 /// LLVM has a place of its own for it.
 struct KeepLoopAnnotations
@@ -156,7 +204,10 @@ static const Step kSteps[] = {
      /*isForOthers=*/true},
     {"convert-scf-to-cf",
      "structured loops and branches become blocks, which LLVM needs",
-     [] { return mlir::createSCFToControlFlowPass(); }, Step::onGpuModule},
+     []() -> std::unique_ptr<mlir::Pass> {
+       return std::make_unique<ScfToControlFlow>();
+     },
+     Step::onGpuModule},
     {"convert-gpu-to-nvvm",
      "gpu, arith, math, memref, vector, cf and index become llvm and nvvm in "
      "one conversion; printf becomes vprintf",
