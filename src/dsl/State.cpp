@@ -174,7 +174,18 @@ mlir::Value KernelBuilder::State::constant(Type type, std::int64_t value,
       is_float(type) ? mlir::TypedAttr(builder.getFloatAttr(
                            lowered, static_cast<double>(value)))
                      : mlir::TypedAttr(builder.getIntegerAttr(lowered, value));
-  return mlir::arith::ConstantOp::create(builder, at(at_), attribute);
+  return constant(attribute, at_);
+}
+
+mlir::Value KernelBuilder::State::constant(mlir::TypedAttr value,
+                                           const Where &where_) {
+  mlir::Value &known = constants[value];
+  if (!known) {
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(entry);
+    known = mlir::arith::ConstantOp::create(builder, at(where_), value);
+  }
+  return known;
 }
 
 mlir::Value KernelBuilder::State::dimValue(const Dim &dim, Type type,
@@ -259,9 +270,8 @@ Value KernelBuilder::State::resolve(const At &operand, Type fallback) {
     userErrorAt(operand.where(),
                 "the literal {} is not a valid {}; cast one of the operands",
                 number, kiln::name(fallback));
-  mlir::Value value = mlir::arith::ConstantOp::create(
-      builder, at(operand.where()),
-      builder.getFloatAttr(lower(fallback), number));
+  mlir::Value value =
+      constant(builder.getFloatAttr(lower(fallback), number), operand.where());
   return wrap(value, fallback);
 }
 
@@ -277,8 +287,8 @@ mlir::Value KernelBuilder::State::use(const At &operand, Type type) {
 
 mlir::Value KernelBuilder::State::slot(mlir::Type type, const Where &where_) {
   mlir::OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(entry);
   mlir::Value one = constant(Type::i32, 1, where_);
+  builder.setInsertionPointAfterValue(one);
   return mlir::LLVM::AllocaOp::create(builder, at(where_), pointer(0), type,
                                       one);
 }

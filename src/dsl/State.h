@@ -91,6 +91,8 @@ public:
   /// Any operand; literals and Dims take `fallback`.
   Value resolve(const At &operand, Type fallback);
   mlir::Value constant(Type type, std::int64_t value, const Where &where);
+  /// A constant of the entry block; the same one for the same value.
+  mlir::Value constant(mlir::TypedAttr value, const Where &where);
   mlir::Value dimValue(const Dim &dim, Type type, const Where &where);
   /// A variable in registers: an alloca of the entry block.
   mlir::Value slot(mlir::Type type, const Where &where);
@@ -157,6 +159,7 @@ public:
   mlir::gpu::GPUModuleOp gpuModule;
   mlir::LLVM::LLVMFuncOp function;
   mlir::Block *entry = nullptr;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
 
   std::string name;
   KernelOptions options;
