@@ -349,14 +349,25 @@ Value Accumulator::element(int index, Where where) {
                     where)[type() == Type::f16 ? index % 2 : 0];
 }
 
+/// The walk over an accumulator, computed once in each block: whoever stores
+/// one asks for the place of every element.
+static TileWalk walkOf(Accumulator::State &accumulator, const Where &where) {
+  mlir::Block *block = kernelOf(accumulator, where).builder.getInsertionBlock();
+  if (accumulator.walked != block) {
+    accumulator.walk.emplace(*accumulator.layout, where);
+    accumulator.walked = block;
+  }
+  return accumulator.walk->at(where);
+}
+
 Value Accumulator::fragment_row(int index, Where where) const {
   checkElement(*this, index, where);
-  return TileWalk(*state_->layout, where).row(index);
+  return walkOf(*state_, where).row(index);
 }
 
 Value Accumulator::fragment_column(int index, Where where) const {
   checkElement(*this, index, where);
-  return TileWalk(*state_->layout, where).column(index);
+  return walkOf(*state_, where).column(index);
 }
 
 } // namespace kiln

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dsl/State.h"
+#include "dsl/TileWalk.h"
 #include "kiln/layout.h"
 #include "kiln/wgmma.h"
 
@@ -16,6 +17,8 @@ struct Accumulator::State {
   std::vector<void *> slots = {};            ///< one variable per register
   void *added = nullptr;                     ///< variable: the next mma adds
   std::optional<RegisterLayout> layout = {}; ///< made once: making checks it
+  std::optional<TileWalk> walk = {};         ///< the last one ...
+  mlir::Block *walked = nullptr;             ///< ... and where it is known
 };
 
 /// The kernel under construction, which must be the accumulator's.

@@ -23,6 +23,13 @@ public:
   /// walk belong to the region it was made in.
   TileWalk(const RegisterLayout &layout, const Where &where);
 
+  /// The same walk for code of another line.
+  TileWalk at(const Where &where) const {
+    TileWalk walk = *this;
+    walk.where_ = where;
+    return walk;
+  }
+
   /// Row and column of a register, relative to the tile.
   Value row(int reg) const;
   Value column(int reg) const;
