@@ -183,8 +183,8 @@ Tensor declare_tensor(KernelBuilder &kb, const std::string &name, Type type,
 }
 
 Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
-                   const GemmSchedule &schedule)
-    : problem_(computed), schedule_(schedule),
+                   const GemmSchedule &schedule, int sms)
+    : problem_(computed), schedule_(schedule), sms_(sms),
       k_tiles_(ceil_div(problem().k, schedule.tile_k)) {
   TileLayout tile_a = tile_of_a(problem(), schedule);
   TileLayout tile_b = tile_of_b(problem(), schedule);
@@ -347,6 +347,14 @@ static std::vector<At> stored_origin(bool has_batch, bool is_k_major,
   return origin;
 }
 
+bool Operands::is_read_once(const Dim &other, int tile_extent) const {
+  Dim tiles = ceil_div(problem().m, schedule_.tile_m) *
+              ceil_div(problem().n, schedule_.tile_n) * problem().batch;
+  return other.is_constant() && other.constant() <= tile_extent &&
+         tiles.is_constant() &&
+         tiles.constant() <= std::int64_t{sms_} * schedule_.occupancy;
+}
+
 void Operands::load(const OutputTile &tile, At k_tile) {
   Value k = value_of(k_tile) * schedule_.tile_k;
   bool has_batch = problem().batch != Dim(1);
@@ -359,8 +367,9 @@ void Operands::load(const OutputTile &tile, At k_tile) {
       stored_origin(has_batch, problem().b_is_k_major(), tile, column, k);
   // What is read once makes room in L2 for what others read again.
   auto hinted = [&](const TmaTensor &map, const Dim &other, int tile_extent) {
-    bool is_read_once = other.is_constant() && other.constant() <= tile_extent;
-    return is_read_once ? map.with_policy(l2_policy(L2Eviction::first)) : map;
+    return is_read_once(other, tile_extent)
+               ? map.with_policy(l2_policy(L2Eviction::first))
+               : map;
   };
   auto load_maps = [&](const Slot &slot) {
     if (a_.map)

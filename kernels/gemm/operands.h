@@ -77,9 +77,9 @@ std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
 
 class Operands {
 public:
-  /// Declare A and B in the kernel, in the caller's order.
+  /// Declare A and B in the kernel, in the caller's order; `sms` of the device.
   Operands(KernelBuilder &kb, const KernelProblem &problem,
-           const GemmSchedule &schedule);
+           const GemmSchedule &schedule, int sms);
 
   /// Workspaces, after all other arguments.
   void declare_workspaces(KernelBuilder &kb);
@@ -138,11 +138,15 @@ private:
     int before = b_.map ? 0 : first_copied();
     return before + ((a_.map ? 1 : 0) == (b_.map ? 1 : 0) ? 1 : 0);
   }
+  /// Whether a matrix is read once, in a launch of one round of tiles, where
+  /// the other one has so many tiles.
+  bool is_read_once(const Dim &other, int tile_extent) const;
   void copy_tile(const SharedTile &to, const Tensor &from,
                  const std::vector<At> &at) const;
 
   KernelProblem problem_;
   GemmSchedule schedule_;
+  int sms_;
   Repack repack_;
   Dim k_tiles_;
   Source a_, b_;

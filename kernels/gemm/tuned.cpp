@@ -52,8 +52,6 @@ static constexpr Tuned kTuned[] = {
      "warp-specialized 64x128x64 stages=9 consumers=1 split-k=5 swap=on"},
     {"4096x256x7168 bf16 -> bf16 tn",
      "pingpong 64x128x64 stages=8 raster-group=16"},
-    {"128x129280x7168 bf16 -> bf16 tn",
-     "cooperative 128x168x64 stages=5 raster-group=16"},
     {"4096x32768x512 e4m3 -> bf16 tn",
      "pingpong 128x192x128 stages=4 cluster=2x1 raster=m raster-group=4"},
     {"4096x7168x16384 e4m3 -> bf16 tn", "cooperative 256x176x128 stages=4"},
