@@ -6,6 +6,7 @@
 // alone.
 #pragma once
 
+#include "kernel_problem.h"
 #include "repack.h"
 
 #include <kiln/gemm.h>
@@ -16,43 +17,9 @@
 
 namespace kiln::gemm_kernel {
 
-/// A matrix in memory: `rows` of `columns` elements, `stride` apart.
-struct StoredMatrix {
-  Dim rows, columns, stride;
-
-  /// Whether TMA can copy it: rows and products begin on 16 bytes, whatever
-  /// the arguments are.
-  bool suits_tma(Type type, const Dim &batch) const;
-};
-
 /// Declare a matrix that threads read, one for each product of a batch.
 Tensor declare_tensor(KernelBuilder &kb, const std::string &name, Type type,
                       const StoredMatrix &matrix, const Dim &batch);
-
-/// The problem as a kernel computes it: of a column-major D, or where the
-/// schedule swaps, its transpose, B^T * A^T, which stores nothing differently.
-/// `is_swapped`: A and B have changed places. D is then row-major, unless the
-/// schedule swaps: the rows of a tile of sums are columns in memory.
-struct KernelProblem {
-  GemmProblem problem;
-  bool is_swapped;
-  bool is_repacked; ///< rows that TMA cannot take are copied first
-
-  KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule);
-
-  StoredMatrix a() const, b() const;
-  /// Whether TMA can load A, B as they are.
-  bool a_suits_tma() const, b_suits_tma() const;
-  /// Whether TMA loads A, B, both, from a copy where they are repacked.
-  bool a_uses_tma() const { return is_repacked || a_suits_tma(); }
-  bool b_uses_tma() const { return is_repacked || b_suits_tma(); }
-  bool uses_tma() const { return a_uses_tma() && b_uses_tma(); }
-  /// What a thread of the producer needs: little for TMA, more where it copies,
-  /// and most of tiles that lie in several panels, or of a stride that is known
-  /// at launch.
-  int producer_registers() const;
-  bool stores_by_tma() const;
-};
 
 /// Elements along a side that is stored contiguously: as many as the tile has,
 /// filled up to whole rows of the swizzle.

@@ -16,7 +16,7 @@ namespace kiln {
 /// hide their time, and few enough not to be missed.
 static constexpr int kPieceBytes = 128;
 /// The same where each access has an address of its own in registers too.
-static constexpr int kFewPieceBytes = 32;
+static constexpr int kFewPieceBytes = 16;
 
 static int pieceBytes(const Tensor &tensor) {
   for (const Dim &stride : tensor.strides())
