@@ -1,5 +1,6 @@
 // AllOrders: pass everything on, and launches three times.
 #include "AllOrders.h"
+#include "PassingOn.h"
 
 #include <gtest/gtest.h>
 
@@ -8,50 +9,14 @@ using namespace kiln;
 namespace conformance {
 
 namespace {
-class AllOrders : public Device {
+class AllOrders : public PassingOn {
 public:
-  explicit AllOrders(const DeviceDescription &device)
-      : sim_(open_sim({.device = device})) {}
+  using PassingOn::PassingOn;
 
-  DeviceKind kind() const override { return sim_->kind(); }
-  std::string name() const override { return sim_->name(); }
-  const DeviceDescription &description() const override {
-    return sim_->description();
-  }
   Buffer allocate(std::size_t bytes) override {
     Buffer buffer = sim_->allocate(bytes);
     buffers_.emplace_back(buffer.address(), bytes);
     return buffer;
-  }
-  void set_name(const Buffer &buffer, std::string_view name) override {
-    sim_->set_name(buffer, name);
-  }
-  void copy_in(const Buffer &to, const void *from, std::size_t bytes,
-               const Stream &stream) override {
-    sim_->copy_in(to, from, bytes, stream);
-  }
-  void copy_out(void *to, const Buffer &from, std::size_t bytes,
-                const Stream &stream) override {
-    sim_->copy_out(to, from, bytes, stream);
-  }
-  void fill(const Buffer &buffer, std::uint8_t byte,
-            const Stream &stream) override {
-    sim_->fill(buffer, byte, stream);
-  }
-  Stream create_stream(bool is_blocking) override {
-    return sim_->create_stream(is_blocking);
-  }
-  Event create_event() override { return sim_->create_event(); }
-  void record(const Event &event, const Stream &stream) override {
-    sim_->record(event, stream);
-  }
-  double elapsed_us(const Event &from, const Event &to) override {
-    return sim_->elapsed_us(from, to);
-  }
-  void synchronize(const Stream &stream) override { sim_->synchronize(stream); }
-  using Device::enqueue;
-  void enqueue(const LaunchDescription &launch, const Stream &stream) override {
-    sim_->enqueue(launch, stream);
   }
   using Device::launch;
   LaunchResult launch(const LaunchDescription &launch,
@@ -90,7 +55,6 @@ private:
     return all;
   }
 
-  std::shared_ptr<Device> sim_;
   std::vector<Buffer> buffers_; ///< views: their owners free them
 };
 } // namespace

@@ -1,6 +1,7 @@
 // Call: products and attention in one call, twice, from threads, and what is
 // refused.
 #include "Conformance.h"
+#include "PassingOn.h"
 
 #include <kiln/call.h>
 #include <kiln/gemm_reference.h>
@@ -91,6 +92,45 @@ TEST_P(Call, RepackedInTwoStreams) {
     device->synchronize();
     EXPECT_TRUE(compare_gemm(reference, d.data()).ok);
   }
+}
+
+namespace {
+/// How often memory was asked for.
+struct Counting : PassingOn {
+  using PassingOn::PassingOn;
+  Buffer allocate(std::size_t bytes) override {
+    ++allocations;
+    return sim_->allocate(bytes);
+  }
+  int allocations = 0;
+};
+} // namespace
+
+// Those of one stream follow one another and share what they work in; another
+// stream's may run beside them.
+TEST(CallWorkspaces, AreOfOneStream) {
+  auto counting = std::make_shared<Counting>(DeviceDescription::h200());
+  std::shared_ptr<Device> device = counting;
+  GemmProblem problem{.m = 73, .n = 25, .k = 1306, .layout = GemmLayout::nt};
+  ASSERT_TRUE(pick_schedule(problem).is_repacked);
+  GemmArguments operands{.a = device->allocate(73 * 1306 * 2),
+                         .b = device->allocate(25 * 1306 * 2),
+                         .d = device->allocate(73 * 25 * 4)};
+  device->fill(operands.a, 0);
+  device->fill(operands.b, 0);
+  Stream other = device->create_stream();
+  auto allocated_by = [&](const Stream &stream) {
+    int before = counting->allocations;
+    gemm(device, stream, problem, operands);
+    device->synchronize(stream);
+    return counting->allocations - before;
+  };
+  int first = allocated_by({});
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(allocated_by({}), 0);
+  EXPECT_EQ(allocated_by(other), first);
+  EXPECT_EQ(allocated_by(other), 0);
+  EXPECT_EQ(allocated_by({}), 0);
 }
 
 // On the simulator of a B200: the kernel is that device's, and its factors are
