@@ -116,7 +116,8 @@ static void markInlineAsmConvergent(llvm::Module &module) {
 /// Leave out passes of LLVM's pipeline that find nothing to do in a kernel.
 static void skipIdlePasses(llvm::PassInstrumentationCallbacks &callbacks) {
   callbacks.registerShouldRunOptionalPassCallback(
-      [isBehindVectorizer = false](llvm::StringRef pass, llvm::Any) mutable {
+      [isBehindVectorizer = false](llvm::StringRef pass,
+                                   const llvm::Any &) mutable {
         // InstCombine is the most expensive one. Its last three of eight runs
         // tidy up behind the vectorizers and the unroller, which are off.
         isBehindVectorizer |= pass == "LoopVectorizePass";
