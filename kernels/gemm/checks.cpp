@@ -254,13 +254,14 @@ static void check_split_k(const KernelProblem &computed,
                           const DeviceDescription &device) {
   if (schedule.split_k == 1)
     return;
-  constexpr int kMostOfGrid = 128;
+  using gemm_kernel::kMostOfGrid;
   int most = schedule.is_split_by_grid ? kMostOfGrid : device.max_cluster_ctas;
   if (schedule.split_k < 1 || schedule.split_k > most)
     refuse("K is divided by {} CTAs; 1 to {} {}", schedule.split_k, most,
            schedule.is_split_by_grid
                ? "of the grid can"
-               : "form a cluster; split-by=grid takes up to 128");
+               : fmt::format("form a cluster; split-by=grid takes up to {}",
+                             kMostOfGrid));
   if (schedule.kind != GemmKind::warp_specialized)
     refuse("K is divided by {} CTAs in a {} schedule; use warp-specialized",
            schedule.split_k, name(schedule.kind));

@@ -45,6 +45,8 @@ void check_scaled_tile(const GemmProblem &problem,
 /// Roles, cluster and order.
 void check_roles(const KernelProblem &computed, const GemmSchedule &schedule,
                  const DeviceDescription &device);
+/// CTAs of the grid that can divide K.
+inline constexpr int kMostOfGrid = 128;
 /// Workspaces of a known size, and CTAs that can wait for each other.
 void check_workspaces(const KernelProblem &computed,
                       const GemmSchedule &schedule,

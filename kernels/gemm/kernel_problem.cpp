@@ -42,6 +42,11 @@ StoredMatrix KernelProblem::b() const {
           problem.stride_b()};
 }
 
+Dim KernelProblem::tiles(const GemmSchedule &schedule) const {
+  return ceil_div(problem.m, schedule.tile_m) *
+         ceil_div(problem.n, schedule.tile_n) * problem.batch;
+}
+
 bool KernelProblem::a_suits_tma() const {
   return a().suits_tma(problem.type, problem.batch);
 }

@@ -26,6 +26,8 @@ struct KernelProblem {
   KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule);
 
   StoredMatrix a() const, b() const;
+  /// Output tiles of all products.
+  Dim tiles(const GemmSchedule &schedule) const;
   /// Whether TMA can load A, B as they are.
   bool a_suits_tma() const, b_suits_tma() const;
   /// Whether TMA loads A, B, both, from a copy where they are repacked.

@@ -25,7 +25,7 @@ MainLoop::MainLoop(const GemmProblem &problem, const GemmSchedule &schedule,
 
 Module MainLoop::build() {
   operands_.declare_workspaces(kb_);
-  output_.declare_workspaces(kb_);
+  output_.declare_workspaces(kb_, problem_.tiles(schedule_));
   make_barriers();
   // All threads meet there.
   operands_.make_pipeline(kb_, scheduler_, pipeline_options());

@@ -281,8 +281,7 @@ static std::vector<At> stored_origin(bool has_batch, bool is_k_major,
 }
 
 bool Operands::is_read_once(const Dim &other, int tile_extent) const {
-  Dim tiles = ceil_div(problem().m, schedule_.tile_m) *
-              ceil_div(problem().n, schedule_.tile_n) * problem().batch;
+  Dim tiles = problem_.tiles(schedule_);
   return other.is_constant() && other.constant() <= tile_extent &&
          tiles.is_constant() &&
          tiles.constant() <= std::int64_t{sms_} * schedule_.occupancy;

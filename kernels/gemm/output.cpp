@@ -127,11 +127,9 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
     beta_ = kb.scalar("beta", f32);
 }
 
-void Output::declare_workspaces(KernelBuilder &kb) {
+void Output::declare_workspaces(KernelBuilder &kb, const Dim &tiles) {
   if (sums_)
-    sums_->declare_workspaces(kb, ceil_div(problem_.m, schedule_.tile_m) *
-                                      ceil_div(problem_.n, schedule_.tile_n) *
-                                      problem_.batch);
+    sums_->declare_workspaces(kb, tiles);
 }
 
 void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {

@@ -17,8 +17,8 @@ public:
   Output(KernelBuilder &kb, const KernelProblem &problem,
          const GemmSchedule &schedule);
 
-  /// Workspaces, after all other arguments.
-  void declare_workspaces(KernelBuilder &kb);
+  /// Workspaces of so many output tiles, after all other arguments.
+  void declare_workspaces(KernelBuilder &kb, const Dim &tiles);
   /// Shared memory for the way out.
   void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
 

@@ -5,6 +5,7 @@
 // who does what, how often K is divided, whether the transpose is computed. A
 // schedule that the problem's layout or the device does not allow is left out
 // when its turn comes.
+#include "checks.h"
 #include "cost.h"
 #include "output.h"
 #include "tuned.h"
@@ -63,15 +64,22 @@ static std::vector<GemmSchedule> tiles_of(GemmKind kind) {
   return list;
 }
 
+/// K tiles of a part of K, at least.
+static constexpr int kShortestPart = 4;
+
+static bool is_known(const GemmProblem &problem) {
+  return problem.m.is_constant() && problem.n.is_constant() &&
+         problem.k.is_constant() && problem.batch.is_constant();
+}
+
 /// How often K may be divided: never, where a CTA's part would be short.
 static int most_parts(const GemmProblem &problem, const GemmSchedule &schedule,
                       const DeviceDescription &device) {
-  constexpr int kShortest = 4; // K tiles
   if (!problem.k.is_constant() || schedule.is_persistent())
     return 1;
   std::int64_t tiles = problem.k.constant() / schedule.tile_k;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(tiles / kShortest, 1, device.max_cluster_ctas));
+  return static_cast<int>(std::clamp<std::int64_t>(tiles / kShortestPart, 1,
+                                                   device.max_cluster_ctas));
 }
 
 /// How many CTAs of the grid can divide K of each tile, so that all of them are
@@ -79,19 +87,14 @@ static int most_parts(const GemmProblem &problem, const GemmSchedule &schedule,
 static int most_of_grid(const GemmProblem &problem,
                         const GemmSchedule &schedule,
                         const DeviceDescription &device) {
-  constexpr int kShortest = 4, kMost = 128;
-  GemmProblem computed = KernelProblem(problem, schedule).problem;
-  for (const Dim &dim : {computed.m, computed.n, computed.k, computed.batch})
-    if (!dim.is_constant())
-      return 1;
-  if (schedule.kind != GemmKind::warp_specialized ||
+  if (!is_known(problem) || schedule.kind != GemmKind::warp_specialized ||
       device.tensor_core == TensorCore::tcgen05)
     return 1;
-  auto tiles = ceil_div(computed.m, schedule.tile_m) *
-               ceil_div(computed.n, schedule.tile_n) * computed.batch;
-  std::int64_t k_tiles = computed.k.constant() / schedule.tile_k;
-  return static_cast<int>(std::min({device.sms / tiles.constant(),
-                                    k_tiles / kShortest, std::int64_t{kMost}}));
+  auto tiles = KernelProblem(problem, schedule).tiles(schedule).constant();
+  return static_cast<int>(
+      std::min({device.sms / tiles,
+                problem.k.constant() / schedule.tile_k / kShortestPart,
+                std::int64_t{gemm_kernel::kMostOfGrid}}));
 }
 
 static GemmSchedule split_by_grid(GemmSchedule schedule, int parts) {
@@ -225,9 +228,7 @@ static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
                                               const DeviceDescription &device) {
   std::vector<RankedSchedule> list;
   add_candidates(problem, false, device, list);
-  bool is_known = problem.m.is_constant() && problem.n.is_constant() &&
-                  problem.k.is_constant();
-  if (!KernelProblem(problem, {}).uses_tma() && is_known)
+  if (!KernelProblem(problem, {}).uses_tma() && is_known(problem))
     add_candidates(problem, true, device, list);
   if (problem.m == Dim(1) || problem.n == Dim(1))
     try {
@@ -249,15 +250,16 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
   for (RankedSchedule &one : list) {
     if (static_cast<int>(fitting.size()) >= most)
       break;
+    if (one.schedule.kind == GemmKind::vector) { // it is complete
+      fitting.push_back(one);
+      continue;
+    }
     try {
-      if (one.schedule.kind != GemmKind::vector) {
-        one.schedule.stages = std::min(
-            kMostStages, max_gemm_stages(problem, one.schedule, device));
-        choose_raster(problem, device, one.schedule);
-        if (one.schedule.stages < 2)
-          continue;
-      }
-      fitting.push_back({fit(problem, one.schedule, device), one.cost});
+      one.schedule.stages =
+          std::min(kMostStages, max_gemm_stages(problem, one.schedule, device));
+      choose_raster(problem, device, one.schedule);
+      if (one.schedule.stages >= 2)
+        fitting.push_back({fit(problem, one.schedule, device), one.cost});
     } catch (const UserError &) {
       // Not for this layout or type.
     }
