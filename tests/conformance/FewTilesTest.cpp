@@ -8,50 +8,28 @@ using namespace conformance;
 class FewTiles : public OnDevice {};
 INSTANTIATE_ON_DEVICES(FewTiles);
 
-static GemmSize size_of(const GemmProblem &problem) {
-  auto value = [](const Dim &dim) {
-    return dim.is_constant() ? static_cast<int>(dim.constant()) : 37;
-  };
-  return {value(problem.m), value(problem.n), value(problem.k),
-          value(problem.batch)};
-}
-
-static void
-expect_all(const std::string &id,
-           std::initializer_list<std::pair<const char *, const char *>> cases) {
-  unsigned seed = 0;
-  for (auto [words, schedule] : cases) {
-    SCOPED_TRACE(std::string(words) + " | " + schedule);
-    GemmProblem problem = GemmProblem::parse(words);
-    Kernel kernel =
-        compile_checked(build_gemm(problem, GemmSchedule::parse(schedule)));
-    if (auto &device = conformance::open(id).device)
-      expect_gemm(*device, kernel, problem, size_of(problem), ++seed);
-  }
-}
-
 // More CTAs than a cluster holds, with sums as they are and transposed, of one
 // consumer and of two, copied rows and integers.
 TEST_P(FewTiles, PartsOfTheGrid) {
-  expect_all(GetParam(),
-             {{"150x70x700 f16 -> f32 tn alpha beta",
-               "64x64x64 stages=3 split-k=9 split-by=grid"},
-              {"150x70x704 bf16 -> bf16 tt bias=row act=gelu",
-               "128x64x64 stages=3 consumers=2 split-k=11 split-by=grid"},
-              {"9x200x704 bf16 -> bf16 tn",
-               "64x16x64 stages=3 split-k=6 split-by=grid swap=on"},
-              {"65x30x333 f16 -> f16 nn batch=2",
-               "64x32x64 stages=2 split-k=5 split-by=grid repack=on"},
-              {"65x30x333 i8 -> i32 tn d=column",
-               "64x32x64 stages=2 split-k=5 split-by=grid"},
-              {"65x136x640 e4m3 -> bf16 tn scales=blocks",
-               "64x128x128 stages=2 split-k=5 split-by=grid"}});
+  expect_gemms(GetParam(),
+               {{"150x70x700 f16 -> f32 tn alpha beta",
+                 "64x64x64 stages=3 split-k=9 split-by=grid"},
+                {"150x70x704 bf16 -> bf16 tt bias=row act=gelu",
+                 "128x64x64 stages=3 consumers=2 split-k=11 split-by=grid"},
+                {"9x200x704 bf16 -> bf16 tn",
+                 "64x16x64 stages=3 split-k=6 split-by=grid swap=on"},
+                {"65x30x333 f16 -> f16 nn batch=2",
+                 "64x32x64 stages=2 split-k=5 split-by=grid repack=on"},
+                {"65x30x333 i8 -> i32 tn d=column",
+                 "64x32x64 stages=2 split-k=5 split-by=grid"},
+                {"65x136x640 e4m3 -> bf16 tn scales=blocks",
+                 "64x128x128 stages=2 split-k=5 split-by=grid"}});
   SKIP_WITHOUT_DEVICE();
 }
 
 // Rows of any alignment, either operand the matrix.
 TEST_P(FewTiles, Vectors) {
-  expect_all(
+  expect_gemms(
       GetParam(),
       {{"1x301x1000 bf16 -> bf16 tn", "vector"},
        {"1x13x701 f16 -> f32 nn alpha beta bias=column act=gelu", "vector"},

@@ -104,4 +104,24 @@ void expect_gemm(Device &device, const Kernel &kernel,
                   << wrong.want << " within " << wrong.tolerance;
 }
 
+static GemmSize size_of(const GemmProblem &problem) {
+  auto value = [](const Dim &dim) {
+    return dim.is_constant() ? static_cast<int>(dim.constant()) : 37;
+  };
+  return {value(problem.m), value(problem.n), value(problem.k),
+          value(problem.batch)};
+}
+
+void expect_gemms(const std::string &id, const std::vector<GemmCase> &cases) {
+  unsigned seed = 0;
+  for (const GemmCase &one : cases) {
+    SCOPED_TRACE(one.problem + " | " + one.schedule);
+    GemmProblem problem = GemmProblem::parse(one.problem);
+    Kernel kernel =
+        compile_checked(build_gemm(problem, GemmSchedule::parse(one.schedule)));
+    if (auto &device = conformance::open(id).device)
+      expect_gemm(*device, kernel, problem, size_of(problem), ++seed);
+  }
+}
+
 } // namespace conformance

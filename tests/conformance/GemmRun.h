@@ -19,4 +19,12 @@ void expect_gemm(Device &device, const Kernel &kernel,
                  const GemmProblem &problem, const GemmSize &size,
                  unsigned seed);
 
+/// A problem and a schedule, in words; sizes known at launch become 37.
+struct GemmCase {
+  std::string problem, schedule;
+};
+/// Compile each on any machine, and run it where there is such a device.
+void expect_gemms(const std::string &device,
+                  const std::vector<GemmCase> &cases);
+
 } // namespace conformance
