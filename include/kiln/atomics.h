@@ -13,6 +13,8 @@
 //     min max                     i32 u32 i64 u64 index
 //     and or xor                  i32 u32 i64 u64 index
 //     exchange, compare_exchange  any of 32 or 64 bits, compared bit by bit
+//     increment                   u32
+//     load                        any of 32 or 64 bits
 //
 // The order in which threads add floats is not fixed, so their sum may differ
 // in its last bits from one launch to the next.
@@ -37,6 +39,12 @@ struct AtomicOptions {
   Scope scope = Scope::gpu;
 };
 
+/// What is there now (ld); the order is relaxed or acquire. To wait for
+/// another thread, read with this again and again: it costs less than an
+/// operation that writes.
+Value atomic_load(const Element &element, const AtomicOptions &options = {},
+                  Where where = Where::current());
+
 /// Each writes the result and returns the old value.
 Value atomic_add(const Element &element, At value,
                  const AtomicOptions &options = {});
@@ -50,6 +58,9 @@ Value atomic_or(const Element &element, At value,
                 const AtomicOptions &options = {});
 Value atomic_xor(const Element &element, At value,
                  const AtomicOptions &options = {});
+/// Add 1; behind `last` comes 0 again (atom.inc).
+Value atomic_increment(const Element &element, At last,
+                       const AtomicOptions &options = {});
 /// Write `value`.
 Value atomic_exchange(const Element &element, At value,
                       const AtomicOptions &options = {});
@@ -71,5 +82,7 @@ void reduce_or(const Element &element, At value,
                const AtomicOptions &options = {});
 void reduce_xor(const Element &element, At value,
                 const AtomicOptions &options = {});
+void reduce_increment(const Element &element, At last,
+                      const AtomicOptions &options = {});
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// Atomics: atom and red on elements of global and shared memory.
+// Atomics: ld, atom and red on elements of global and shared memory.
 //
 // Written as PTX, because LLVM's atomicrmw gives the scope and the order other
 // names and keeps `atom` where no result is used.
@@ -10,7 +10,7 @@ namespace kiln {
 
 namespace {
 /// Which types an operation has.
-enum class Types : std::uint8_t { numbers, integers, any };
+enum class Types : std::uint8_t { numbers, integers, counters, any };
 
 struct Operation {
   const char *ptx;
@@ -25,6 +25,7 @@ static constexpr Operation kMax{"max", Types::integers, false};
 static constexpr Operation kAnd{"and", Types::integers, true};
 static constexpr Operation kOr{"or", Types::integers, true};
 static constexpr Operation kXor{"xor", Types::integers, true};
+static constexpr Operation kIncrement{"inc", Types::counters, false};
 static constexpr Operation kExchange{"exch", Types::any, true};
 static constexpr Operation kCompareExchange{"cas", Types::any, true};
 
@@ -33,6 +34,7 @@ static std::string typeOf(const Operation &operation, Type type) {
   int bits = size_bits(type);
   bool isReal = is_float(type);
   if (bits < 32 || (isReal && operation.types == Types::integers) ||
+      (operation.types == Types::counters && type != Type::u32) ||
       (type == Type::tf32 && operation.types != Types::any))
     return "";
   if (operation.isBitwise)
@@ -60,7 +62,7 @@ static std::string mnemonic(const char *opcode, const Operation &operation,
                             const AtomicOptions &options, const Where &where) {
   static constexpr const char *kAccepted[] = {
       "i32, u32, i64, u64, index, f32 and f64", "i32, u32, i64, u64 and index",
-      "types of 32 and 64 bits"};
+      "u32", "types of 32 and 64 bits"};
   std::string type = typeOf(operation, element.type());
   if (type.empty())
     userErrorAt(where, "there is no {}.{} of {}; it takes {}", opcode,
@@ -123,6 +125,30 @@ static void addReduction(const Operation &operation, const Element &element,
   markWritten(state, element);
 }
 
+Value atomic_load(const Element &element, const AtomicOptions &options,
+                  Where where) {
+  auto &state = KernelBuilder::State::current(where);
+  int bits = size_bits(element.type());
+  if (bits < 32)
+    userErrorAt(where,
+                "there is no atomic_load of {}; it takes types of 32 "
+                "and 64 bits",
+                name(element.type()));
+  if (options.order != MemoryOrder::relaxed &&
+      options.order != MemoryOrder::acquire)
+    userErrorAt(where, "atomic_load writes nothing, so nothing can be released "
+                       "by it; its order is relaxed or acquire");
+  std::string text =
+      fmt::format("ld{}.{}.b{} $0, [$1];", describe(options),
+                  element.is_shared() ? "shared" : "global", bits);
+  std::string constraints =
+      fmt::format("={},l,~{{memory}}", registerOf(element.type()));
+  return state.wrap(state.inlineAsm(text, constraints,
+                                    {state.use(element.address(), where)},
+                                    state.lower(element.type()), where),
+                    element.type());
+}
+
 Value atomic_add(const Element &element, At value,
                  const AtomicOptions &options) {
   return addAtomic(kAdd, element, {value}, options);
@@ -146,6 +172,10 @@ Value atomic_or(const Element &element, At value,
 Value atomic_xor(const Element &element, At value,
                  const AtomicOptions &options) {
   return addAtomic(kXor, element, {value}, options);
+}
+Value atomic_increment(const Element &element, At last,
+                       const AtomicOptions &options) {
+  return addAtomic(kIncrement, element, {last}, options);
 }
 Value atomic_exchange(const Element &element, At value,
                       const AtomicOptions &options) {
@@ -178,6 +208,10 @@ void reduce_or(const Element &element, At value, const AtomicOptions &options) {
 void reduce_xor(const Element &element, At value,
                 const AtomicOptions &options) {
   addReduction(kXor, element, value, options);
+}
+void reduce_increment(const Element &element, At last,
+                      const AtomicOptions &options) {
+  addReduction(kIncrement, element, last, options);
 }
 
 } // namespace kiln

@@ -181,3 +181,59 @@ TEST_P(Atomics, OrderAndScope) {
   EXPECT_EQ(sum_data[0], 15);
   EXPECT_EQ(arrived_data[0], 5);
 }
+
+TEST_P(Atomics, LoadsOfEveryType) {
+  for (Type type : {i32, u64, f32, f64}) {
+    KernelBuilder kb("loads", {.threads = 1});
+    Tensor x = kb.tensor("x", type, {2});
+    Tensor seen = kb.tensor("seen", type, {3});
+    SharedTile tile = kb.shared({.type = type, .rows = 1, .columns = 4});
+    tile(0, 1) = 6;
+    seen(0) = atomic_load(x(0));
+    seen(1) =
+        atomic_load(x(1), {.order = MemoryOrder::acquire, .scope = Scope::sys});
+    seen(2) = atomic_load(tile(0, 1));
+    Kernel kernel = compile_checked(kb.module());
+    EXPECT_EQ(count(kernel.ptx, "ld.relaxed.gpu.global.b"), 1);
+    EXPECT_EQ(count(kernel.ptx, "ld.acquire.sys.global.b"), 1);
+    EXPECT_EQ(count(kernel.ptx, "ld.relaxed.gpu.shared.b"), 1);
+    EXPECT_FALSE(kernel.contract.arguments[0].is_output);
+    Device *device = conformance::open(GetParam()).device.get();
+    if (!device)
+      continue;
+    std::vector<std::uint8_t> data = elements(type, {4, 5});
+    std::vector<std::uint8_t> found = poisoned(type, 3);
+    run(*device, kernel, data, found);
+    EXPECT_EQ(values(type, found), (std::vector<double>{4, 5, 6}))
+        << name(type);
+  }
+  SKIP_WITHOUT_DEVICE();
+}
+
+TEST_P(Atomics, LoadsWaitForAnotherCta) {
+  // What comes before the flag is seen behind it.
+  KernelBuilder kb("flag", {.threads = 1});
+  Tensor word = kb.tensor("word", i32, {1});
+  Tensor flag = kb.tensor("flag", i32, {1});
+  Tensor copy = kb.tensor("copy", i32, {1});
+  kb.grid(2);
+  if_(
+      block_id() == 0,
+      [&] {
+        word(0) = 42;
+        reduce_add(flag(0), 1, {.order = MemoryOrder::release});
+      },
+      [&] {
+        while_(
+            [&] {
+              return atomic_load(flag(0), {.order = MemoryOrder::acquire}) == 0;
+            },
+            [] {});
+        copy(0) = word(0);
+      });
+  Kernel kernel = compile_checked(kb.module());
+  OPEN_OR_SKIP(device);
+  std::vector<int> word_data = {0}, flag_data = {0}, copy_data = {0};
+  run(device, kernel, word_data, flag_data, copy_data);
+  EXPECT_EQ(copy_data[0], 42);
+}

@@ -30,6 +30,9 @@ TEST_F(AtomicErrors, Types) {
   refused(
       __LINE__, [&] { atomic_compare_exchange(half(0), 1, 2); },
       "there is no atom.cas of f16; it takes types of 32 and 64 bits");
+  refused(
+      __LINE__, [&] { atomic_load(half(0)); },
+      "there is no atomic_load of f16; it takes types of 32 and 64 bits");
 }
 
 TEST_F(AtomicErrors, ValuesHaveTheElementsType) {
@@ -44,4 +47,12 @@ TEST_F(AtomicErrors, ReductionsAcquireNothing) {
       __LINE__, [&] { reduce_add(whole(0), 1, acquiring); },
       "reduce_add gives no value, so nothing can be acquired by it; its order "
       "is relaxed or release");
+}
+
+TEST_F(AtomicErrors, LoadsReleaseNothing) {
+  AtomicOptions releasing{.order = MemoryOrder::release};
+  refused(
+      __LINE__, [&] { atomic_load(whole(0), releasing); },
+      "atomic_load writes nothing, so nothing can be released by it; its order "
+      "is relaxed or acquire");
 }
