@@ -114,11 +114,12 @@ static std::unique_ptr<Tuner> open_tuner(const TuneCommand &command,
 
 static void check_numbers(const TuneCommand &command) {
   if (command.rounds < 1 || command.plan.most < 1 || command.pause_ms < 0 ||
-      command.burst_ms < 0)
+      command.burst_ms < 0 || command.plan.refinements < 0)
     throw UserError(fmt::format(
-        "--rounds {}, --most {}, --pause-ms {}, --burst-ms {}: the first two "
-        "must be at least 1, the others not negative",
-        command.rounds, command.plan.most, command.pause_ms, command.burst_ms));
+        "--rounds {}, --most {}, --refine {}, --pause-ms {}, --burst-ms {}: "
+        "the first two must be at least 1, the others not negative",
+        command.rounds, command.plan.most, command.plan.refinements,
+        command.pause_ms, command.burst_ms));
 }
 
 static void print(const TuneResult &result) {
@@ -222,12 +223,13 @@ static ExitStatus explain(const ExplainOptions &options) {
       options.gemm.with_arguments(options.gemm.sized_problem());
   const auto &device = DeviceDescription::by_name(options.device);
   auto ranked = rank_schedules(problem, options.most, device);
-  say("{}\n{:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", problem.to_string(),
-      "total us", "launch", "repack", "tiles", "memory", "schedule");
+  say("{}\n{:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", problem.to_string(),
+      "total us", "launch", "repack", "tiles", "memory", "store", "schedule");
   for (const RankedSchedule &one : ranked)
-    say("{:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.2f}  {}\n", one.cost.total_us(),
-        one.cost.launch_us, one.cost.repack_us, one.cost.tiles_us,
-        one.cost.memory_us, one.schedule.to_string());
+    say("{:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:9.2f}  {}\n",
+        one.cost.total_us(), one.cost.launch_us, one.cost.repack_us,
+        one.cost.tiles_us, one.cost.memory_us, one.cost.store_us,
+        one.schedule.to_string());
   return ExitStatus::ok;
 }
 
@@ -266,6 +268,10 @@ static void add_measuring(CLI::App &command, TuneCommand &options) {
   command
       .add_option("--most", options.plan.most,
                   "candidates of the cost model to measure")
+      ->capture_default_str();
+  command
+      .add_option("--refine", options.plan.refinements,
+                  "times to look at schedules near the fastest")
       ->capture_default_str();
   command.add_option("--timings", options.timings_path,
                      "replay times from a file that --json has written");

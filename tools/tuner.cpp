@@ -112,22 +112,23 @@ private:
     GemmProblem sized;
     bool is_started = false;
     TuneResult result = {};
-    std::vector<std::future<Kernel>> kernels = {};
+    std::vector<std::future<Kernel>> kernels = {}; ///< of the last candidates
     std::exception_ptr error = nullptr; ///< why there are no candidates
   };
   /// A candidate in the race.
   struct Runner {
     Contender contender;
-    TuneCandidate *candidate;
+    std::size_t candidate; ///< its number
   };
+  using Runners = std::vector<Runner>;
 
   void start(Job &job);
-  static std::vector<Kernel> kernels(Job &job);
-  std::vector<Runner> screened(TuneResult &result,
-                               const std::vector<Kernel> &kernels,
-                               const GemmSets &sets);
-  void time(const std::vector<Runner> &runners);
-  static void verify(std::vector<Runner> &runners, GemmSets &sets);
+  void compile_from(Job &job, std::size_t first);
+  void race(Job &job, const GemmSets &sets, Runners &runners);
+  void screen(Job &job, const GemmSets &sets, Runners &runners);
+  void time(TuneResult &result, const Runners &runners);
+  bool look_around(Job &job, const Runners &runners);
+  static void verify(TuneResult &result, Runners &runners, GemmSets &sets);
   Kernel compile_for(const GemmProblem &sized, const GemmProblem &problem,
                      const GemmSchedule &schedule) const;
 
@@ -199,74 +200,113 @@ void GpuTuner::start(Job &job) {
   } catch (const Error &) {
     job.error = std::current_exception(); // until its turn comes
   }
-  for (const TuneCandidate &one : job.result.candidates)
+  compile_from(job, 0);
+}
+
+/// Give the candidates from there on to the workers.
+void GpuTuner::compile_from(Job &job, std::size_t first) {
+  for (std::size_t i = first; i < job.result.candidates.size(); ++i)
     job.kernels.push_back(
         workers_.add([this, sized = job.sized, problem = job.result.problem,
-                      schedule = one.schedule] {
+                      schedule = job.result.candidates[i].schedule] {
           return compile_for(sized, problem, schedule);
         }));
 }
 
-/// The kernels of the candidates, once all are there; one that cannot be
-/// compiled is out.
-std::vector<Kernel> GpuTuner::kernels(Job &job) {
-  std::vector<Kernel> kernels(job.kernels.size());
-  for (std::size_t i = 0; i < kernels.size(); ++i)
+/// One burst of each that is new shows who has no chance; one that cannot be
+/// compiled has none.
+void GpuTuner::screen(Job &job, const GemmSets &sets, Runners &runners) {
+  std::vector<TuneCandidate> &candidates = job.result.candidates;
+  std::size_t number = candidates.size() - job.kernels.size();
+  // Assembling holds up launches: none while a clock runs, as far as may be.
+  for (const std::future<Kernel> &compiled : job.kernels)
+    compiled.wait();
+  for (std::future<Kernel> &compiled : std::exchange(job.kernels, {})) {
+    TuneCandidate &candidate = candidates[number++];
     try {
-      kernels[i] = job.kernels[i].get();
+      Contender contender = sets.contender("", compiled.get());
+      // The faster of two: one may meet a kernel that is being assembled.
+      int launches = watch_.launches_for(contender, plan_.bench);
+      candidate.us = std::min(watch_.burst(contender, launches),
+                              watch_.burst(contender, launches));
+      runners.push_back({std::move(contender), number - 1});
     } catch (const Error &error) {
-      job.result.candidates[i].note = error.message();
+      candidate.note = error.message();
     }
-  return kernels;
-}
-
-/// One burst of each shows who has no chance.
-std::vector<GpuTuner::Runner>
-GpuTuner::screened(TuneResult &result, const std::vector<Kernel> &kernels,
-                   const GemmSets &sets) {
-  std::vector<Runner> runners;
+  }
   double best_us = 0;
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    TuneCandidate &one = result.candidates[i];
-    if (!one.note.empty())
-      continue;
-    runners.push_back({sets.contender("", kernels[i]), &one});
-    const Contender &contender = runners.back().contender;
-    one.us =
-        watch_.burst(contender, watch_.launches_for(contender, plan_.bench));
-    best_us = runners.size() == 1 ? one.us : std::min(best_us, one.us);
+  for (const Runner &runner : runners) {
+    double us = candidates[runner.candidate].us;
+    best_us = best_us > 0 ? std::min(best_us, us) : us;
   }
   std::erase_if(runners, [&](const Runner &runner) {
-    const TuneCandidate &one = *runner.candidate;
+    const TuneCandidate &one = candidates[runner.candidate];
     return one.us > plan_.slowest * best_us && !one.is_auto;
   });
-  return runners;
 }
 
 /// Let them take turns, rested.
-void GpuTuner::time(const std::vector<Runner> &runners) {
+void GpuTuner::time(TuneResult &result, const Runners &runners) {
   std::vector<Contender> contenders;
   for (const Runner &runner : runners)
     contenders.push_back(runner.contender);
   std::vector<Samples> samples =
       measure_rested(watch_, contenders, plan_.bench);
   for (std::size_t i = 0; i < runners.size(); ++i)
-    runners[i].candidate->us = median(samples[i]);
+    result.candidates[runners[i].candidate].us = median(samples[i]);
+}
+
+/// Time what was compiled last beside the fastest so far and what `auto` takes.
+void GpuTuner::race(Job &job, const GemmSets &sets, Runners &runners) {
+  std::vector<TuneCandidate> &candidates = job.result.candidates;
+  auto us = [&](const Runner &runner) {
+    return candidates[runner.candidate].us;
+  };
+  std::ranges::sort(runners, {}, us);
+  Runners racing, resting;
+  for (Runner &runner : runners)
+    (racing.empty() || candidates[runner.candidate].is_auto ? racing : resting)
+        .push_back(std::move(runner));
+  screen(job, sets, racing);
+  time(job.result, racing);
+  runners = std::move(racing);
+  std::ranges::move(resting, std::back_inserter(runners));
+}
+
+/// Have what is near the fastest compiled; false where there is nothing new.
+bool GpuTuner::look_around(Job &job, const Runners &runners) {
+  std::vector<TuneCandidate> &candidates = job.result.candidates;
+  auto fastest = std::ranges::min_element(runners, {}, [&](const Runner &one) {
+    return candidates[one.candidate].us;
+  });
+  if (fastest == runners.end())
+    return false;
+  std::size_t known = candidates.size();
+  for (const RankedSchedule &one :
+       nearby_schedules(job.result.problem,
+                        candidates[fastest->candidate].schedule, described_))
+    if (std::ranges::find(candidates, one.schedule, &TuneCandidate::schedule) ==
+        candidates.end())
+      candidates.push_back({one.schedule, one.cost.total_us()});
+  compile_from(job, known);
+  return candidates.size() > known;
 }
 
 /// Compare what they compute with the reference, fastest first, until one is
 /// right.
-void GpuTuner::verify(std::vector<Runner> &runners, GemmSets &sets) {
-  std::ranges::sort(runners, {},
-                    [](const Runner &runner) { return runner.candidate->us; });
+void GpuTuner::verify(TuneResult &result, Runners &runners, GemmSets &sets) {
+  std::ranges::sort(runners, {}, [&](const Runner &runner) {
+    return result.candidates[runner.candidate].us;
+  });
   for (const Runner &runner : runners) {
+    TuneCandidate &candidate = result.candidates[runner.candidate];
     Comparison comparison = sets.verify(runner.contender);
     if (comparison.ok)
       return;
-    runner.candidate->is_wrong = true;
-    runner.candidate->note = fmt::format(
-        "WRONG: {} of {} elements, max_rel_err={:.2e}", comparison.wrong,
-        comparison.compared, comparison.max_rel_err);
+    candidate.is_wrong = true;
+    candidate.note = fmt::format("WRONG: {} of {} elements, max_rel_err={:.2e}",
+                                 comparison.wrong, comparison.compared,
+                                 comparison.max_rel_err);
   }
 }
 
@@ -277,16 +317,16 @@ TuneResult GpuTuner::tune(std::size_t number) {
   Job &job = jobs_[number];
   if (job.error)
     std::rethrow_exception(job.error);
-  std::vector<Kernel> compiled = kernels(job);
-  TuneResult result = std::move(job.result);
   GemmSets sets(*device_, options_.reference(job.sized), job.sized.has_beta,
                 plan_.data_seed);
-  std::vector<Runner> runners = screened(result, compiled, sets);
-  time(runners);
+  Runners runners;
+  race(job, sets, runners);
+  for (int i = 0; i < plan_.refinements && look_around(job, runners); ++i)
+    race(job, sets, runners);
   if (plan_.is_verified)
-    verify(runners, sets);
-  sort_candidates(result.candidates);
-  return result;
+    verify(job.result, runners, sets);
+  sort_candidates(job.result.candidates);
+  return std::move(job.result);
 }
 
 } // namespace

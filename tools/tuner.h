@@ -52,13 +52,15 @@ public:
 struct TunePlan {
   BenchPlan bench;
   int most = 8;         ///< candidates of the cost model
+  int refinements = 1;  ///< times to look at what is near the fastest
   double slowest = 1.2; ///< times the fastest: further ones are dropped early
   std::uint64_t data_seed = 0;
   bool is_verified = true;
 };
 
 /// Compile the candidates with all cores, a few problems ahead of the one that
-/// the GPU is measuring. The options must outlive it.
+/// the GPU is measuring; then what is near the fastest of them. The options
+/// must outlive it.
 std::unique_ptr<Tuner> make_gpu_tuner(std::shared_ptr<Device> device,
                                       const GemmOptions &options,
                                       std::vector<GemmProblem> problems,

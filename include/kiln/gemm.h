@@ -120,15 +120,14 @@ struct GemmSchedule {
   /// them the parts, in the order of their ranks. Of warp_specialized.
   int split_k = 1;
   /// They are those of a cluster, 8 at most, and read each other's shared
-  /// memory; or any of the grid, up to 128, through a workspace: all CTAs are
-  /// then there at once.
+  /// memory; or any of the grid, up to 128, through a workspace.
   bool is_split_by_grid = false;
   /// Compute the transpose, so that N is cut into pieces of 64 and M into those
   /// of wgmma's 8: for few rows.
   bool is_swapped = false;
   /// Copy an operand whose rows TMA cannot take into a workspace first, where
-  /// it can: all CTAs copy, wait for each other, and multiply. Of sizes that
-  /// are known, and CTAs that are all there at once.
+  /// it can: the CTAs copy, wait for what others copy, and multiply. Of sizes
+  /// that are known.
   bool is_repacked = false;
   /// CTAs that multiply together, on Blackwell: of 2, above each other in a
   /// cluster of 2x1, each loads half of B.
@@ -197,7 +196,8 @@ struct GemmCost {
   double launch_us = 0; ///< of the grid, and of clusters
   double repack_us = 0; ///< of copies that are made first
   double tiles_us = 0;  ///< all rounds of tiles: fill, multiply, store
-  double memory_us = 0; ///< every byte once over the bus
+  double memory_us = 0; ///< the bytes over the bus, beside the tiles
+  double store_us = 0;  ///< of the last tiles, when nothing is loaded
   double total_us() const;
 };
 struct RankedSchedule {
@@ -209,6 +209,12 @@ struct RankedSchedule {
 std::vector<RankedSchedule>
 rank_schedules(const GemmProblem &problem, int most,
                const DeviceDescription &device = DeviceDescription::h200());
+
+/// Schedules that differ from a fitted one in a single thing, with what they
+/// are predicted to take: to measure what lies around the fastest known.
+std::vector<RankedSchedule>
+nearby_schedules(const GemmProblem &problem, const GemmSchedule &schedule,
+                 const DeviceDescription &device = DeviceDescription::h200());
 
 /// "warpspecialized_4096x4096x4096_128x128x64_3" for f16 to f32 in `tt`;
 /// otherwise with a suffix for each field that is not the default, so that

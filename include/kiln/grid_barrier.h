@@ -1,4 +1,4 @@
-// grid_barrier.h: all CTAs of a launch meet, or groups of them.
+// grid_barrier.h: all CTAs of a launch meet.
 //
 // What one part of a kernel writes to global memory, by all CTAs, another one
 // reads behind the barrier:
@@ -9,7 +9,7 @@
 //     ... tma_load what others copied ...
 //
 // All CTAs must be there at once: the launch is cooperative, and a grid that
-// the device cannot hold is refused.
+// the device cannot hold is refused. grid_work.h has what does without.
 #pragma once
 
 #include <kiln/builder.h>
@@ -33,35 +33,6 @@ public:
 
 private:
   Tensor counter_;
-};
-
-/// Groups of CTAs meet, each at a barrier of its own, for what they write and
-/// read with ordinary accesses:
-///
-///     GroupBarriers written(kb, tiles);
-///     ... store to the place of this CTA ...
-///     written.sync(tile, {.members = 4, .is_first = rank == 0});
-///     ... read what the others stored ...
-///
-/// All CTAs must be there at once, as above.
-class GroupBarriers {
-public:
-  /// One for each group, in a workspace of that name.
-  GroupBarriers(KernelBuilder &kb, const Dim &groups,
-                const std::string &name = "meetings",
-                Where where = Where::current());
-
-  struct Member {
-    int members = 1; ///< CTAs of the group
-    At is_first;     ///< an i1: one of them says so
-  };
-  /// Wait for all members; the 128 threads of one warpgroup of each call, as
-  /// often as they like.
-  void sync(At group, const Member &member,
-            Where where = Where::current()) const;
-
-private:
-  Tensor counters_;
 };
 
 } // namespace kiln

@@ -26,6 +26,7 @@
 #include <kiln/gemm_reference.h>
 #include <kiln/gpu_clock.h>
 #include <kiln/grid_barrier.h>
+#include <kiln/grid_work.h>
 #include <kiln/grouped_gemm.h>
 #include <kiln/grouped_tile_scheduler.h>
 #include <kiln/host_memory.h>

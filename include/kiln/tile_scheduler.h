@@ -45,7 +45,7 @@ struct TileSchedulerOptions {
   int cluster_m = 1, cluster_n = 1;
   /// CTAs that share a tile, each a part of the work (OutputTile::rank): of
   /// a cluster with one tile, so that the kernel's cluster is that many along
-  /// x; or, where clusters have none of it, of the grid, one behind the other.
+  /// x; or of the grid, in clusters one behind the other.
   int split = 1;
   bool is_split_by_grid = false;
 

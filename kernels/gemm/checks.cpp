@@ -265,9 +265,10 @@ static void check_split_k(const KernelProblem &computed,
   if (schedule.kind != GemmKind::warp_specialized)
     refuse("K is divided by {} CTAs in a {} schedule; use warp-specialized",
            schedule.split_k, name(schedule.kind));
-  if (schedule.cluster_m * schedule.cluster_n != 1)
+  if (schedule.cluster_m * schedule.cluster_n != 1 &&
+      !schedule.is_split_by_grid)
     refuse("K is divided by {} CTAs, and a cluster of {}x{} tiles has no room "
-           "for them; use cluster 1x1",
+           "for them; use cluster 1x1, or split-by=grid",
            schedule.split_k, schedule.cluster_m, schedule.cluster_n);
   if (!computed.problem.k.is_constant())
     refuse("K is divided by {} CTAs, and is an argument of the launch; give "

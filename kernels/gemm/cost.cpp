@@ -14,7 +14,8 @@ constexpr double kSmemBytesPerClock = 128;
 constexpr double kSmemShare = 0.947; ///< clocks of it that count
 constexpr double kStepClocks = 18.6; ///< of a narrow wgmma, besides N / 4
 constexpr double kTileStepClocks = 6.38;
-constexpr double kOneWarpgroup = 1.34;
+/// Of a warpgroup alone, which issues, waits and hands slots back in turn.
+constexpr double kOneWarpgroupClocks = 107;
 
 // Of loads.
 constexpr double kLoadBytesPerClock = 90.7; ///< of one multiprocessor
@@ -37,8 +38,8 @@ constexpr double kSubtileClocks = 367;
 constexpr double kSumsClocks = 2100, kSumsClocksPerElement = 0.148;
 constexpr double kSumsClocksPerPart = 155;
 /// Through a workspace, where the CTAs that divide K wait for each other.
-constexpr double kPartsClocks = 5800, kPartsClocksPerElement = 0.33;
-constexpr double kPartsClocksPerPart = 180;
+constexpr double kPartsClocks = 3920, kPartsClocksPerElement = 0.354;
+constexpr double kPartsClocksPerPart = 5.2;
 /// What a cooperative schedule does not hide of a store behind its next loads.
 constexpr double kUnhidden = 0.72;
 
@@ -48,17 +49,20 @@ constexpr double kVectorRows = 64;
 constexpr double kVectorStepClocks = 700, kVectorClocks = 1500;
 
 // Of the device.
-constexpr double kClockShare = 0.832;  ///< of its boost clock
+constexpr double kClockShare = 0.832;  ///< of its boost clock, at full use
 constexpr double kMemoryShare = 0.931; ///< of its bandwidth
+/// Of the bytes of an operand that are read again by CTAs beside the first, of
+/// which so many count: what is not in L2 yet is asked for by each.
+constexpr double kReadAgain = 0.24, kMostReaders = 3;
 /// A launch begins while the one before it ends.
 constexpr double kLaunchUs = 1.24, kClusterUs = 1.00, kClusterCtaUs = 0.127;
 /// How much two limits that are close to each other add up.
 constexpr double kSharpness = 2.23;
 
 // Of operands that are repacked: the way there and back, and all CTAs' wait.
-constexpr double kRepackShare = 0.80;       ///< of the memory's bandwidth
-constexpr double kRepackBytesPerClock = 24; ///< of one CTA
-constexpr double kRepackUs = 4.5;
+constexpr double kRepackShare = 0.80;      ///< of the memory's bandwidth
+constexpr double kRepackBytesPerClock = 7; ///< of one CTA
+constexpr double kRepackUs = 1.6, kRepackUsPerCta = 0.006;
 
 /// The value, or a typical one where it is known at launch.
 double typical(const Dim &dim) {
@@ -105,10 +109,9 @@ double multiply_clocks(const KernelProblem &computed,
   // One wgmma: 64 rows, `columns`, 32 bytes of K.
   double wgmmas = double(schedule.tile_m) / 64 * parts * (k_bytes / 32);
   double core = wgmmas * std::max(columns / 2.0, kStepClocks + columns / 4.0);
-  // One warpgroup with one of them at a time does not keep it busy.
   bool is_pingpong = schedule.kind == GemmKind::pingpong;
   if (schedule.tile_m == 64 && (is_pingpong || schedule.consumers == 1))
-    core *= kOneWarpgroup;
+    core += kOneWarpgroupClocks;
   double slot_bytes = (schedule.tile_m + schedule.tile_n) * k_bytes;
   double smem = (wgmmas * (64 + columns) * 32 + slot_bytes) /
                 kSmemBytesPerClock * kSmemShare;
@@ -143,7 +146,7 @@ double multiply_clocks(const KernelProblem &computed,
 }
 
 /// Copying the operands that TMA cannot take.
-double repack_us(const KernelProblem &computed, double ctas,
+double repack_us(const KernelProblem &computed, double ctas, double at_once,
                  const DeviceDescription &device) {
   if (!computed.is_repacked)
     return 0;
@@ -157,9 +160,9 @@ double repack_us(const KernelProblem &computed, double ctas,
   double bytes = elements * size_bytes(computed.problem.type) *
                  typical(computed.problem.batch);
   double memory_us = 2 * bytes / (device.memory_gb_per_s * kRepackShare) * 1e-3;
-  double copy_us = bytes / (ctas * kRepackBytesPerClock) /
+  double copy_us = bytes / (at_once * kRepackBytesPerClock) /
                    (device.sm_clock_mhz * kClockShare);
-  return kRepackUs + std::max(memory_us, copy_us);
+  return kRepackUs + ctas * kRepackUsPerCta + std::max(memory_us, copy_us);
 }
 
 double store_clocks(const GemmSchedule &schedule, Type out) {
@@ -186,10 +189,29 @@ double vector_clocks(const Sizes &sizes, const GemmSchedule &schedule,
                    kVectorClocks);
 }
 
-double moved_bytes(const Sizes &sizes, const GemmProblem &problem) {
-  return sizes.batch *
-         ((sizes.m + sizes.n) * sizes.k * size_bytes(problem.type) +
-          sizes.m * sizes.n * size_bytes(problem.out));
+/// Over the bus: every byte once, and operands again that several clusters of
+/// CTAs read at about the same time.
+double moved_bytes(const Sizes &sizes, const GemmProblem &problem,
+                   const GemmSchedule &schedule) {
+  auto reads = [&](double extent, int tile, int cluster) {
+    double readers = std::ceil(tiles(extent, tile) / cluster);
+    return 1 + kReadAgain * std::min(readers - 1, kMostReaders);
+  };
+  bool is_vector = schedule.kind == GemmKind::vector;
+  double of_a =
+      is_vector ? 1 : reads(sizes.n, schedule.tile_n, schedule.cluster_n);
+  double of_b =
+      is_vector ? 1 : reads(sizes.m, schedule.tile_m, schedule.cluster_m);
+  return sizes.batch * ((sizes.m * of_a + sizes.n * of_b) * sizes.k *
+                            size_bytes(problem.type) +
+                        sizes.m * sizes.n * size_bytes(problem.out));
+}
+
+/// Clocks in which the tensor core is busy, of a multiprocessor.
+double busy_clocks(const GemmProblem &problem, const GemmSchedule &schedule,
+                   double k_tiles, double rounds) {
+  return rounds * k_tiles * schedule.tile_m / 64 * schedule.tile_n / 2 *
+         schedule.tile_k * size_bytes(problem.type) / 32;
 }
 
 } // namespace
@@ -199,12 +221,12 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   KernelProblem computed(problem, schedule);
   Sizes sizes(computed.problem);
   GemmCost cost;
-  cost.memory_us = moved_bytes(sizes, problem) /
+  cost.memory_us = moved_bytes(sizes, problem, schedule) /
                    (device.memory_gb_per_s * kMemoryShare) * 1e-3;
-  double clocks_per_us = device.sm_clock_mhz * kClockShare;
   if (schedule.kind == GemmKind::vector) {
     cost.launch_us = kLaunchUs;
-    cost.tiles_us = vector_clocks(sizes, schedule, device) / clocks_per_us;
+    cost.tiles_us = vector_clocks(sizes, schedule, device) /
+                    (device.sm_clock_mhz * kClockShare);
     return cost;
   }
   int element_bytes = size_bytes(problem.type);
@@ -224,14 +246,14 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
     return multiply_clocks(computed, schedule, k_tiles, ctas);
   };
   double rounds = std::ceil(blocks / at_once);
+  // All but the last store, when nothing is left to load.
   double clocks = 0;
   switch (schedule.kind) {
-  case GemmKind::pingpong: // stores are hidden, but for the last
-    clocks = fill + rounds * multiply(1) + store;
+  case GemmKind::pingpong: // the other stores are hidden
+    clocks = fill + rounds * multiply(1);
     break;
   case GemmKind::cooperative:
-    clocks = fill + rounds * (multiply(1) + kUnhidden * store) +
-             (1 - kUnhidden) * store;
+    clocks = fill + rounds * multiply(1) + (rounds - 1) * kUnhidden * store;
     break;
   default: {
     double full = std::floor(rounds / schedule.occupancy);
@@ -243,13 +265,22 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
     clocks = full * round(schedule.occupancy);
     if (last > 0)
       clocks += round(last);
+    store /= last > 0 ? last : schedule.occupancy;
+    clocks -= store;
   }
   }
   cost.launch_us =
       kLaunchUs + (cluster > 1 ? kClusterUs + cluster * kClusterCtaUs : 0);
-  double ctas = std::min(blocks, at_once) * cluster;
-  cost.repack_us = repack_us(computed, ctas, device);
+  double running = std::min(blocks, at_once) * cluster;
+  double ctas = schedule.is_persistent() ? running : blocks * cluster;
+  cost.repack_us = repack_us(computed, ctas, running, device);
+  // The busier the tensor core, the lower the clock that its power leaves.
+  double use =
+      std::min(1.0, busy_clocks(computed.problem, schedule, k_tiles, rounds) /
+                        (clocks + store));
+  double clocks_per_us = device.sm_clock_mhz * (1 - (1 - kClockShare) * use);
   cost.tiles_us = clocks / clocks_per_us;
+  cost.store_us = store / clocks_per_us;
   return cost;
 }
 
@@ -258,7 +289,7 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
 namespace kiln {
 
 double GemmCost::total_us() const {
-  return launch_us + repack_us +
+  return launch_us + repack_us + store_us +
          std::pow(std::pow(tiles_us, gemm_kernel::kSharpness) +
                       std::pow(memory_us, gemm_kernel::kSharpness),
                   1 / gemm_kernel::kSharpness);

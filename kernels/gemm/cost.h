@@ -3,7 +3,8 @@
 // A CTA's tile takes as long as the slowest of three things does: the tensor
 // core's work, the traffic of its shared memory, and the arrival of its
 // operands. Tiles come in rounds, as many at once as the device holds CTAs, and
-// clusters of them. Beside all that, every byte crosses the bus to memory once.
+// clusters of them. Beside all that, every byte crosses the bus to memory once,
+// and again where several CTAs ask for it before L2 has it.
 // What surrounds it (launch, the first load, the way out) is a number each.
 //
 // The numbers were fitted to schedules measured on an H200

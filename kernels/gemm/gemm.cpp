@@ -116,7 +116,7 @@ static void plan_registers(const KernelProblem &computed,
 
 /// The shared memory of a kernel, its pieces in the order in which it asks for
 /// them: barriers of turns or of sums, slots, barriers of slots, the address of
-/// tensor memory, buffers on the way out.
+/// tensor memory, buffers on the way out, words of work that CTAs share.
 static int shared_bytes(const KernelProblem &computed,
                         const GemmSchedule &schedule,
                         const DeviceDescription &device, int stages) {
@@ -140,6 +140,11 @@ static int shared_bytes(const KernelProblem &computed,
   auto output = gemm_kernel::output_buffers(computed, with_stages);
   if (output.count && !output.is_over_slots)
     place(output.tile, output.count);
+  const TileLayout word{Type::u32, 1, 4};
+  if (schedule.is_split_by_grid)
+    place(word, schedule.consumers);
+  if (schedule.is_repacked)
+    place(word, 1);
   return end;
 }
 
@@ -171,7 +176,7 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
   KernelProblem computed(problem, schedule);
   GemmSchedule result = filled(computed, schedule, device);
   gemm_kernel::check_roles(computed, result, device);
-  gemm_kernel::check_workspaces(computed, result, device);
+  gemm_kernel::check_workspaces(computed, result);
   gemm_kernel::check_tile(computed, result, device);
   gemm_kernel::check_epilogue(computed, result, device);
   plan_registers(computed, device, result);

@@ -43,8 +43,11 @@ StoredMatrix KernelProblem::b() const {
 }
 
 Dim KernelProblem::tiles(const GemmSchedule &schedule) const {
-  return ceil_div(problem.m, schedule.tile_m) *
-         ceil_div(problem.n, schedule.tile_n) * problem.batch;
+  auto along = [](const Dim &extent, int tile, int cluster) {
+    return ceil_div(extent, tile * cluster) * cluster;
+  };
+  return along(problem.m, schedule.tile_m, schedule.cluster_m) *
+         along(problem.n, schedule.tile_n, schedule.cluster_n) * problem.batch;
 }
 
 bool KernelProblem::a_suits_tma() const {

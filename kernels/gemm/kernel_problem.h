@@ -26,7 +26,7 @@ struct KernelProblem {
   KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule);
 
   StoredMatrix a() const, b() const;
-  /// Output tiles of all products.
+  /// Output tiles of all products, and those that fill clusters up.
   Dim tiles(const GemmSchedule &schedule) const;
   /// Whether TMA can load A, B as they are.
   bool a_suits_tma() const, b_suits_tma() const;

@@ -31,6 +31,7 @@ Module MainLoop::build() {
   operands_.make_pipeline(kb_, scheduler_, pipeline_options());
   make_memory();
   output_.make_buffers(kb_, operands_.pipeline());
+  operands_.begin_repack(kb_, problem_.tiles(schedule_) * schedule_.split_k);
   // What is ahead in the stream may still run: up to here nothing of it was
   // touched. What comes next may set itself up as well.
   wait_for_dependencies();

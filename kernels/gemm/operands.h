@@ -50,7 +50,11 @@ public:
 
   /// Workspaces, after all other arguments.
   void declare_workspaces(KernelBuilder &kb);
-  /// Copy what is copied first; all threads reach it, outside of roles.
+  /// Copy what is copied first, by at most so many CTAs; all threads reach
+  /// both, outside of roles.
+  void begin_repack(KernelBuilder &kb, const Dim &ctas) {
+    repack_.begin(kb, ctas);
+  }
   void repack(int warps) const { repack_.run(warps); }
   /// The ring their tiles go through; all threads reach it. `options` say how
   /// they are read.

@@ -143,7 +143,9 @@ void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
                       options_of(schedule_));
 }
 
-void Output::start() {
+void Output::start(const Value &warpgroup) {
+  if (sums_)
+    sums_->begin(warpgroup);
   if (!a_scale_)
     return;
   a_factor_ = (*a_scale_)(0);

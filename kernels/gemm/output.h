@@ -23,8 +23,9 @@ public:
   void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
 
   /// At the beginning of the role that stores: load what is the same for all
-  /// tiles, so that it is there when they are stored.
-  void start();
+  /// tiles, so that it is there when they are stored. The caller is the
+  /// `warpgroup`-th of those that do.
+  void start(const Value &warpgroup);
   /// Write an accumulator at (row, column) of the output tile's matrix; the
   /// caller is the `warpgroup`-th of those that store.
   void store(Accumulator &accumulator, const OutputTile &tile, const Value &row,

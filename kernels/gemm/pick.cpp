@@ -18,9 +18,7 @@ namespace kiln {
 
 using gemm_kernel::cost_of;
 using gemm_kernel::KernelProblem;
-
-/// As many stages as fit, within reason.
-static constexpr int kMostStages = 12;
+using gemm_kernel::kMostStages;
 
 /// Bytes of shared memory beside the slots, roughly.
 static int output_bytes(const GemmProblem &problem,

@@ -25,20 +25,20 @@ Tensor Repack::add(KernelBuilder &kb, const std::string &name,
   if (shape.size() == 3)
     strides.insert(strides.begin(), rows * stride);
   Tensor to = kb.workspace(name, from.type(), shape, strides);
-  if (!barrier_)
-    barrier_.emplace(kb);
   copies_.push_back({from, to});
   return to;
 }
 
-/// The warps of all CTAs take the pieces of a matrix in turns.
-static void copy_matrix(int warps, const Tensor &from, const Tensor &to) {
+/// The `part`-th of as many parts as there are CTAs: their warps take the
+/// pieces of a matrix in turns.
+static void copy_part(const Value &part, int warps, const Tensor &from,
+                      const Tensor &to) {
   const std::vector<Dim> &shape = from.shape();
   int columns = kPieceRowBytes / size_bytes(from.type());
   Dim across = ceil_div(shape.back(), columns);
   Dim down = ceil_div(shape[shape.size() - 2], kPieceRows);
   Dim batch = shape.size() == 3 ? shape[0] : Dim(1);
-  Value first = block_id() * warps + warp_id();
+  Value first = part * warps + warp_id();
   for_range(first, batch * down * across, grid_size() * warps,
             [&](const Value &piece) {
               Value line = piece / across;
@@ -54,12 +54,20 @@ static void copy_matrix(int warps, const Tensor &from, const Tensor &to) {
             });
 }
 
+void Repack::begin(KernelBuilder &kb, const Dim &ctas) {
+  if (copies_.empty())
+    return;
+  work_.emplace(kb, ctas);
+  work_->begin();
+}
+
 void Repack::run(int warps) const {
   if (copies_.empty())
     return;
-  for (const Copy &one : copies_)
-    copy_matrix(warps, one.from, one.to);
-  barrier_->sync();
+  work_->run([&](const Value &part) {
+    for (const Copy &one : copies_)
+      copy_part(part, warps, one.from, one.to);
+  });
 }
 
 } // namespace kiln::gemm_kernel

@@ -2,7 +2,7 @@
 // it can. All CTAs make them together, before anything is multiplied.
 #pragma once
 
-#include <kiln/grid_barrier.h>
+#include <kiln/grid_work.h>
 
 #include <optional>
 #include <string>
@@ -17,8 +17,10 @@ class Repack {
 public:
   /// Declare the workspace for a copy of `from`: (batch,) rows, columns.
   Tensor add(KernelBuilder &kb, const std::string &name, const Tensor &from);
-  /// Copy all of them, by all `warps` of a CTA, and wait for all CTAs; outside
-  /// of roles.
+  /// Counters and shared memory for at most so many CTAs, and a first part of
+  /// the work; outside of roles, as `run` is.
+  void begin(KernelBuilder &kb, const Dim &ctas);
+  /// Copy all of them, by all `warps` of the CTAs, and wait for that.
   void run(int warps) const;
 
 private:
@@ -26,7 +28,7 @@ private:
     Tensor from, to;
   };
   std::vector<Copy> copies_;
-  std::optional<GridBarrier> barrier_;
+  std::optional<GridWork> work_;
 };
 
 } // namespace kiln::gemm_kernel

@@ -32,18 +32,37 @@ void Sums::declare_workspaces(KernelBuilder &kb, const Dim &tiles) {
   Dim shares = tiles * schedule_.consumers;
   parts_ = kb.workspace("parts", layout_.type,
                         {shares * schedule_.split_k, lines_, length_});
-  written_.emplace(kb, shares);
 }
 
 void Sums::make_buffers(KernelBuilder &kb,
                         const std::optional<SharedTile> &over) {
-  if (parts_)
+  if (parts_) {
+    Dim groups = parts_->shape()[0].constant() / schedule_.split_k;
+    work_.emplace(kb, GroupWork::Options{.groups = groups,
+                                         .members = schedule_.split_k,
+                                         .warpgroups = schedule_.consumers});
     return;
+  }
   if (over)
     drained_ =
         kb.named_barriers(1, kThreadsPerWarpgroup * schedule_.consumers)[0];
   buffers_ = kb.shared_array(layout_, schedule_.consumers,
                              {.over = over, .name = "sums"});
+}
+
+Value Sums::group(const Value &warpgroup) const {
+  // As TileScheduler has them: the CTAs of a cluster are neighbours, and
+  // clusters that divide the K of the same tiles come one behind the other.
+  int ctas = schedule_.cluster_ctas();
+  Value tile = block_id() / (ctas * schedule_.split_k);
+  if (ctas > 1)
+    tile = tile * ctas + cluster_rank();
+  return tile * schedule_.consumers + warpgroup;
+}
+
+void Sums::begin(const Value &warpgroup) const {
+  if (work_)
+    work_->begin({.group = group(warpgroup)});
 }
 
 /// Wait for what the others put there, or have taken.
@@ -167,14 +186,15 @@ void Sums::through_smem(AnySums &sums, const Value &warpgroup,
 void Sums::through_workspace(Accumulator &accumulator, const Value &warpgroup,
                              const Value &rank, const Taker &take) {
   int parts = schedule_.split_k;
-  Value share = block_id() / parts * schedule_.consumers + warpgroup;
-  auto place = [&](At of) { return parts_->index(0, share * parts + of); };
-  put(accumulator, place(rank));
-  written_->sync(share, {.members = parts, .is_first = rank == 0});
+  Value sums = group(warpgroup);
+  auto place = [&](At of) { return parts_->index(0, sums * parts + of); };
   auto read = [&](int from, const Value &line, const Value &first, int count) {
     return place(from).load_vector({line, first}, count);
   };
-  take_all(rank, read, take);
+  work_->finish(
+      {.group = sums, .rank = rank, .warpgroup = warpgroup},
+      [&] { put(accumulator, place(rank)); },
+      [&](const Value &share) { take_all(share, read, take); });
 }
 
 void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,

@@ -14,7 +14,7 @@
 
 #include <kiln/cluster.h>
 #include <kiln/gemm.h>
-#include <kiln/grid_barrier.h>
+#include <kiln/grid_work.h>
 #include <kiln/tensor_memory.h>
 #include <kiln/wgmma.h>
 
@@ -44,6 +44,9 @@ public:
   /// given; none where they have a workspace.
   void make_buffers(KernelBuilder &kb, const std::optional<SharedTile> &over);
 
+  /// At the beginning of each warpgroup that stores.
+  void begin(const Value &warpgroup) const;
+
   /// Neighbours of a line of D, `line` and `first` counted from the share of
   /// the warpgroup.
   using Taker = std::function<void(const Values &values, const Value &line,
@@ -71,6 +74,9 @@ private:
   void take_all(const Value &rank, const Reader &read, const Taker &take) const;
   Values added(const Reader &read, const Value &line, const Value &first) const;
   void meet() const;
+  /// Consumers of all CTAs that have a part of the same sums, where the grid
+  /// divides K.
+  Value group(const Value &warpgroup) const;
 
   GemmSchedule schedule_;
   bool is_transposed_;
@@ -79,10 +85,10 @@ private:
   TileLayout layout_;
   SharedTileArray buffers_;
   std::optional<NamedBarrier> drained_; ///< where they lie over others
-  /// Of the grid: a place of each consumer of each CTA, and where those of a
-  /// tile meet.
+  /// Of the grid: a place of each consumer of each CTA, and how those of a tile
+  /// add them up.
   std::optional<Tensor> parts_;
-  std::optional<GroupBarriers> written_;
+  std::optional<GroupWork> work_;
 };
 
 } // namespace kiln::gemm_kernel

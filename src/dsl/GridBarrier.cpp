@@ -16,22 +16,6 @@ GridBarrier::GridBarrier(KernelBuilder &kb, const std::string &name,
   kb.state().contract.is_cooperative = true;
 }
 
-/// One thread arrives for its CTA, and waits for the others.
-static void arriveAndWait(const Element &counter, const Value &ctas,
-                          const Value &isFirst) {
-  constexpr std::int64_t kTurn = std::int64_t{1} << 31;
-  Value step =
-      select(isFirst, constant(u32, kTurn) - (ctas - 1), constant(u32, 1));
-  Value before =
-      atomic_add(counter, step, {.order = MemoryOrder::acquire_release});
-  while_(
-      [&] {
-        Value now = atomic_or(counter, 0, {.order = MemoryOrder::acquire});
-        return ((now ^ before) & constant(u32, kTurn)) == 0;
-      },
-      [] {});
-}
-
 void GridBarrier::sync(Where where) const {
   LocationScope scope(where);
   fence_async_global(); // of what this thread wrote
@@ -41,26 +25,20 @@ void GridBarrier::sync(Where where) const {
         cast(grid_size(Axis::x) * grid_size(Axis::y) * grid_size(Axis::z), u32);
     Value isFirst =
         (block_id(Axis::x) | block_id(Axis::y) | block_id(Axis::z)) == 0;
-    arriveAndWait(counter_(0), ctas, isFirst);
+    constexpr std::int64_t kTurn = std::int64_t{1} << 31;
+    Value step =
+        select(isFirst, constant(u32, kTurn) - (ctas - 1), constant(u32, 1));
+    Value before =
+        atomic_add(counter_(0), step, {.order = MemoryOrder::acquire_release});
+    while_(
+        [&] {
+          Value now = atomic_load(counter_(0), {.order = MemoryOrder::acquire});
+          return ((now ^ before) & constant(u32, kTurn)) == 0;
+        },
+        [] {});
   });
   sync_threads();
   fence_async_global(); // before what others wrote is read
-}
-
-GroupBarriers::GroupBarriers(KernelBuilder &kb, const Dim &groups,
-                             const std::string &name, Where where)
-    : counters_(kb.workspace(name, Type::u32, {groups}, {}, where)) {
-  kb.state().contract.is_cooperative = true;
-}
-
-void GroupBarriers::sync(At group, const Member &member, Where where) const {
-  LocationScope scope(where);
-  sync_warpgroup();
-  one_thread([&] {
-    arriveAndWait(counters_(group), constant(u32, member.members),
-                  value_of(member.is_first));
-  });
-  sync_warpgroup();
 }
 
 } // namespace kiln

@@ -19,11 +19,13 @@ static void checkOptions(const TileSchedulerOptions &options,
   if (options.ctas < 0)
     userErrorAt(where, "{} CTAs; 0 stands for as many as fit", options.ctas);
   int ctas = options.cluster_ctas();
-  if (options.split < 1 ||
-      (options.split > 1 && options.cluster_m * options.cluster_n != 1))
+  bool isCrowded = options.split > 1 && !options.is_split_by_grid &&
+                   options.cluster_m * options.cluster_n != 1;
+  if (options.split < 1 || isCrowded)
     userErrorAt(where,
                 "{} CTAs share a tile in clusters of {}x{} tiles; at least 1 "
-                "does, and more where a cluster has one tile",
+                "does, and more where a cluster has one tile or the grid "
+                "divides it",
                 options.split, options.cluster_m, options.cluster_n);
   if (options.cluster_m < 1 || options.cluster_n < 1 || cluster.x != ctas ||
       cluster.y != 1 || cluster.z != 1)
@@ -60,8 +62,11 @@ TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
 Value TileScheduler::rank() const {
   if (options_.split == 1)
     return constant(i32, 0);
-  return options_.is_split_by_grid ? block_id() % options_.split
-                                   : cluster_rank();
+  if (!options_.is_split_by_grid)
+    return cluster_rank();
+  int ctas = options_.cluster_ctas();
+  Value cluster = ctas == 1 ? block_id() : block_id() / ctas;
+  return cluster % options_.split;
 }
 
 Value TileScheduler::cluster_row(Where where) const {

@@ -18,6 +18,11 @@ TEST_P(FewTiles, PartsOfTheGrid) {
                  "128x64x64 stages=3 consumers=2 split-k=11 split-by=grid"},
                 {"9x200x704 bf16 -> bf16 tn",
                  "64x16x64 stages=3 split-k=6 split-by=grid swap=on"},
+                {"300x200x1000 bf16 -> bf16 tn",
+                 "64x64x64 stages=3 split-k=3 split-by=grid cluster=2x2"},
+                {"9x200x704 bf16 -> bf16 tn",
+                 "64x16x64 stages=3 split-k=4 split-by=grid swap=on "
+                 "cluster=2x1"},
                 {"65x30x333 f16 -> f16 nn batch=2",
                  "64x32x64 stages=2 split-k=5 split-by=grid repack=on"},
                 {"65x30x333 i8 -> i32 tn d=column",

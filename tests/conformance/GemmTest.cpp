@@ -201,17 +201,23 @@ TEST_P(Gemm, RepackedRows) {
   SKIP_WITHOUT_DEVICE();
 }
 
-TEST_P(Gemm, RepackingNeedsTwoMapsAndACooperativeLaunch) {
+/// The arguments of a kernel, workspaces with a star.
+static std::vector<std::string> argument_names(const LaunchContract &contract) {
+  std::vector<std::string> names;
+  for (const ArgumentSpec &argument : contract.arguments)
+    names.push_back(argument.name + (argument.is_workspace ? "*" : ""));
+  return names;
+}
+
+TEST_P(Gemm, RepackingTakesWorkspacesAndAPlainLaunch) {
   GemmProblem problem = constant_problem({72, 129, 201});
   Kernel kernel =
       compile_checked(build_gemm(problem, {.tile_m = 64, .is_repacked = true}));
   const LaunchContract &contract = kernel.contract;
-  EXPECT_TRUE(contract.is_cooperative);
-  std::vector<std::string> names;
-  for (const ArgumentSpec &argument : contract.arguments)
-    names.push_back(argument.name + (argument.is_workspace ? "*" : ""));
-  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "d", "a_rows*",
-                                             "arrivals*", "b_rows*"}));
+  EXPECT_FALSE(contract.is_cooperative);
+  EXPECT_EQ(argument_names(contract),
+            (std::vector<std::string>{"a", "b", "d", "a_rows*", "b_rows*",
+                                      "claims*"}));
   // Where TMA takes both there is nothing to copy.
   problem.n = 136, problem.k = 200;
   EXPECT_FALSE(fit(problem, {.is_repacked = true}).is_repacked);
@@ -234,16 +240,14 @@ TEST_P(Gemm, SumsOverSlots) {
   SKIP_WITHOUT_DEVICE();
 }
 
-TEST_P(Gemm, PartsOfTheGridNeedACooperativeLaunch) {
+TEST_P(Gemm, PartsOfTheGridTakeWorkspacesAndAPlainLaunch) {
   GemmSchedule schedule{.tile_m = 64, .split_k = 3, .is_split_by_grid = true};
   Kernel kernel =
       compile_checked(build_gemm(constant_problem({72, 136, 256}), schedule));
-  EXPECT_TRUE(kernel.contract.is_cooperative);
-  std::vector<std::string> names;
-  for (const ArgumentSpec &argument : kernel.contract.arguments)
-    names.push_back(argument.name + (argument.is_workspace ? "*" : ""));
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"a", "b", "d", "parts*", "meetings*"}));
+  EXPECT_FALSE(kernel.contract.is_cooperative);
+  EXPECT_EQ(argument_names(kernel.contract),
+            (std::vector<std::string>{"a", "b", "d", "parts*", "meetings*",
+                                      "meetings_shares*"}));
 }
 
 TEST_P(Gemm, ColumnsThatFillNoRowOfTheSwizzle) {

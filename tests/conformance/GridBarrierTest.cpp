@@ -73,53 +73,6 @@ TEST_P(GridBarrierCase, PassesOn) {
   }
 }
 
-/// The CTAs of a group add up what each of them wrote, round after round.
-static Kernel added_in_groups(int groups, int members) {
-  KernelBuilder kb("added_in_groups", {.warpgroups = 1});
-  Tensor y = kb.tensor("y", i32, {groups * members, 128});
-  Tensor kept = kb.workspace("kept", i32, {kRounds, groups * members, 128});
-  GroupBarriers written(kb, groups);
-  kb.grid(groups * members);
-  Value cta = block_id(), t = thread_id();
-  // Those of a group are not neighbours.
-  Value group = cta % groups, rank = cta / groups;
-  Var sum(i32, cta + t);
-  for (int round = 0; round < kRounds; ++round) {
-    kept(round, cta, t) = sum;
-    written.sync(group, {.members = members, .is_first = rank == 0});
-    sum = constant(i32, 0);
-    for (int of = 0; of < members; ++of)
-      sum = sum + kept(round, group + of * groups, t);
-  }
-  y(cta, t) = sum;
-  return compile_checked(kb.module());
-}
-
-TEST_P(GridBarrierCase, GroupsMeet) {
-  constexpr int kGroups = 3, kMembers = 4;
-  Kernel kernel = added_in_groups(kGroups, kMembers);
-  EXPECT_TRUE(kernel.contract.is_cooperative);
-  OPEN_OR_SKIP(device);
-  std::vector<int> y(kGroups * kMembers * 128, -1), expected;
-  for (int cta = 0; cta < kGroups * kMembers; ++cta)
-    for (int t = 0; t < 128; ++t) {
-      int sum = 0;
-      for (int of = 0; of < kMembers; ++of)
-        sum += cta % kGroups + of * kGroups + t;
-      expected.push_back(sum * kMembers * kMembers);
-    }
-  Buffer out = device.allocate(y.size() * sizeof(int));
-  std::vector<LaunchArgument> given = {out};
-  given = with_workspaces(device, kernel, given);
-  for (int i = 0; i < 3; ++i) {
-    device.fill(out, 0xff);
-    EXPECT_TRUE(device.launch(kernel, given).ok());
-    device.copy_out(y.data(), out, out.bytes());
-    device.synchronize();
-    EXPECT_EQ(y, expected) << i;
-  }
-}
-
 TEST_P(GridBarrierCase, RefusesMoreThanTheDeviceHolds) {
   KernelBuilder kb("crowd", {.threads = 1024});
   GridBarrier all(kb);

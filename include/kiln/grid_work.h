@@ -1,0 +1,102 @@
+// grid_work.h: work that CTAs share and wait for, without having to be there at
+// once.
+//
+// Of a plain launch nobody knows which CTAs run: where a device holds too few,
+// or other kernels hold it, some begin only when others have ended, and who
+// waits for one of those waits forever. Here a CTA waits only for CTAs that run
+// already, and does what others would have to do later. So the launch need not
+// be cooperative, which would cost it the overlap with the launch before it (1
+// to 2 us on an H200). Where all CTAs run side by side, as they nearly always
+// do, each does its own part.
+#pragma once
+
+#include <kiln/builder.h>
+#include <kiln/export.h>
+#include <kiln/memory.h>
+
+#include <functional>
+#include <string>
+
+namespace KILN_API kiln {
+
+/// Work of all CTAs that comes before everything else, in as many parts as
+/// there are CTAs:
+///
+///     GridWork copies(kb, ctas);
+///     copies.begin();
+///     copies.run([&](const Value &part) { ... copy that part ... });
+///     ... tma_load what others copied ...
+///
+/// A CTA does the part with its number, and then those that nobody has begun
+/// for long.
+class GridWork {
+public:
+  /// Of at most so many CTAs, along x. Its counters are a workspace of that
+  /// name.
+  GridWork(KernelBuilder &kb, const Dim &ctas,
+           const std::string &name = "claims", Where where = Where::current());
+
+  /// Take a part. All threads call it, outside of roles, once in a kernel; it
+  /// may come before wait_for_dependencies, if launch_dependents comes after
+  /// `run`.
+  void begin(Where where = Where::current()) const;
+  /// Run `part` with the number of each part that is this CTA's, by all its
+  /// threads; then wait until all parts are done. What they wrote is seen
+  /// behind it, by TMA too.
+  void run(const std::function<void(const Value &part)> &part,
+           Where where = Where::current()) const;
+
+private:
+  Value find(const Value &before) const;
+
+  Tensor words_; ///< parts that are done; claims
+  SharedTile told_;
+};
+
+/// Work of groups of CTAs in two steps. Each member does its part; behind all
+/// parts, each does its share of what is left:
+///
+///     GroupWork sums(kb, {.groups = tiles, .members = 4});
+///     sums.begin({.group = tile, .rank = rank});
+///     sums.finish({.group = tile, .rank = rank},
+///                 [&] { ... store the part of this CTA ... },
+///                 [&](const Value &share) {
+///                   ... add up the share-th quarter of all four parts ...
+///                 });
+///
+/// A member whose group does not run yet as a whole leaves its share to the one
+/// that comes last.
+class GroupWork {
+public:
+  struct Options {
+    Dim groups = 1;
+    int members = 1;    ///< CTAs of a group
+    int warpgroups = 1; ///< of a CTA that take part, each in another group
+    std::string name = "meetings"; ///< of the workspaces
+  };
+  GroupWork(KernelBuilder &kb, const Options &options,
+            Where where = Where::current());
+
+  struct Member {
+    At group = 0, rank = 0;
+    At warpgroup = 0; ///< which of the CTA's calls
+  };
+  /// The 128 threads of a warpgroup call both, once in a launch.
+  void begin(const Member &member, Where where = Where::current()) const;
+  /// Run `part`, which writes what the others read; then `share` with the
+  /// number of each share that is this member's: its own, or none, or also
+  /// those that were left to it.
+  void finish(const Member &member, const std::function<void()> &part,
+              const std::function<void(const Value &share)> &share,
+              Where where = Where::current()) const;
+
+private:
+  void arrive(const Member &member, const Value &begun) const;
+
+  int members_;
+  Tensor arrivals_;       ///< of each group
+  Tensor state_;          ///< of each group: who has begun, who left a share
+  SharedTileArray roles_; ///< by which one thread tells the others
+};
+
+} // namespace kiln
