@@ -117,6 +117,7 @@ private:
   };
   /// A candidate in the race.
   struct Runner {
+    std::shared_ptr<const Kernel> kernel; ///< outlives its launches
     Contender contender;
     std::size_t candidate; ///< its number
   };
@@ -125,7 +126,8 @@ private:
   void start(Job &job);
   void compile_from(Job &job, std::size_t first);
   void race(Job &job, const GemmSets &sets, Runners &runners);
-  void screen(Job &job, const GemmSets &sets, Runners &runners);
+  static void enter(Job &job, const GemmSets &sets, Runners &runners);
+  void screen(TuneResult &result, Runners &runners);
   void time(TuneResult &result, const Runners &runners);
   bool look_around(Job &job, const Runners &runners);
   static void verify(TuneResult &result, Runners &runners, GemmSets &sets);
@@ -213,36 +215,45 @@ void GpuTuner::compile_from(Job &job, std::size_t first) {
         }));
 }
 
-/// One burst of each that is new shows who has no chance; one that cannot be
-/// compiled has none.
-void GpuTuner::screen(Job &job, const GemmSets &sets, Runners &runners) {
+/// Add what was compiled last; one that cannot be has no chance.
+void GpuTuner::enter(Job &job, const GemmSets &sets, Runners &runners) {
   std::vector<TuneCandidate> &candidates = job.result.candidates;
   std::size_t number = candidates.size() - job.kernels.size();
   // Assembling holds up launches: none while a clock runs, as far as may be.
   for (const std::future<Kernel> &compiled : job.kernels)
     compiled.wait();
   for (std::future<Kernel> &compiled : std::exchange(job.kernels, {})) {
-    TuneCandidate &candidate = candidates[number++];
+    std::size_t candidate = number++;
     try {
-      Contender contender = sets.contender("", compiled.get());
-      // The faster of two: one may meet a kernel that is being assembled.
-      int launches = watch_.launches_for(contender, plan_.bench);
-      candidate.us = std::min(watch_.burst(contender, launches),
-                              watch_.burst(contender, launches));
-      runners.push_back({std::move(contender), number - 1});
+      auto kernel = std::make_shared<const Kernel>(compiled.get());
+      runners.push_back({kernel, sets.contender("", *kernel), candidate});
     } catch (const Error &error) {
-      candidate.note = error.message();
+      candidates[candidate].note = error.message();
     }
   }
-  double best_us = 0;
+}
+
+/// Bursts show who has no chance: the faster of two, since one may meet a
+/// kernel that is being assembled.
+void GpuTuner::screen(TuneResult &result, Runners &runners) {
+  std::vector<double> us;
   for (const Runner &runner : runners) {
-    double us = candidates[runner.candidate].us;
-    best_us = best_us > 0 ? std::min(best_us, us) : us;
+    int launches = watch_.launches_for(runner.contender, plan_.bench);
+    us.push_back(std::min(watch_.burst(runner.contender, launches),
+                          watch_.burst(runner.contender, launches)));
   }
-  std::erase_if(runners, [&](const Runner &runner) {
-    const TuneCandidate &one = candidates[runner.candidate];
-    return one.us > plan_.slowest * best_us && !one.is_auto;
-  });
+  if (us.empty())
+    return;
+  double best_us = *std::ranges::min_element(us);
+  Runners left;
+  for (std::size_t i = 0; i < runners.size(); ++i) {
+    TuneCandidate &one = result.candidates[runners[i].candidate];
+    if (us[i] <= plan_.slowest * best_us || one.is_auto)
+      left.push_back(std::move(runners[i]));
+    else
+      one.us = us[i];
+  }
+  runners = std::move(left);
 }
 
 /// Let them take turns, rested.
@@ -259,7 +270,7 @@ void GpuTuner::time(TuneResult &result, const Runners &runners) {
 /// Time what was compiled last beside the fastest so far and what `auto` takes.
 void GpuTuner::race(Job &job, const GemmSets &sets, Runners &runners) {
   std::vector<TuneCandidate> &candidates = job.result.candidates;
-  auto us = [&](const Runner &runner) {
+  auto us = [&](const Runner &runner) -> double & {
     return candidates[runner.candidate].us;
   };
   std::ranges::sort(runners, {}, us);
@@ -267,8 +278,14 @@ void GpuTuner::race(Job &job, const GemmSets &sets, Runners &runners) {
   for (Runner &runner : runners)
     (racing.empty() || candidates[runner.candidate].is_auto ? racing : resting)
         .push_back(std::move(runner));
-  screen(job, sets, racing);
+  double before = racing.empty() ? 0 : us(racing.front());
+  std::size_t leader = racing.empty() ? 0 : racing.front().candidate;
+  enter(job, sets, racing);
+  screen(job.result, racing);
   time(job.result, racing);
+  // Those that rest are measured in the time that the fastest takes now.
+  for (const Runner &runner : resting)
+    us(runner) *= candidates[leader].us / before;
   runners = std::move(racing);
   std::ranges::move(resting, std::back_inserter(runners));
 }

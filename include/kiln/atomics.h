@@ -13,7 +13,6 @@
 //     min max                     i32 u32 i64 u64 index
 //     and or xor                  i32 u32 i64 u64 index
 //     exchange, compare_exchange  any of 32 or 64 bits, compared bit by bit
-//     increment                   u32
 //     load                        any of 32 or 64 bits
 //
 // The order in which threads add floats is not fixed, so their sum may differ
@@ -58,9 +57,6 @@ Value atomic_or(const Element &element, At value,
                 const AtomicOptions &options = {});
 Value atomic_xor(const Element &element, At value,
                  const AtomicOptions &options = {});
-/// Add 1; behind `last` comes 0 again (atom.inc).
-Value atomic_increment(const Element &element, At last,
-                       const AtomicOptions &options = {});
 /// Write `value`.
 Value atomic_exchange(const Element &element, At value,
                       const AtomicOptions &options = {});
@@ -82,7 +78,5 @@ void reduce_or(const Element &element, At value,
                const AtomicOptions &options = {});
 void reduce_xor(const Element &element, At value,
                 const AtomicOptions &options = {});
-void reduce_increment(const Element &element, At last,
-                      const AtomicOptions &options = {});
 
 } // namespace kiln

@@ -3,7 +3,7 @@
 // Launched as a programmatic dependent, a kernel may start while its
 // predecessor runs: it sets up barriers and maps, and waits before it touches
 // what the predecessor writes. A kernel that waits is launched so: every thread
-// that reads or writes global memory waits first.
+// that reads or writes global memory of others waits first.
 //
 //     wait_for_dependencies();   // after the setup, before the first access
 //     launch_dependents();       // the next one may set itself up

@@ -210,8 +210,9 @@ std::vector<RankedSchedule>
 rank_schedules(const GemmProblem &problem, int most,
                const DeviceDescription &device = DeviceDescription::h200());
 
-/// Schedules that differ from a fitted one in a single thing, with what they
-/// are predicted to take: to measure what lies around the fastest known.
+/// Schedules that differ from a fitted one in a single thing (and in what
+/// follows from it: stages, registers, the epilogue's tile), with what they are
+/// predicted to take: to measure what lies around the fastest known.
 std::vector<RankedSchedule>
 nearby_schedules(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device = DeviceDescription::h200());

@@ -25,6 +25,7 @@ namespace KILN_API kiln {
 ///     GridWork copies(kb, ctas);
 ///     copies.begin();
 ///     copies.run([&](const Value &part) { ... copy that part ... });
+///     copies.finish();
 ///     ... tma_load what others copied ...
 ///
 /// A CTA does the part with its number, and then those that nobody has begun
@@ -36,9 +37,9 @@ public:
   GridWork(KernelBuilder &kb, const Dim &ctas,
            const std::string &name = "claims", Where where = Where::current());
 
-  /// Take a part. All threads call it, outside of roles, once in a kernel; it
-  /// may come before wait_for_dependencies, if launch_dependents comes after
-  /// `run`.
+  /// Take a part. All threads call it and the next two, outside of roles, once
+  /// in a kernel. It may come before wait_for_dependencies, if `finish` and
+  /// nobody else launches dependents.
   void begin(Where where = Where::current()) const;
   /// Run `part` with the number of each part that is this CTA's, by all its
   /// threads; then wait until all parts are done. What they wrote is seen
@@ -46,8 +47,13 @@ public:
   void run(const std::function<void(const Value &part)> &part,
            Where where = Where::current()) const;
 
+  /// Be ready for the next launch; `launches`: and let it begin
+  /// (launch_dependents).
+  void finish(bool launches = false, Where where = Where::current()) const;
+
 private:
-  Value find(const Value &before) const;
+  struct Search;
+  Value find(Search &search) const;
 
   Tensor words_; ///< parts that are done; claims
   SharedTile told_;

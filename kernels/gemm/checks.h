@@ -45,8 +45,6 @@ void check_scaled_tile(const GemmProblem &problem,
 /// Roles, cluster and order.
 void check_roles(const KernelProblem &computed, const GemmSchedule &schedule,
                  const DeviceDescription &device);
-/// As many stages as fit are chosen, within reason.
-inline constexpr int kMostStages = 12;
 /// CTAs of the grid that can divide K.
 inline constexpr int kMostOfGrid = 128;
 /// Workspaces of a known size.

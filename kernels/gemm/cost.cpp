@@ -26,6 +26,8 @@ constexpr double kFillBytesPerClock = 43.7;
 /// Rows that begin in the middle of a sector of 32 bytes, or of a line.
 constexpr double kMisalignment = 2.47, kSectorBytes = 32;
 constexpr double kLineMisalignment = 1.5, kLineBytes = 128;
+/// Of a line of a tile that lies outside of the matrix, which TMA fills.
+constexpr double kOutsideClocks = 4.2;
 
 // Of copies by threads: words of a warpgroup, and the wait for those in flight.
 constexpr double kCopyBytesPerClock = 36.2, kCopyWaitBytesPerClock = 29.7;
@@ -61,7 +63,7 @@ constexpr double kSharpness = 2.23;
 
 // Of operands that are repacked: the way there and back, and all CTAs' wait.
 constexpr double kRepackShare = 0.80;      ///< of the memory's bandwidth
-constexpr double kRepackBytesPerClock = 7; ///< of one CTA
+constexpr double kRepackBytesPerClock = 7; ///< of one multiprocessor
 constexpr double kRepackUs = 1.6, kRepackUsPerCta = 0.006;
 
 /// The value, or a typical one where it is known at launch.
@@ -131,6 +133,8 @@ double multiply_clocks(const KernelProblem &computed,
     }
     load += bytes / sharers / kLoadBytesPerClock *
             misalignment(matrix, computed.problem, suits_tma, step);
+    double outside = is_k_major ? rows - typical(matrix.rows) : 0;
+    load += std::max(outside, 0.0) * k_bytes / kLineBytes * kOutsideClocks;
   };
   const GemmProblem &problem = computed.problem;
   add_load(computed.a(), computed.a_uses_tma(), computed.a_suits_tma(),
@@ -146,7 +150,7 @@ double multiply_clocks(const KernelProblem &computed,
 }
 
 /// Copying the operands that TMA cannot take.
-double repack_us(const KernelProblem &computed, double ctas, double at_once,
+double repack_us(const KernelProblem &computed, double sms, int occupancy,
                  const DeviceDescription &device) {
   if (!computed.is_repacked)
     return 0;
@@ -160,9 +164,10 @@ double repack_us(const KernelProblem &computed, double ctas, double at_once,
   double bytes = elements * size_bytes(computed.problem.type) *
                  typical(computed.problem.batch);
   double memory_us = 2 * bytes / (device.memory_gb_per_s * kRepackShare) * 1e-3;
-  double copy_us = bytes / (at_once * kRepackBytesPerClock) /
+  double copy_us = bytes / (sms * kRepackBytesPerClock) /
                    (device.sm_clock_mhz * kClockShare);
-  return kRepackUs + ctas * kRepackUsPerCta + std::max(memory_us, copy_us);
+  return kRepackUs + sms * occupancy * kRepackUsPerCta +
+         std::max(memory_us, copy_us);
 }
 
 double store_clocks(const GemmSchedule &schedule, Type out) {
@@ -271,9 +276,8 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   }
   cost.launch_us =
       kLaunchUs + (cluster > 1 ? kClusterUs + cluster * kClusterCtaUs : 0);
-  double running = std::min(blocks, at_once) * cluster;
-  double ctas = schedule.is_persistent() ? running : blocks * cluster;
-  cost.repack_us = repack_us(computed, ctas, running, device);
+  double sms = std::min(blocks, at_once) * cluster;
+  cost.repack_us = repack_us(computed, sms, schedule.occupancy, device);
   // The busier the tensor core, the lower the clock that its power leaves.
   double use =
       std::min(1.0, busy_clocks(computed.problem, schedule, k_tiles, rounds) /

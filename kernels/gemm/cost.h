@@ -16,6 +16,9 @@
 
 namespace kiln::gemm_kernel {
 
+/// As many stages as fit are tried, within reason.
+inline constexpr int kMostStages = 12;
+
 /// Of a schedule whose stages, consumers and instructions are filled in. A
 /// dimension that is an argument counts as 4096.
 GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,

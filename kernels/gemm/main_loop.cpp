@@ -32,11 +32,12 @@ Module MainLoop::build() {
   make_memory();
   output_.make_buffers(kb_, operands_.pipeline());
   operands_.begin_repack(kb_, problem_.tiles(schedule_) * schedule_.split_k);
-  // What is ahead in the stream may still run: up to here nothing of it was
-  // touched. What comes next may set itself up as well.
+  // What is ahead in the stream may still run: up to here nothing was touched
+  // that it touches. What comes next may set itself up as well.
   wait_for_dependencies();
-  operands_.repack(warps_);
-  if (!is_long())
+  if (operands_.has_repack())
+    operands_.repack(warps_, !is_long());
+  else if (!is_long())
     launch_dependents();
   roles();
   operands_.pipeline().finish();

@@ -1,6 +1,6 @@
-// nearby: schedules that differ from a given one in a single thing, for who
-// measures: what the cost model cannot tell apart is often right beside the
-// best it knows.
+// nearby: schedules that differ from a given one in a single thing, and in what
+// follows from it, for who measures: what the cost model cannot tell apart is
+// often right beside the best it knows.
 #include "checks.h"
 #include "cost.h"
 
@@ -38,6 +38,7 @@ private:
 void Neighbours::add(const Change &change) {
   GemmSchedule one = schedule_.reopened();
   one.consumers = schedule_.consumers;
+  one.swizzle = GemmSchedule().swizzle; // as wide as the rows allow
   change(one);
   try {
     one.stages = std::min(gemm_kernel::kMostStages,
@@ -93,7 +94,7 @@ void add_divided(const GemmProblem &problem, const GemmSchedule &schedule,
   list.add(
       [](GemmSchedule &one) { one.is_split_by_grid = !one.is_split_by_grid; });
   list.add_each(&GemmSchedule::occupancy, {1, 2, 3});
-  // Another tile, with as many CTAs as before.
+  // Another tile, and K divided so that all multiprocessors are busy.
   auto resize = [&](int tile_m, int tile_n, int consumers) {
     list.add([&](GemmSchedule &one) {
       one.tile_m = tile_m;

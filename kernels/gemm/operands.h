@@ -55,7 +55,8 @@ public:
   void begin_repack(KernelBuilder &kb, const Dim &ctas) {
     repack_.begin(kb, ctas);
   }
-  void repack(int warps) const { repack_.run(warps); }
+  void repack(int warps, bool launches) const { repack_.run(warps, launches); }
+  bool has_repack() const { return !repack_.is_empty(); }
   /// The ring their tiles go through; all threads reach it. `options` say how
   /// they are read.
   void make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,

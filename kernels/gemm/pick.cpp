@@ -95,6 +95,18 @@ static int most_of_grid(const GemmProblem &problem,
                 std::int64_t{gemm_kernel::kMostOfGrid}}));
 }
 
+/// Whether no CTA has to wait until others have ended: those that are there
+/// would copy for it.
+static bool are_all_at_once(const GemmProblem &problem,
+                            const GemmSchedule &schedule,
+                            const DeviceDescription &device) {
+  int cluster = schedule.cluster_ctas();
+  Dim ctas =
+      KernelProblem(problem, schedule).tiles(schedule) * schedule.split_k;
+  return ctas.constant() <= std::int64_t{device.resident_clusters(cluster)} *
+                                cluster * schedule.occupancy;
+}
+
 static GemmSchedule split_by_grid(GemmSchedule schedule, int parts) {
   schedule.split_k = parts;
   schedule.is_split_by_grid = true;
@@ -166,6 +178,9 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
   int producer = computed.producer_registers();
   auto add_one = [&](GemmSchedule schedule) {
     schedule.is_repacked = is_repacked;
+    if (is_repacked && !schedule.is_persistent() &&
+        !are_all_at_once(problem, schedule, device))
+      return;
     int slot =
         (schedule.tile_m + schedule.tile_n) * schedule.tile_k * element_bytes +
         16;

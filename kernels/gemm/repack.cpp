@@ -61,13 +61,14 @@ void Repack::begin(KernelBuilder &kb, const Dim &ctas) {
   work_->begin();
 }
 
-void Repack::run(int warps) const {
+void Repack::run(int warps, bool launches) const {
   if (copies_.empty())
     return;
   work_->run([&](const Value &part) {
     for (const Copy &one : copies_)
       copy_part(part, warps, one.from, one.to);
   });
+  work_->finish(launches);
 }
 
 } // namespace kiln::gemm_kernel

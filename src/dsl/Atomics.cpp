@@ -10,7 +10,7 @@ namespace kiln {
 
 namespace {
 /// Which types an operation has.
-enum class Types : std::uint8_t { numbers, integers, counters, any };
+enum class Types : std::uint8_t { numbers, integers, any };
 
 struct Operation {
   const char *ptx;
@@ -25,7 +25,6 @@ static constexpr Operation kMax{"max", Types::integers, false};
 static constexpr Operation kAnd{"and", Types::integers, true};
 static constexpr Operation kOr{"or", Types::integers, true};
 static constexpr Operation kXor{"xor", Types::integers, true};
-static constexpr Operation kIncrement{"inc", Types::counters, false};
 static constexpr Operation kExchange{"exch", Types::any, true};
 static constexpr Operation kCompareExchange{"cas", Types::any, true};
 
@@ -34,7 +33,6 @@ static std::string typeOf(const Operation &operation, Type type) {
   int bits = size_bits(type);
   bool isReal = is_float(type);
   if (bits < 32 || (isReal && operation.types == Types::integers) ||
-      (operation.types == Types::counters && type != Type::u32) ||
       (type == Type::tf32 && operation.types != Types::any))
     return "";
   if (operation.isBitwise)
@@ -62,7 +60,7 @@ static std::string mnemonic(const char *opcode, const Operation &operation,
                             const AtomicOptions &options, const Where &where) {
   static constexpr const char *kAccepted[] = {
       "i32, u32, i64, u64, index, f32 and f64", "i32, u32, i64, u64 and index",
-      "u32", "types of 32 and 64 bits"};
+      "types of 32 and 64 bits"};
   std::string type = typeOf(operation, element.type());
   if (type.empty())
     userErrorAt(where, "there is no {}.{} of {}; it takes {}", opcode,
@@ -173,10 +171,6 @@ Value atomic_xor(const Element &element, At value,
                  const AtomicOptions &options) {
   return addAtomic(kXor, element, {value}, options);
 }
-Value atomic_increment(const Element &element, At last,
-                       const AtomicOptions &options) {
-  return addAtomic(kIncrement, element, {last}, options);
-}
 Value atomic_exchange(const Element &element, At value,
                       const AtomicOptions &options) {
   return addAtomic(kExchange, element, {value}, options);
@@ -208,10 +202,6 @@ void reduce_or(const Element &element, At value, const AtomicOptions &options) {
 void reduce_xor(const Element &element, At value,
                 const AtomicOptions &options) {
   addReduction(kXor, element, value, options);
-}
-void reduce_increment(const Element &element, At last,
-                      const AtomicOptions &options) {
-  addReduction(kIncrement, element, last, options);
 }
 
 } // namespace kiln

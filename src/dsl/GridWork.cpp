@@ -1,37 +1,14 @@
 // GridWork: counters in a workspace, which every launch leaves as it found
 // them, and a word in shared memory by which one thread tells the others.
 #include "dsl/LocationScope.h"
-#include "kiln/atomics.h"
-#include "kiln/control.h"
+#include "dsl/TurnCounter.h"
+#include "kiln/dependent_launch.h"
 #include "kiln/grid_work.h"
 #include "kiln/threads.h"
 
 namespace kiln {
 
-static Value ctaCount() {
-  return cast(grid_size(Axis::x) * grid_size(Axis::y) * grid_size(Axis::z),
-              u32);
-}
-
-/// Repeat a load that acquires until it shows something else than `isEarly`
-/// says.
-static void waitWhile(const Element &element,
-                      const std::function<Value(const Value &)> &isEarly) {
-  while_(
-      [&] {
-        return isEarly(atomic_load(element, {.order = MemoryOrder::acquire}));
-      },
-      [] {});
-}
-
-/// The bit of a counter that changes when all have arrived: the first of them
-/// adds what makes the sum 2^31, the others 1, and the rest is 0 again.
-static constexpr std::int64_t kTurn = std::int64_t{1} << 31;
-
-/// What one of so many adds to the counter.
-static Value step(const Value &isFirst, const Value &count) {
-  return select(isFirst, constant(u32, kTurn) - (count - 1), constant(u32, 1));
-}
+static Value ctaCount() { return cast(grid_size(Axis::x), u32); }
 
 // A counter of parts that are done, and the claims, one for each part: by the
 // CTA of that number, or by another, which tells it the turn that the counter
@@ -60,31 +37,46 @@ void GridWork::begin(Where where) const {
   });
 }
 
-/// Another part, where one was not begun for long, or the number of parts.
-Value GridWork::find(const Value &before) const {
+/// Of the one thread that looks for parts, from one time to the next.
+struct GridWork::Search {
+  Value before;      ///< the turn of the counter
+  Var loads{i32, 0}; ///< of the counter, in vain
+  Var tried{i32, 0}; ///< parts behind this CTA's
+};
+
+/// A part that nobody had begun for long, or, once all are done, the number of
+/// parts.
+Value GridWork::find(Search &search) const {
   Value parts = ctaCount();
   auto isWaiting = [&] {
     Value now = atomic_load(words_(kDone), {.order = MemoryOrder::acquire});
-    return now >> 31 == before;
+    return now >> 31 == search.before;
   };
   constexpr int kPatience = 64; // loads: 40 us or so on an H200
-  Var found(u32, parts), loads(i32, 0);
+  Var found(u32, parts);
   while_([&] { return (parts == found) && isWaiting(); },
          [&] {
-           loads = loads + 1;
-           if_(loads > kPatience, [&] {
-             for_range(0, cast(parts, i32), [&](const Value &part) {
-               if_(parts == found, [&] {
-                 Element claim = words_(kClaims + part);
-                 Value old =
-                     atomic_compare_exchange(claim, kFree, before + kByOther,
-                                             {.order = MemoryOrder::acquire});
-                 // All may be done since, and the claim be free for that.
-                 if_(old == kFree, [&] {
-                   if_(
-                       isWaiting(), [&] { found = cast(part, u32); },
-                       [&] { reduce_and(claim, 0); });
-                 });
+           search.loads = search.loads + 1;
+           auto hasOthers = [&] {
+             return (parts == found) && cast(search.tried, u32) < parts - 1;
+           };
+           if_(search.loads > kPatience, [&] {
+             while_(hasOthers, [&] {
+               search.tried = search.tried + 1;
+               Value part =
+                   (cast(block_id(), u32) + cast(search.tried, u32)) % parts;
+               Element claim = words_(kClaims + cast(part, i32));
+               Value old = atomic_compare_exchange(
+                   claim, kFree, search.before + kByOther,
+                   {.order = MemoryOrder::acquire});
+               // All may be done since, and the claim be free for that.
+               if_(old == kFree, [&] {
+                 if_(
+                     isWaiting(), [&] { found = part; },
+                     [&] {
+                       reduce_and(claim, 0);
+                       search.tried = cast(parts, i32);
+                     });
                });
              });
            });
@@ -97,7 +89,7 @@ void GridWork::run(const std::function<void(const Value &part)> &part,
   LocationScope scope(where);
   sync_threads();
   Value parts = ctaCount();
-  Value before = told_(0, kBefore);
+  Search search{.before = told_(0, kBefore)};
   Var mine(u32, told_(0, kFirst)), isOver(i32, 0);
   while_([&] { return isOver == 0; },
          [&] {
@@ -107,18 +99,29 @@ void GridWork::run(const std::function<void(const Value &part)> &part,
              fence_async_global(); // of what this thread wrote
              sync_threads();
              one_thread([&] {
-               reduce_add(words_(kDone), step(Value(mine) == 0, parts),
+               reduce_add(words_(kDone), turnStep(Value(mine) == 0, parts),
                           {.order = MemoryOrder::release});
              });
            });
-           one_thread([&] { told_(0, kNext) = find(before); });
+           one_thread([&] { told_(0, kNext) = find(search); });
            sync_threads();
            mine = told_(0, kNext);
            isOver = select(parts == mine, constant(i32, 1), constant(i32, 0));
            sync_threads(); // all have read it
          });
-  one_thread([&] { reduce_and(words_(kClaims + block_id()), 0); });
   fence_async_global(); // before what others wrote is read
+}
+
+void GridWork::finish(bool launches, Where where) const {
+  LocationScope scope(where);
+  // The next launch claims at its very beginning: it must find the claim free.
+  // So the thread that frees it has its answer before it lets that one begin.
+  one_thread([&] {
+    Value old = atomic_exchange(words_(kClaims + block_id()), kFree,
+                                {.order = MemoryOrder::release});
+    if (launches)
+      if_(old != kFree, [] { launch_dependents(); });
+  });
 }
 
 // Arrivals have words of their own: whatever comes next, another kernel too,
@@ -155,14 +158,11 @@ void GroupWork::arrive(const Member &member, const Value &begun) const {
     reduce_add(state(kLeft), 1);
     reduce_or(state(kLeftBy + rank), 1);
   });
-  Value added = step(rank == 0, constant(u32, members_));
+  Value added = turnStep(rank == 0, constant(u32, members_));
   Value before =
       atomic_add(arrivals, added, {.order = MemoryOrder::acquire_release});
   Value isLast = ((before + added) & (kTurn - 1)) == 0;
-  if_(waits && !isLast, [&] {
-    waitWhile(arrivals,
-              [&](const Value &now) { return ((now ^ before) & kTurn) == 0; });
-  });
+  if_(waits && !isLast, [&] { waitForTurn(arrivals, before); });
   roles_[value_of(member.warpgroup)](0, 0) =
       select(isLast, constant(u32, kLast),
              select(waits, constant(u32, kShare), constant(u32, kNothing)));

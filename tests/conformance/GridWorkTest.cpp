@@ -2,6 +2,8 @@
 // holds all of them at once.
 #include "Conformance.h"
 
+#include <map>
+
 using namespace conformance;
 
 class GridWorkCase : public OnDevice {};
@@ -14,21 +16,42 @@ static void take_a_multiprocessor(KernelBuilder &kb) {
   kb.shared({.type = u32, .rows = kCrowdRows, .columns = 256});
 }
 
-/// Launch it three times with the same workspaces, into an output of `count`.
-static void expect_each_time(Device &device, const Kernel &kernel,
-                             const std::vector<int> &expected) {
-  EXPECT_FALSE(kernel.contract.is_cooperative);
-  std::vector<int> y(expected.size());
-  Buffer out = device.allocate(y.size() * sizeof(int));
-  std::vector<LaunchArgument> given = {out};
-  given = with_workspaces(device, kernel, given);
-  for (int i = 0; i < 3; ++i) {
-    device.fill(out, 0xff);
-    EXPECT_TRUE(device.launch(kernel, given).ok());
-    device.copy_out(y.data(), out, out.bytes());
-    device.synchronize();
-    EXPECT_EQ(y, expected) << i;
+struct Expected {
+  Kernel kernel;
+  std::vector<int> y;
+};
+
+/// Launch them in turns, three times, with workspaces that those of one name
+/// share, as calls in one stream do.
+static void expect_each_time(Device &device,
+                             const std::vector<Expected> &kernels) {
+  std::map<std::string, Buffer> kept;
+  auto workspace = [&](const ArgumentSpec &spec, std::size_t bytes) {
+    Buffer &buffer = kept[spec.name];
+    if (buffer.bytes() < bytes) {
+      buffer = device.allocate(bytes);
+      device.fill(buffer, 0);
+    }
+    return buffer;
+  };
+  auto given_to = [&](const Expected &one, const Buffer &out) {
+    std::vector<LaunchArgument> given = {out};
+    return with_workspaces(one.kernel, given, workspace);
+  };
+  for (const Expected &one : kernels) { // so that the largest are kept
+    EXPECT_FALSE(one.kernel.contract.is_cooperative);
+    given_to(one, Buffer());
   }
+  for (int i = 0; i < 3; ++i)
+    for (const Expected &one : kernels) {
+      std::vector<int> y(one.y.size());
+      Buffer out = device.allocate(y.size() * sizeof(int));
+      device.fill(out, 0xff);
+      EXPECT_TRUE(device.launch(one.kernel, given_to(one, out)).ok());
+      device.copy_out(y.data(), out, out.bytes());
+      device.synchronize();
+      EXPECT_EQ(y, one.y) << i;
+    }
 }
 
 /// Each part is written by whoever takes it; TMA brings what was written for
@@ -53,6 +76,7 @@ static Kernel passed_on(int ctas, bool is_crowded) {
   work.run([&](const Value &part) {
     kept(part, thread_id()) = part * kThreads + thread_id();
   });
+  work.finish();
   one_thread([&] {
     full.arrive_expect_tx(map.tile_bytes());
     tma_load(tile, map, {(block_id() + 1) % ctas, 0}, full);
@@ -73,17 +97,17 @@ static std::vector<int> passed_numbers(int ctas) {
 TEST_P(GridWorkCase, PassesOn) {
   Kernel kernel = passed_on(12, false);
   OPEN_OR_SKIP(device);
-  expect_each_time(device, kernel, passed_numbers(12));
+  expect_each_time(device, {{kernel, passed_numbers(12)}});
 }
 
 TEST_P(GridWorkCase, NeedsNoRoomForAll) {
   OPEN_OR_SKIP(device);
-  int ctas = device.description().sms + 9;
-  expect_each_time(device, passed_on(ctas, true), passed_numbers(ctas));
+  for (int ctas : {device.description().sms + 9, 3 * device.description().sms})
+    expect_each_time(device, {{passed_on(ctas, true), passed_numbers(ctas)}});
 }
 
-/// The members of a group, far from each other, add up what each of them wrote;
-/// the share of each is a quarter.
+/// The members of a group, far from each other, add up what each of them wrote,
+/// moved by the number of the share.
 static Kernel added_up(int groups, int members, bool is_crowded) {
   KernelBuilder kb("added_up", {.warpgroups = 1});
   Tensor y = kb.tensor("y", i32, {groups, members, 128});
@@ -123,7 +147,18 @@ static std::vector<int> added_numbers(int groups, int members) {
 TEST_P(GridWorkCase, GroupsAddUp) {
   Kernel kernel = added_up(3, 4, false);
   OPEN_OR_SKIP(device);
-  expect_each_time(device, kernel, added_numbers(3, 4));
+  expect_each_time(device, {{kernel, added_numbers(3, 4)}});
+}
+
+// Counters that one kernel leaves behind are what another one begins with.
+TEST_P(GridWorkCase, KernelsShareTheirWords) {
+  Kernel kernels[] = {passed_on(12, false), passed_on(7, false),
+                      added_up(3, 4, false), added_up(2, 7, false)};
+  OPEN_OR_SKIP(device);
+  expect_each_time(device, {{kernels[0], passed_numbers(12)},
+                            {kernels[1], passed_numbers(7)},
+                            {kernels[2], added_numbers(3, 4)},
+                            {kernels[3], added_numbers(2, 7)}});
 }
 
 // The last members of some groups begin when others of them have ended.
@@ -131,8 +166,8 @@ TEST_P(GridWorkCase, SharesAreLeftToTheLast) {
   OPEN_OR_SKIP(device);
   constexpr int kMembers = 4;
   int groups = device.description().sms / kMembers + 3;
-  expect_each_time(device, added_up(groups, kMembers, true),
-                   added_numbers(groups, kMembers));
+  expect_each_time(device, {{added_up(groups, kMembers, true),
+                             added_numbers(groups, kMembers)}});
 }
 
 // Each warpgroup of a CTA has a group of its own.
@@ -165,5 +200,5 @@ TEST_P(GridWorkCase, WarpgroupsHaveGroups) {
     for (int share = 0; share < kMembers; ++share)
       for (int t = 0; t < 128; ++t)
         expected.push_back(kMembers * (warpgroup * 1000 + t) + 300 + share);
-  expect_each_time(device, kernel, expected);
+  expect_each_time(device, {{kernel, expected}});
 }

@@ -19,8 +19,23 @@ struct Measured {
 using ByProblem = std::map<std::string, std::vector<Measured>>;
 } // namespace
 
-/// By problem, with what the model says of each.
-static ByProblem measured() {
+/// Whether it is among those that the model chooses from, and not only near
+/// one.
+static bool is_chosen_from(const GemmProblem &problem,
+                           const GemmSchedule &schedule) {
+  if (schedule.kind == GemmKind::vector)
+    return true;
+  int k_bytes = schedule.tile_k * size_bytes(problem.type);
+  int cluster = schedule.cluster_m * schedule.cluster_n;
+  bool is_pair = schedule.is_persistent() && schedule.cluster_m == 2;
+  return (k_bytes == 128 || k_bytes == 256) &&
+         (cluster == 1 || (cluster == 2 && is_pair)) &&
+         (schedule.split_k == 1 || schedule.occupancy == 1);
+}
+
+/// By problem, with what the model says of each: those that it chooses from, or
+/// `has_all`.
+static ByProblem measured(bool has_all = false) {
   std::ifstream file(KILN_SOURCE_DIR "/bench/results/h200_schedules.json");
   const nlohmann::json table = nlohmann::json::parse(file);
   ByProblem runs;
@@ -34,8 +49,7 @@ static ByProblem measured() {
     } catch (const UserError &) {
       continue; // D of any alignment needed no shared memory then
     }
-    // Longer K tiles are not among those that are chosen from.
-    if (schedule.tile_k * size_bytes(problem.type) > 256)
+    if (!has_all && !is_chosen_from(problem, schedule))
       continue;
     double us =
         gemm_kernel::cost_of(problem, schedule, DeviceDescription::h200())
@@ -90,7 +104,7 @@ TEST(GemmCost, ComesCloseToWhatWasMeasured) {
 TEST(GemmCost, TunedSchedulesAreTheFastestMeasured) {
   int found = 0;
   const auto &device = DeviceDescription::h200();
-  for (const auto &[words, runs] : measured()) {
+  for (const auto &[words, runs] : measured(true)) {
     if (words.ends_with("(plain)"))
       continue;
     GemmProblem problem = GemmProblem::parse(words);
@@ -125,4 +139,34 @@ TEST(GemmCost, PicksWithoutIdleMultiprocessors) {
   // K at run time cannot be divided; it can where rows are copied.
   EXPECT_EQ(pick("256x256xk bf16 -> bf16 tn").split_k, 1);
   EXPECT_GT(pick("256x256x16383 bf16 -> bf16 tn").split_k, 1);
+}
+
+TEST(GemmCost, NearbySchedulesAreOthersAndFit) {
+  const char *problems[] = {
+      "128x1280x8192 bf16 -> bf16 tn", "4096x4096x4096 bf16 -> bf16 nt",
+      "164x22x7207 bf16 -> bf16 nt", "64x2112x7168 e4m3 -> bf16 tn", "mxnxk"};
+  for (const char *words : problems) {
+    GemmProblem problem = GemmProblem::parse(words);
+    GemmSchedule known = pick_schedule(problem);
+    std::vector<RankedSchedule> near = nearby_schedules(problem, known);
+    EXPECT_GE(near.size(), 5u) << words;
+    for (std::size_t i = 0; i < near.size(); ++i) {
+      const GemmSchedule &one = near[i].schedule;
+      EXPECT_EQ(fit(problem, one), one);
+      EXPECT_NE(one, known) << words;
+      EXPECT_GT(near[i].cost.total_us(), 0);
+      for (std::size_t j = 0; j < i; ++j)
+        EXPECT_NE(one, near[j].schedule) << words << ": " << one.to_string();
+    }
+  }
+  GemmProblem vector = GemmProblem::parse("1x6144x4096 bf16 -> bf16 tn");
+  EXPECT_TRUE(nearby_schedules(vector, pick_schedule(vector)).empty());
+  // A tile beside the fastest is among them, K divided anew.
+  GemmProblem few = GemmProblem::parse("128x1280x8192 bf16 -> bf16 tn");
+  GemmSchedule from = fit(
+      few, {.tile_m = 64, .stages = 8, .split_k = 6, .is_split_by_grid = true});
+  bool has_narrower = false;
+  for (const RankedSchedule &one : nearby_schedules(few, from))
+    has_narrower |= one.schedule.tile_n == 120 && one.schedule.split_k > 1;
+  EXPECT_TRUE(has_narrower);
 }
