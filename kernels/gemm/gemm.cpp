@@ -16,6 +16,28 @@ namespace kiln {
 using gemm_kernel::KernelProblem;
 using gemm_kernel::refuse;
 
+/// Columns that go out at once. Elements of odd rows are stored one by one, and
+/// take registers that the most sums do not leave for many of them.
+static int epilogue_columns(const KernelProblem &computed,
+                            const GemmSchedule &schedule,
+                            const DeviceDescription &device) {
+  const GemmProblem &problem = computed.problem;
+  int columns = gemm_kernel::subtile_columns(schedule, problem.out);
+  constexpr int kWordBytes = 4, kChunkBytes = 16, kFew = 24;
+  Dim stride = problem.stride_d();
+  bool has_words = stride.is_constant() &&
+                   bytes_of(problem.out, stride.constant()) % kWordBytes == 0;
+  int sums = gemm_kernel::accumulator_registers(problem, schedule);
+  if (has_words || device.tensor_core == TensorCore::tcgen05 ||
+      sums < device.max_accumulator_registers)
+    return columns;
+  int chunk = kChunkBytes / size_bytes(problem.out);
+  int few = std::min(columns, kFew) / chunk * chunk;
+  while (few > chunk && schedule.consumer_columns() % few)
+    few -= chunk;
+  return few;
+}
+
 /// What a schedule leaves open and can be said without the others.
 static GemmSchedule filled(const KernelProblem &computed,
                            const GemmSchedule &schedule,
@@ -40,7 +62,7 @@ static GemmSchedule filled(const KernelProblem &computed,
   if (full.epilogue_m == 0)
     full.epilogue_m = is_tcgen05 ? kLanes : 64;
   if (full.epilogue_n == 0)
-    full.epilogue_n = gemm_kernel::subtile_columns(full, problem.out);
+    full.epilogue_n = epilogue_columns(computed, full, device);
   // Nothing is multicast that threads copy; and one warpgroup that does
   // everything has no thread to tell other CTAs of a released slot. CTAs that
   // share operands on Blackwell multiply together (cta_group).
