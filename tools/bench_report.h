@@ -30,7 +30,8 @@ struct ProblemResult {
   std::vector<Samples> rested_mhz, sustained_mhz; ///< empty: nobody tells
   std::string note; ///< why there is nothing to compare with
 
-  /// How much faster Kiln is than the last contender, the best of them.
+  /// How much faster Kiln is than the fastest of the other contenders, of
+  /// which there is one at least.
   double rested_ratio() const, sustained_ratio() const;
   void print() const;
 };
