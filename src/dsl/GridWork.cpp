@@ -50,7 +50,7 @@ Value GridWork::find(Search &search) const {
   Value parts = ctaCount();
   auto isWaiting = [&] {
     Value now = atomic_load(words_(kDone), {.order = MemoryOrder::acquire});
-    return now >> 31 == search.before;
+    return (now >> 31) == search.before;
   };
   constexpr int kPatience = 64; // loads: 40 us or so on an H200
   Var found(u32, parts);
