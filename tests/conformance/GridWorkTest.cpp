@@ -52,6 +52,15 @@ static void expect_each_time(Device &device,
       device.synchronize();
       EXPECT_EQ(y, one.y) << i;
     }
+  // Counters are at rest; the first word of the claims counts turns.
+  for (const char *name : {"claims", "meetings_shares"})
+    if (kept.contains(name)) {
+      std::vector<int> words(kept[name].bytes() / sizeof(int));
+      device.copy_out(words.data(), kept[name], kept[name].bytes());
+      device.synchronize();
+      for (std::size_t i = 1; i < words.size(); ++i)
+        EXPECT_EQ(words[i], 0) << name << " " << i;
+    }
 }
 
 /// Each part is written by whoever takes it; TMA brings what was written for
