@@ -5,9 +5,9 @@
 // or other kernels hold it, some begin only when others have ended, and who
 // waits for one of those waits forever. Here a CTA waits only for CTAs that run
 // already, and does what others would have to do later. So the launch need not
-// be cooperative, which would cost it the overlap with the launch before it (1
-// to 2 us on an H200). Where all CTAs run side by side, as they nearly always
-// do, each does its own part.
+// be cooperative, which would cost it the overlap with the launch before it
+// (about 1 us on an H200). Where all CTAs run side by side, as they nearly
+// always do, each does its own part.
 #pragma once
 
 #include <kiln/builder.h>

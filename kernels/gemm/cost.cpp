@@ -199,14 +199,13 @@ double vector_clocks(const Sizes &sizes, const GemmSchedule &schedule,
 double moved_bytes(const Sizes &sizes, const GemmProblem &problem,
                    const GemmSchedule &schedule) {
   auto reads = [&](double extent, int tile, int cluster) {
+    if (schedule.kind == GemmKind::vector)
+      return 1.0;
     double readers = std::ceil(tiles(extent, tile) / cluster);
     return 1 + kReadAgain * std::min(readers - 1, kMostReaders);
   };
-  bool is_vector = schedule.kind == GemmKind::vector;
-  double of_a =
-      is_vector ? 1 : reads(sizes.n, schedule.tile_n, schedule.cluster_n);
-  double of_b =
-      is_vector ? 1 : reads(sizes.m, schedule.tile_m, schedule.cluster_m);
+  double of_a = reads(sizes.n, schedule.tile_n, schedule.cluster_n);
+  double of_b = reads(sizes.m, schedule.tile_m, schedule.cluster_m);
   return sizes.batch * ((sizes.m * of_a + sizes.n * of_b) * sizes.k *
                             size_bytes(problem.type) +
                         sizes.m * sizes.n * size_bytes(problem.out));

@@ -100,10 +100,8 @@ void add_divided(const GemmProblem &problem, const GemmSchedule &schedule,
       one.tile_m = tile_m;
       one.tile_n = tile_n;
       one.consumers = consumers;
-      if (parts == 1 || !problem.m.is_constant() || !problem.n.is_constant())
-        return;
       auto tiles = gemm_kernel::KernelProblem(problem, one).tiles(one);
-      if (!tiles.is_constant())
+      if (parts == 1 || !tiles.is_constant())
         return;
       int most = one.is_split_by_grid ? gemm_kernel::kMostOfGrid
                                       : device.max_cluster_ctas;

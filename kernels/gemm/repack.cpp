@@ -62,8 +62,6 @@ void Repack::begin(KernelBuilder &kb, const Dim &ctas) {
 }
 
 void Repack::run(int warps, bool launches) const {
-  if (copies_.empty())
-    return;
   work_->run([&](const Value &part) {
     for (const Copy &one : copies_)
       copy_part(part, warps, one.from, one.to);

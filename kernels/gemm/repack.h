@@ -20,8 +20,9 @@ public:
   /// Counters and shared memory for at most so many CTAs, and a first part of
   /// the work; outside of roles, as `run` is.
   void begin(KernelBuilder &kb, const Dim &ctas);
-  /// Copy all of them, by all `warps` of the CTAs, and wait for that; then the
-  /// next launch may begin, if it `launches` one.
+  /// Copy all of them, of which there is one at least, by all `warps` of the
+  /// CTAs, and wait for that; then the next launch may begin, if it `launches`
+  /// one.
   void run(int warps, bool launches) const;
   bool is_empty() const { return copies_.empty(); }
 
