@@ -23,7 +23,8 @@ namespace {
 struct TuneCommand {
   GemmOptions gemm;
   ProblemList problems;
-  std::string shard = "1/1", database, timings_path, json_path;
+  std::string shard = "1/1", database, schedules_path;
+  std::string timings_path, json_path;
   std::string device = "cuda";
   TunePlan plan;
   int rounds = 5;
@@ -104,6 +105,8 @@ static std::unique_ptr<Tuner> open_tuner(const TuneCommand &command,
     return std::chrono::milliseconds(static_cast<std::int64_t>(ms));
   };
   TunePlan plan = command.plan;
+  if (!command.schedules_path.empty())
+    plan.asked = read_schedules(command.schedules_path);
   plan.is_verified = !command.is_unverified;
   plan.bench.rounds = command.rounds;
   plan.bench.pause = milliseconds(command.pause_ms);
@@ -113,11 +116,11 @@ static std::unique_ptr<Tuner> open_tuner(const TuneCommand &command,
 }
 
 static void check_numbers(const TuneCommand &command) {
-  if (command.rounds < 1 || command.plan.most < 1 || command.pause_ms < 0 ||
+  if (command.rounds < 1 || command.plan.most < 0 || command.pause_ms < 0 ||
       command.burst_ms < 0 || command.plan.refinements < 0)
     throw UserError(fmt::format(
         "--rounds {}, --most {}, --refine {}, --pause-ms {}, --burst-ms {}: "
-        "the first two must be at least 1, the others not negative",
+        "the first must be at least 1, the others not negative",
         command.rounds, command.plan.most, command.plan.refinements,
         command.pause_ms, command.burst_ms));
 }
@@ -269,6 +272,9 @@ static void add_measuring(CLI::App &command, TuneCommand &options) {
       .add_option("--most", options.plan.most,
                   "candidates of the cost model to measure")
       ->capture_default_str();
+  command.add_option("--schedules", options.schedules_path,
+                     "measure those of this file beside them: one that --json "
+                     "has written");
   command
       .add_option("--refine", options.plan.refinements,
                   "times to look at schedules near the fastest")

@@ -108,6 +108,15 @@ std::unique_ptr<Tuner> make_replay_tuner(const std::string &path,
   return std::make_unique<ReplayTuner>(path, options, std::move(problems));
 }
 
+ScheduleLists read_schedules(const std::string &path) {
+  const nlohmann::json json = readJson(path);
+  ScheduleLists lists;
+  for (const JsonNode &run : JsonNode(json, path).at("runs").list("runs"))
+    lists[run.at("problem").parsed(GemmProblem::parse).to_string()].push_back(
+        run.at("schedule").parsed(GemmSchedule::parse));
+  return lists;
+}
+
 void write_timings(const std::string &path, const Tuner &tuner,
                    const std::vector<TuneResult> &results) {
   nlohmann::json json = {

@@ -143,17 +143,27 @@ private:
   Workers workers_; ///< the last: ends before what it works on
 };
 
-/// What the cost model likes best, and what `auto` takes where that is another.
-std::vector<TuneCandidate> candidates_of(const GemmProblem &problem, int most,
+/// What the cost model likes best, what was asked for, and what `auto` takes,
+/// each once.
+std::vector<TuneCandidate> candidates_of(const GemmProblem &problem,
+                                         const TunePlan &plan,
                                          const DeviceDescription &device) {
   std::vector<TuneCandidate> list;
-  for (const RankedSchedule &one : rank_schedules(problem, most, device))
+  for (const RankedSchedule &one : rank_schedules(problem, plan.most, device))
     list.push_back({one.schedule, one.cost.total_us()});
-  GemmSchedule usual = pick_schedule(problem, device);
-  auto found = std::ranges::find(list, usual, &TuneCandidate::schedule);
-  if (found == list.end())
-    found = list.insert(found, {usual});
-  found->is_auto = true;
+  auto add = [&](const GemmSchedule &schedule) -> TuneCandidate & {
+    auto found = std::ranges::find(list, schedule, &TuneCandidate::schedule);
+    return found == list.end() ? list.emplace_back(schedule) : *found;
+  };
+  auto asked = plan.asked.find(problem.to_string());
+  if (asked != plan.asked.end())
+    for (const GemmSchedule &one : asked->second)
+      try {
+        add(fit(problem, one, device));
+      } catch (const UserError &) {
+        add(one); // whoever builds it says what is wrong
+      }
+  add(pick_schedule(problem, device)).is_auto = true;
   return list;
 }
 
@@ -198,7 +208,7 @@ void GpuTuner::start(Job &job) {
   try {
     job.result.problem = options_.with_arguments(job.sized);
     job.result.candidates =
-        candidates_of(job.result.problem, plan_.most, described_);
+        candidates_of(job.result.problem, plan_, described_);
   } catch (const Error &) {
     job.error = std::current_exception(); // until its turn comes
   }

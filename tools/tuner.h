@@ -8,6 +8,7 @@
 
 #include <kiln/measure.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,11 +49,15 @@ public:
   virtual TuneResult tune(std::size_t number) = 0;
 };
 
+/// Schedules of problems, by the problem in words.
+using ScheduleLists = std::map<std::string, std::vector<GemmSchedule>>;
+
 /// How a GPU is asked.
 struct TunePlan {
   BenchPlan bench;
-  int most = 8;         ///< candidates of the cost model
-  int refinements = 1;  ///< times to look at what is near the fastest
+  int most = 8;             ///< candidates of the cost model
+  ScheduleLists asked = {}; ///< candidates beside them
+  int refinements = 1;      ///< times to look at what is near the fastest
   double slowest = 1.2; ///< times the fastest: further ones are dropped early
   std::uint64_t data_seed = 0;
   bool is_verified = true;
@@ -70,6 +75,10 @@ std::unique_ptr<Tuner> make_gpu_tuner(std::shared_ptr<Device> device,
 std::unique_ptr<Tuner> make_replay_tuner(const std::string &path,
                                          const GemmOptions &options,
                                          std::vector<GemmProblem> problems);
+
+/// The schedules of a file that `write_timings` wrote, or of one that has no
+/// times. Throws UserError.
+ScheduleLists read_schedules(const std::string &path);
 
 /// Every time of these results, as JSON.
 void write_timings(const std::string &path, const Tuner &tuner,
