@@ -45,9 +45,12 @@ struct TileSchedulerOptions {
   int cluster_m = 1, cluster_n = 1;
   /// CTAs that share a tile, each a part of the work (OutputTile::rank): of
   /// a cluster with one tile, so that the kernel's cluster is that many along
-  /// x; or of the grid, in clusters one behind the other.
+  /// x; or of the grid, which then goes through all tiles with one rank after
+  /// another, so that neighbours are of neighbouring tiles and the same part,
+  /// or through all ranks of one tile after another.
   int split = 1;
   bool is_split_by_grid = false;
+  bool is_tile_by_tile = false;
 
   int cluster_ctas() const {
     return cluster_m * cluster_n * (is_split_by_grid ? 1 : split);
@@ -59,7 +62,8 @@ struct TileSchedulerOptions {
 /// A tile of the output, by its number along each dimension.
 struct OutputTile {
   Value m, n, batch;
-  Value rank; ///< of this CTA among those that share the tile
+  Value rank;   ///< of this CTA among those that share the tile
+  Value number; ///< among all tiles, in their order
 };
 
 class TileScheduler {
@@ -69,6 +73,9 @@ public:
   TileScheduler(KernelBuilder &kb, const Dim &tiles_m, const Dim &tiles_n,
                 const Dim &batch = 1, const TileSchedulerOptions &options = {},
                 Where where = Where::current());
+
+  /// The number of this CTA's first tile: for what is made ready before it.
+  Value first_number(Where where = Where::current()) const;
 
   /// Run `body` for each tile of this CTA, in order.
   void for_each(const std::function<void(const OutputTile &)> &body,
@@ -83,7 +90,10 @@ public:
   Value cluster_column(Where where = Where::current()) const;
 
 private:
-  OutputTile tile(const Value &index) const;
+  bool has_ranks_apart() const;
+  Value first_block() const;
+  Value number(const Value &block) const;
+  OutputTile tile(const Value &block) const;
   Value rank() const;
 
   Dim blocks_m_, blocks_n_, blocks_;

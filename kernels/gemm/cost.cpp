@@ -11,39 +11,48 @@ namespace {
 
 // Of the tensor core and its shared memory.
 constexpr double kSmemBytesPerClock = 128;
-constexpr double kSmemShare = 0.947; ///< clocks of it that count
-constexpr double kStepClocks = 18.6; ///< of a narrow wgmma, besides N / 4
-constexpr double kTileStepClocks = 6.38;
+constexpr double kSmemShare = 0.882; ///< clocks of it that count
+constexpr double kStepClocks = 28.7; ///< of a narrow wgmma, besides N / 4
+constexpr double kTileStepClocks = 4.52;
 /// Of a warpgroup alone, which issues, waits and hands slots back in turn.
-constexpr double kOneWarpgroupClocks = 107;
+constexpr double kOneWarpgroupClocks = 70.5;
+/// How sharply the slowest unit stands out: the more so, the more slots are
+/// loaded ahead.
+constexpr double kUnitSharpness = 3.09, kUnitSharpnessPerSlot = 0.629;
 
 // Of loads.
-constexpr double kLoadBytesPerClock = 90.7; ///< of one multiprocessor
-constexpr double kLatencyClocks = 912;
-constexpr double kLoadWait = 1.37;  ///< of a load's clocks, with it
-constexpr double kHeldSlots = 1.15; ///< that consumers keep from being loaded
-constexpr double kFillBytesPerClock = 43.7;
+constexpr double kLoadBytesPerClock = 79.5; ///< of one multiprocessor
+constexpr double kCrowdedLoad = 1.26; ///< where more than half of them load
+constexpr double kLatencyClocks = 893;
+constexpr double kLoadWait = 0.443; ///< of a load's clocks, with it
+constexpr double kHeldSlots = 1.41; ///< that consumers keep from being loaded
+constexpr double kFillBytesPerClock = 158;
 /// Rows that begin in the middle of a sector of 32 bytes, or of a line.
-constexpr double kMisalignment = 2.47, kSectorBytes = 32;
-constexpr double kLineMisalignment = 1.5, kLineBytes = 128;
+constexpr double kMisalignment = 2.19, kSectorBytes = 32;
+constexpr double kLineMisalignment = 1.95, kLineBytes = 128;
 /// Of a line of a tile that lies outside of the matrix, which TMA fills.
-constexpr double kOutsideClocks = 4.2;
+constexpr double kOutsideClocks = 1.43;
 
 // Of copies by threads: words of a warpgroup, and the wait for those in flight.
-constexpr double kCopyBytesPerClock = 36.2, kCopyWaitBytesPerClock = 29.7;
-constexpr double kCopyLatencyClocks = 566;
+constexpr double kCopyBytesPerClock = 20.5, kCopyWaitBytesPerClock = 101;
+constexpr double kCopyLatencyClocks = 687;
 constexpr double kCopyRows = 128, kPanelRows = 64; ///< in flight
 
-// Of the way out: by subtiles, and through sums in shared memory.
-constexpr double kStoreClocks = 879, kStoreClocksPerElement = 0.0186;
-constexpr double kSubtileClocks = 367;
-constexpr double kSumsClocks = 2100, kSumsClocksPerElement = 0.148;
-constexpr double kSumsClocksPerPart = 155;
+// Of the way out: by subtiles, which TMA stores or threads do, and through sums
+// in shared memory.
+struct StoreClocks {
+  double per_element, per_subtile;
+};
+constexpr double kStoreClocks = 1600;
+constexpr StoreClocks kTmaStore{0.0386, 473};
+constexpr StoreClocks kThreadStore{0.0937, 27.3};
+constexpr double kSumsClocks = 600, kSumsClocksPerElement = 0.398;
+constexpr double kSumsClocksPerPart = 47.4;
 /// Through a workspace, where the CTAs that divide K wait for each other.
-constexpr double kPartsClocks = 3920, kPartsClocksPerElement = 0.354;
-constexpr double kPartsClocksPerPart = 5.2;
+constexpr double kPartsClocks = 3950, kPartsClocksPerElement = 0.644;
+constexpr double kPartsClocksPerPart = 1.74;
 /// What a cooperative schedule does not hide of a store behind its next loads.
-constexpr double kUnhidden = 0.72;
+constexpr double kUnhidden = 0.988;
 
 // Of a vector schedule: elements of D that a multiprocessor has at once, a
 // step's wait, and what comes before and behind.
@@ -51,25 +60,23 @@ constexpr double kVectorRows = 64;
 constexpr double kVectorStepClocks = 700, kVectorClocks = 1500;
 
 // Of the device.
-constexpr double kClockShare = 0.832;  ///< of its boost clock, at full use
-constexpr double kMemoryShare = 0.931; ///< of its bandwidth
+constexpr double kClockShare = 0.939; ///< of its boost clock, at full use
+/// Of its bandwidth, where all multiprocessors read; where at most half of them
+/// do, so much more of it is left for each launch; where some are idle beside
+/// busy neighbours, it is read unevenly.
+constexpr double kMemoryShare = 0.915, kFewReaders = 1.17, kUneven = 0.519;
 /// Of the bytes of an operand that are read again by CTAs beside the first, of
 /// which so many count: what is not in L2 yet is asked for by each.
-constexpr double kReadAgain = 0.24, kMostReaders = 3;
+constexpr double kReadAgain = 0.288, kMostReaders = 6.25;
 /// A launch begins while the one before it ends.
-constexpr double kLaunchUs = 1.24, kClusterUs = 1.00, kClusterCtaUs = 0.127;
+constexpr double kLaunchUs = 0.786, kClusterUs = 2.38, kClusterCtaUs = 0.0354;
 /// How much two limits that are close to each other add up.
-constexpr double kSharpness = 2.23;
+constexpr double kSharpness = 3.71;
 
 // Of operands that are repacked: the way there and back, and all CTAs' wait.
-constexpr double kRepackShare = 0.80;      ///< of the memory's bandwidth
-constexpr double kRepackBytesPerClock = 7; ///< of one multiprocessor
-constexpr double kRepackUs = 1.6, kRepackUsPerCta = 0.006;
-
-/// The value, or a typical one where it is known at launch.
-double typical(const Dim &dim) {
-  return dim.is_constant() ? static_cast<double>(dim.constant()) : 4096;
-}
+constexpr double kRepackShare = 0.703;        ///< of the memory's bandwidth
+constexpr double kRepackBytesPerClock = 25.1; ///< of one multiprocessor
+constexpr double kRepackUs = 4.22, kRepackUsPerCta = 0.00171;
 
 double tiles(double extent, int tile) { return std::ceil(extent / tile); }
 
@@ -100,10 +107,18 @@ double misalignment(const StoredMatrix &matrix, const GemmProblem &problem,
                                  : kMisalignment;
 }
 
+/// How long the slowest of them takes, with what the others add to it.
+double together(std::initializer_list<double> units, double sharpness) {
+  double slowest = std::max(units), sum = 0;
+  for (double unit : units)
+    sum += std::pow(unit / slowest, sharpness);
+  return slowest * std::pow(sum, 1 / sharpness);
+}
+
 /// Clocks of all K tiles of each of `ctas` that share a multiprocessor.
 double multiply_clocks(const KernelProblem &computed,
                        const GemmSchedule &schedule, double k_tiles,
-                       double ctas) {
+                       double ctas, bool is_crowded) {
   int element_bytes = size_bytes(computed.problem.type);
   int columns = schedule.consumer_columns();
   int parts = schedule.tile_n / columns; // of the tile's columns
@@ -118,6 +133,7 @@ double multiply_clocks(const KernelProblem &computed,
   double smem = (wgmmas * (64 + columns) * 32 + slot_bytes) /
                 kSmemBytesPerClock * kSmemShare;
   double load = 0, wait = 0;
+  double rate = kLoadBytesPerClock / (is_crowded ? kCrowdedLoad : 1);
   auto add_load = [&](const StoredMatrix &matrix, bool uses_tma, bool suits_tma,
                       bool is_k_major, int rows, int sharers) {
     double step = is_k_major ? schedule.tile_k : rows;
@@ -131,7 +147,7 @@ double multiply_clocks(const KernelProblem &computed,
                   kCopyLatencyClocks;
       return;
     }
-    load += bytes / sharers / kLoadBytesPerClock *
+    load += bytes / sharers / rate *
             misalignment(matrix, computed.problem, suits_tma, step);
     double outside = is_k_major ? rows - typical(matrix.rows) : 0;
     load += std::max(outside, 0.0) * k_bytes / kLineBytes * kOutsideClocks;
@@ -145,7 +161,8 @@ double multiply_clocks(const KernelProblem &computed,
       std::max(std::min<double>(schedule.stages, k_tiles) - kHeldSlots, 0.4);
   double arrival = (kLatencyClocks + kLoadWait * ctas * load) / ahead;
   return k_tiles *
-         (std::max({ctas * core, ctas * smem, ctas * load + wait, arrival}) +
+         (together({ctas * core, ctas * smem, ctas * load + wait, arrival},
+                   kUnitSharpness + kUnitSharpnessPerSlot * ahead) +
           kTileStepClocks);
 }
 
@@ -170,7 +187,8 @@ double repack_us(const KernelProblem &computed, double sms, int occupancy,
          std::max(memory_us, copy_us);
 }
 
-double store_clocks(const GemmSchedule &schedule, Type out) {
+double store_clocks(const KernelProblem &computed,
+                    const GemmSchedule &schedule) {
   double elements = double(schedule.tile_m) * schedule.tile_n;
   if (schedule.is_split_by_grid)
     return kPartsClocks + elements * kPartsClocksPerElement +
@@ -180,9 +198,11 @@ double store_clocks(const GemmSchedule &schedule, Type out) {
            schedule.split_k * kSumsClocksPerPart;
   double subtiles = double(schedule.consumer_rows()) / 64 *
                     schedule.consumer_columns() /
-                    subtile_columns(schedule, out);
-  return kStoreClocks + elements * kStoreClocksPerElement +
-         subtiles * kSubtileClocks;
+                    subtile_columns(schedule, computed.problem.out);
+  const StoreClocks &store =
+      computed.stores_by_tma() ? kTmaStore : kThreadStore;
+  return kStoreClocks + elements * store.per_element +
+         subtiles * store.per_subtile;
 }
 
 /// Of a vector schedule: warps wait for their pieces, turn by turn.
@@ -211,6 +231,13 @@ double moved_bytes(const Sizes &sizes, const GemmProblem &problem,
                         sizes.m * sizes.n * size_bytes(problem.out));
 }
 
+/// Of `bytes` by so many multiprocessors.
+double memory_us(double bytes, double sms, const DeviceDescription &device) {
+  double share = sms <= device.sms / 2.0 ? kFewReaders
+                                         : std::pow(sms / device.sms, kUneven);
+  return bytes / (device.memory_gb_per_s * kMemoryShare * share) * 1e-3;
+}
+
 /// Clocks in which the tensor core is busy, of a multiprocessor.
 double busy_clocks(const GemmProblem &problem, const GemmSchedule &schedule,
                    double k_tiles, double rounds) {
@@ -225,10 +252,10 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   KernelProblem computed(problem, schedule);
   Sizes sizes(computed.problem);
   GemmCost cost;
-  cost.memory_us = moved_bytes(sizes, problem, schedule) /
-                   (device.memory_gb_per_s * kMemoryShare) * 1e-3;
+  double bytes = moved_bytes(sizes, problem, schedule);
   if (schedule.kind == GemmKind::vector) {
     cost.launch_us = kLaunchUs;
+    cost.memory_us = memory_us(bytes, device.sms, device);
     cost.tiles_us = vector_clocks(sizes, schedule, device) /
                     (device.sm_clock_mhz * kClockShare);
     return cost;
@@ -242,12 +269,14 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   double at_once = device.resident_clusters(cluster);
   double k_tiles =
       std::ceil(tiles(sizes.k, schedule.tile_k) / schedule.split_k);
-  double store = store_clocks(schedule, problem.out);
+  double store = store_clocks(computed, schedule);
+  double sms = std::min(blocks, at_once) * cluster;
   double fill = double(schedule.tile_m + schedule.tile_n) * schedule.tile_k *
                 element_bytes / kFillBytesPerClock;
   // One tile each of so many CTAs of a multiprocessor.
   auto multiply = [&](double ctas) {
-    return multiply_clocks(computed, schedule, k_tiles, ctas);
+    return multiply_clocks(computed, schedule, k_tiles, ctas,
+                           sms > device.sms / 2.0);
   };
   double rounds = std::ceil(blocks / at_once);
   // All but the last store, when nothing is left to load.
@@ -275,7 +304,7 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   }
   cost.launch_us =
       kLaunchUs + (cluster > 1 ? kClusterUs + cluster * kClusterCtaUs : 0);
-  double sms = std::min(blocks, at_once) * cluster;
+  cost.memory_us = memory_us(bytes, sms, device);
   cost.repack_us = repack_us(computed, sms, schedule.occupancy, device);
   // The busier the tensor core, the lower the clock that its power leaves.
   double use =
@@ -293,9 +322,7 @@ namespace kiln {
 
 double GemmCost::total_us() const {
   return launch_us + repack_us + store_us +
-         std::pow(std::pow(tiles_us, gemm_kernel::kSharpness) +
-                      std::pow(memory_us, gemm_kernel::kSharpness),
-                  1 / gemm_kernel::kSharpness);
+         gemm_kernel::together({tiles_us, memory_us}, gemm_kernel::kSharpness);
 }
 
 } // namespace kiln

@@ -16,11 +16,16 @@
 
 namespace kiln::gemm_kernel {
 
+/// A size, or a typical one where it is known at launch.
+inline double typical(const Dim &dim) {
+  return dim.is_constant() ? static_cast<double>(dim.constant()) : 4096;
+}
+
 /// As many stages as fit are tried, within reason.
 inline constexpr int kMostStages = 12;
 
-/// Of a schedule whose stages, consumers and instructions are filled in. A
-/// dimension that is an argument counts as 4096.
+/// Of a schedule whose stages, consumers and instructions are filled in, for
+/// typical sizes.
 GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device);
 

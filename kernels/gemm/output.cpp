@@ -143,9 +143,9 @@ void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
                       options_of(schedule_));
 }
 
-void Output::start(const Value &warpgroup) {
+void Output::start(const Value &tile, const Value &warpgroup) {
   if (sums_)
-    sums_->begin(warpgroup);
+    sums_->begin(tile, warpgroup);
   if (!a_scale_)
     return;
   a_factor_ = (*a_scale_)(0);
@@ -244,8 +244,7 @@ template <typename AnySums>
 void Output::store_sums(AnySums &sums, const OutputTile &tile, const Value &row,
                         const Value &column, const Value &warpgroup) {
   if (sums_)
-    return sums_->exchange(sums, warpgroup, tile.rank,
-                           taker(tile, row, column));
+    return sums_->exchange(sums, warpgroup, tile, taker(tile, row, column));
   auto map = [&](const Values &values, const Value &r, const Value &c) {
     return finished(values, tile, r, c);
   };

@@ -24,8 +24,9 @@ public:
 
   /// At the beginning of the role that stores: load what is the same for all
   /// tiles, so that it is there when they are stored. The caller is the
-  /// `warpgroup`-th of those that do.
-  void start(const Value &warpgroup);
+  /// `warpgroup`-th of those that do, in a CTA whose first tile has that
+  /// number.
+  void start(const Value &tile, const Value &warpgroup);
   /// Write an accumulator at (row, column) of the output tile's matrix; the
   /// caller is the `warpgroup`-th of those that store.
   void store(Accumulator &accumulator, const OutputTile &tile, const Value &row,

@@ -13,12 +13,14 @@
 #include <kiln/error.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace kiln {
 
 using gemm_kernel::cost_of;
 using gemm_kernel::KernelProblem;
 using gemm_kernel::kMostStages;
+using gemm_kernel::typical;
 
 /// Bytes of shared memory beside the slots, roughly.
 static int output_bytes(const GemmProblem &problem,
@@ -136,34 +138,64 @@ static int most_ctas(const GemmSchedule &schedule, bool uses_tma, int producer,
   return ctas;
 }
 
-/// The order of the tiles: what runs at once shall need little, so that it is
-/// found in L2; and where A is small enough to stay there, B and D are walked
-/// through once.
+/// The order of the tiles. What runs at once shall need little, so that it is
+/// found in L2; and what neighbours load at the same time is asked of L2 once.
+/// Of the two operands a cluster loads one for its CTAs, so its neighbours
+/// shall share the other.
 static void choose_raster(const GemmProblem &problem,
                           const DeviceDescription &device,
                           GemmSchedule &schedule) {
-  auto value = [](const Dim &dim) {
-    return dim.is_constant() ? static_cast<double>(dim.constant()) : 4096;
+  KernelProblem computed(problem, schedule);
+  auto blocks = [](const Dim &extent, int tile, int cluster) {
+    return std::ceil(std::ceil(typical(extent) / tile) / cluster);
   };
+  double m = typical(computed.problem.m), n = typical(computed.problem.n);
+  double k = typical(computed.problem.k);
+  double rows = blocks(computed.problem.m, schedule.tile_m, schedule.cluster_m);
+  double columns =
+      blocks(computed.problem.n, schedule.tile_n, schedule.cluster_n);
+  if (rows == 1 || columns == 1)
+    return; // there is one order
+  int parts = schedule.is_split_by_grid ? schedule.split_k : 1;
+  auto take = [&](Raster raster, int group) {
+    schedule.raster = raster;
+    schedule.raster_group = group;
+  };
+  bool shares_a = schedule.cluster_n > schedule.cluster_m;
+  bool shares_b = schedule.cluster_m > schedule.cluster_n;
+  auto take_lines = [&](bool is_along_n) {
+    take(is_along_n ? Raster::along_n : Raster::along_m, 1);
+  };
+  // All at once: those that share the larger operand are neighbours.
+  if (is_known(problem) &&
+      rows * columns * typical(problem.batch) * parts <=
+          device.resident_clusters(schedule.cluster_ctas()) *
+              schedule.occupancy)
+    return take_lines(shares_b || (!shares_a && m > n));
   if (!schedule.is_persistent() || schedule.is_swapped)
     return;
-  double m = value(problem.m), n = value(problem.n), k = value(problem.k);
-  double a_bytes = m * k * size_bytes(problem.type);
-  // Tiles of few steps: operands and D come by at the same rate.
-  constexpr double kShortK = 2048;
-  if (n >= 4 * m && k <= kShortK &&
-      a_bytes <= static_cast<double>(device.l2_bytes) / 3) {
-    schedule.raster = Raster::along_m;
-    schedule.raster_group = 4;
-    return;
-  }
+  auto bytes = [&](double extent) {
+    return extent * k * size_bytes(problem.type);
+  };
+  auto stays = [&](double bytes) {
+    return bytes <= static_cast<double>(device.l2_bytes) / 3;
+  };
+  // Tiles of few steps: operands and D come by at the same rate. Where A stays,
+  // B is walked through once; where both do, D goes out line by line.
+  constexpr double kShortestK = 512, kShortK = 2048;
+  if (n >= 4 * m && k <= kShortK && stays(bytes(m)))
+    return take(Raster::along_m, shares_b ? 4 : 1);
+  if (k <= kShortestK && stays(bytes(m) + bytes(n)))
+    return take_lines(!shares_a);
+  constexpr int kUsual = 8, kWide = 16;
+  if (shares_b)
+    return take(Raster::along_m, kWide);
   auto rows_at_once = [&](int group) {
     return double(group) * schedule.tile_m +
            double(device.sms) / group * schedule.tile_n;
   };
-  constexpr int kUsual = 8, kWide = 16;
   bool is_wide = rows_at_once(kWide) < rows_at_once(kUsual);
-  schedule.raster_group = is_wide ? kWide : kUsual;
+  take(Raster::along_n, shares_a || is_wide ? kWide : kUsual);
 }
 
 /// The schedules that are tried, with what they cost: where rows that TMA
@@ -189,15 +221,15 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
                             device.reserved_smem_per_cta_bytes);
     schedule.stages =
         std::min(kMostStages, (smem - output_bytes(problem, schedule)) / slot);
+    choose_raster(problem, device, schedule);
     if (schedule.stages >= 2)
       list.push_back({schedule, cost_of(problem, schedule, device)});
   };
   auto add = [&](GemmSchedule schedule) {
-    for (int ctas = most_ctas(schedule, uses_tma, producer, device); ctas >= 1;
-         --ctas) {
-      schedule.occupancy = ctas;
+    int most = most_ctas(schedule, uses_tma, producer, device);
+    for (schedule.occupancy = 1; schedule.occupancy <= most;
+         ++schedule.occupancy)
       add_one(schedule);
-    }
   };
   for (GemmKind kind :
        {GemmKind::pingpong, GemmKind::cooperative, GemmKind::warp_specialized})
@@ -213,6 +245,9 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
           if (is_tcgen05)
             pair.cta_group = 2;
           add(pair);
+          std::swap(pair.cluster_m, pair.cluster_n);
+          if (!is_tcgen05)
+            add(pair);
           // Two CTAs that multiply together load as much of A and half of B.
           bool has_two = !problem.m.is_constant() ||
                          problem.m.constant() > schedule.tile_m;
@@ -270,7 +305,6 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
     try {
       one.schedule.stages =
           std::min(kMostStages, max_gemm_stages(problem, one.schedule, device));
-      choose_raster(problem, device, one.schedule);
       if (one.schedule.stages >= 2)
         fitting.push_back({fit(problem, one.schedule, device), one.cost});
     } catch (const UserError &) {

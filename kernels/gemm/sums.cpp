@@ -50,19 +50,13 @@ void Sums::make_buffers(KernelBuilder &kb,
                              {.over = over, .name = "sums"});
 }
 
-Value Sums::group(const Value &warpgroup) const {
-  // As TileScheduler has them: the CTAs of a cluster are neighbours, and
-  // clusters that divide the K of the same tiles come one behind the other.
-  int ctas = schedule_.cluster_ctas();
-  Value tile = block_id() / (ctas * schedule_.split_k);
-  if (ctas > 1)
-    tile = tile * ctas + cluster_rank();
+Value Sums::group(const Value &tile, const Value &warpgroup) const {
   return tile * schedule_.consumers + warpgroup;
 }
 
-void Sums::begin(const Value &warpgroup) const {
+void Sums::begin(const Value &tile, const Value &warpgroup) const {
   if (work_)
-    work_->begin({.group = group(warpgroup)});
+    work_->begin({.group = group(tile, warpgroup)});
 }
 
 /// Wait for what the others put there, or have taken.
@@ -184,30 +178,30 @@ void Sums::through_smem(AnySums &sums, const Value &warpgroup,
 }
 
 void Sums::through_workspace(Accumulator &accumulator, const Value &warpgroup,
-                             const Value &rank, const Taker &take) {
+                             const OutputTile &tile, const Taker &take) {
   int parts = schedule_.split_k;
-  Value sums = group(warpgroup);
+  Value sums = group(tile.number, warpgroup);
   auto place = [&](At of) { return parts_->index(0, sums * parts + of); };
   auto read = [&](int from, const Value &line, const Value &first, int count) {
     return place(from).load_vector({line, first}, count);
   };
   work_->finish(
-      {.group = sums, .rank = rank, .warpgroup = warpgroup},
-      [&] { put(accumulator, place(rank)); },
+      {.group = sums, .rank = tile.rank, .warpgroup = warpgroup},
+      [&] { put(accumulator, place(tile.rank)); },
       [&](const Value &share) { take_all(share, read, take); });
 }
 
 void Sums::exchange(Accumulator &accumulator, const Value &warpgroup,
-                    const Value &rank, const Taker &take) {
+                    const OutputTile &tile, const Taker &take) {
   if (parts_)
-    through_workspace(accumulator, warpgroup, rank, take);
+    through_workspace(accumulator, warpgroup, tile, take);
   else
-    through_smem(accumulator, warpgroup, rank, take);
+    through_smem(accumulator, warpgroup, tile.rank, take);
 }
 
 void Sums::exchange(const TensorTile &sums, const Value &warpgroup,
-                    const Value &rank, const Taker &take) {
-  through_smem(sums, warpgroup, rank, take);
+                    const OutputTile &tile, const Taker &take) {
+  through_smem(sums, warpgroup, tile.rank, take);
 }
 
 } // namespace kiln::gemm_kernel

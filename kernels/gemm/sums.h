@@ -16,6 +16,7 @@
 #include <kiln/gemm.h>
 #include <kiln/grid_work.h>
 #include <kiln/tensor_memory.h>
+#include <kiln/tile_scheduler.h>
 #include <kiln/wgmma.h>
 
 #include <functional>
@@ -44,8 +45,9 @@ public:
   /// given; none where they have a workspace.
   void make_buffers(KernelBuilder &kb, const std::optional<SharedTile> &over);
 
-  /// At the beginning of each warpgroup that stores.
-  void begin(const Value &warpgroup) const;
+  /// At the beginning of each warpgroup that stores; `tile` is the number of
+  /// the CTA's.
+  void begin(const Value &tile, const Value &warpgroup) const;
 
   /// Neighbours of a line of D, `line` and `first` counted from the share of
   /// the warpgroup.
@@ -53,11 +55,11 @@ public:
                                    const Value &first)>;
   /// Hand over a warpgroup's sums, from registers or from tensor memory, and
   /// take, over all threads, each sum once. Called by the 128 threads of each
-  /// warpgroup that stores; `rank` is the CTA's among those that share a tile.
+  /// warpgroup that stores.
   void exchange(Accumulator &accumulator, const Value &warpgroup,
-                const Value &rank, const Taker &take);
+                const OutputTile &tile, const Taker &take);
   void exchange(const TensorTile &sums, const Value &warpgroup,
-                const Value &rank, const Taker &take);
+                const OutputTile &tile, const Taker &take);
 
 private:
   /// Neighbours of a line from the CTA of that rank.
@@ -67,7 +69,7 @@ private:
   void through_smem(AnySums &sums, const Value &warpgroup, const Value &rank,
                     const Taker &take);
   void through_workspace(Accumulator &accumulator, const Value &warpgroup,
-                         const Value &rank, const Taker &take);
+                         const OutputTile &tile, const Taker &take);
   template <typename Tile>
   void put(Accumulator &accumulator, const Tile &tile) const;
   void put(const TensorTile &sums, const SharedTile &tile) const;
@@ -76,7 +78,7 @@ private:
   void meet() const;
   /// Consumers of all CTAs that have a part of the same sums, where the grid
   /// divides K.
-  Value group(const Value &warpgroup) const;
+  Value group(const Value &tile, const Value &warpgroup) const;
 
   GemmSchedule schedule_;
   bool is_transposed_;

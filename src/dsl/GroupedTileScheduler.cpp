@@ -60,8 +60,8 @@ void GroupedTileScheduler::for_each(
            if_(
                index - before < tiles,
                [&] {
-                 RasterPlace place = rasterPlace(index - before, rows, columns,
-                                                 options_.group, true);
+                 RasterPlace place = rasterPlace(index - before, {rows},
+                                                 columns, options_.group, true);
                  Value down = place.row * tile_m_;
                  GroupedTile tile{group, begin + down, height - down,
                                   place.column};

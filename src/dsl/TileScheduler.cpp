@@ -59,14 +59,46 @@ TileScheduler::TileScheduler(KernelBuilder &kb, const Dim &tiles_m,
   kb.grid(min(blocks_, max(most, 1)) * ctas);
 }
 
+/// Which of the kernel's clusters the CTA is in.
+static Value clusterNumber(const TileSchedulerOptions &options) {
+  int ctas = options.cluster_ctas();
+  return ctas == 1 ? block_id() : block_id() / ctas;
+}
+
 Value TileScheduler::rank() const {
   if (options_.split == 1)
     return constant(i32, 0);
   if (!options_.is_split_by_grid)
     return cluster_rank();
-  int ctas = options_.cluster_ctas();
-  Value cluster = ctas == 1 ? block_id() : block_id() / ctas;
-  return cluster % options_.split;
+  Value cluster = clusterNumber(options_);
+  return has_ranks_apart() ? cluster / value_of(blocks_)
+                           : cluster % options_.split;
+}
+
+/// Whether the CTAs that share a tile are as far from each other as all tiles
+/// are many.
+bool TileScheduler::has_ranks_apart() const {
+  return options_.is_split_by_grid && !options_.is_tile_by_tile;
+}
+
+/// Of a persistent kernel's, the one it begins with.
+Value TileScheduler::first_block() const {
+  Value cluster = clusterNumber(options_);
+  if (options_.split == 1 || !options_.is_split_by_grid)
+    return cluster;
+  return has_ranks_apart() ? cluster % value_of(blocks_)
+                           : cluster / options_.split;
+}
+
+/// Of this CTA's tile in that block.
+Value TileScheduler::number(const Value &block) const {
+  int tiles = options_.cluster_m * options_.cluster_n;
+  return tiles == 1 ? block : block * tiles + cluster_rank();
+}
+
+Value TileScheduler::first_number(Where where) const {
+  LocationScope scope(where);
+  return number(first_block());
 }
 
 Value TileScheduler::cluster_row(Where where) const {
@@ -83,22 +115,40 @@ Value TileScheduler::cluster_column(Where where) const {
   return options_.cluster_m == 1 ? rank : rank / At(options_.cluster_m, where);
 }
 
-RasterPlace rasterPlace(const Value &index, const Value &rows,
+/// `index` / height, where the height of the last of the groups is another.
+/// With numbers that are known no division is left: the threads of a CTA that
+/// has one short tile would all wait for it.
+static Value columnOf(const Value &index, const Value &height,
+                      const RasterRows &rows, int group, const Value &isLast) {
+  if (!rows.known)
+    return index / height;
+  int rest = static_cast<int>(*rows.known % group);
+  Value column = index / group;
+  return rest ? select(isLast, index / rest, column) : column;
+}
+
+RasterPlace rasterPlace(const Value &index, const RasterRows &rows,
                         const Value &columns, int group, bool isSerpentine) {
+  if (rows.known && *rows.known <= group) { // there is one
+    int height = static_cast<int>(*rows.known);
+    Value column = index / height;
+    return {index - column * height, column};
+  }
   Value perGroup = columns * group;
   Value which = index / perGroup;
   Value first = which * group;
-  Value height = min(rows - first, group);
+  Value left = rows.count - first;
+  Value height = min(left, group);
   Value inGroup = index - which * perGroup;
-  Value column = inGroup / height;
+  Value column = columnOf(inGroup, height, rows, group, left < group);
   Value row = first + (inGroup - column * height);
   if (isSerpentine)
     column = select((which & 1) == 1, columns - 1 - column, column);
   return {row, column};
 }
 
-OutputTile TileScheduler::tile(const Value &index) const {
-  Value rest = index;
+OutputTile TileScheduler::tile(const Value &block) const {
+  Value rest = block;
   Value batch = constant(i32, 0);
   if (has_batch_) {
     Value perBatch = value_of(blocks_m_ * blocks_n_);
@@ -109,11 +159,14 @@ OutputTile TileScheduler::tile(const Value &index) const {
   // Rows are what is grouped: of the matrix, or of its transpose.
   const Dim &rows = isAlongN ? blocks_m_ : blocks_n_;
   const Dim &columns = isAlongN ? blocks_n_ : blocks_m_;
-  auto [row, column] = rasterPlace(rest, value_of(rows), value_of(columns),
+  RasterRows counted{value_of(rows)};
+  if (rows.is_constant())
+    counted.known = rows.constant();
+  auto [row, column] = rasterPlace(rest, counted, value_of(columns),
                                    options_.group, options_.is_serpentine);
   Value m = (isAlongN ? row : column) * options_.cluster_m + cluster_row();
   Value n = (isAlongN ? column : row) * options_.cluster_n + cluster_column();
-  return {m, n, batch, rank()};
+  return {m, n, batch, rank(), number(block)};
 }
 
 void TileScheduler::for_each(
@@ -126,13 +179,9 @@ void TileScheduler::for_each(
     Where where) const {
   auto outside = collectiveLine;
   LocationScope scope(where);
-  int ctas = options_.block_ctas();
-  auto inBlocks = [&](const Value &cta) {
-    return ctas == 1 ? cta : cta / ctas;
-  };
-  Value start = inBlocks(block_id());
-  auto run = [&](const Value &index) {
-    OutputTile at = tile(index);
+  Value start = first_block();
+  auto run = [&](const Value &block) {
+    OutputTile at = tile(block);
     UserCode user(outside);
     body(at);
   };
@@ -144,7 +193,8 @@ void TileScheduler::for_each(
                   step);
     return run(start);
   }
-  Value stride = inBlocks(grid_size());
+  int ctas = options_.block_ctas();
+  Value stride = ctas == 1 ? grid_size() : grid_size() / ctas;
   start = start + value_of(first) * stride;
   for_range(start, blocks_, stride * step, run);
 }

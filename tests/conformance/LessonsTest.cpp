@@ -284,7 +284,8 @@ TEST(LessonTimelines, LoadsOverlapProductsFromLessonFourOn) {
 
 TEST(LessonTimelines, OneConsumerStoresWhileTheOtherMultiplies) {
   using Kind = Timeline::Kind;
-  const GemmShape shape = {256, 512, 128};
+  const GemmShape shape = {384, 512, 128}; // so that rows are checked: a store
+                                           // without is over too soon
   for (const Timeline &timeline :
        {timeline_of(lessons::gemm_pingpong(shape, 3, 1), shape),
         timeline_of(lessons::gemm_multicast(shape, 3, 2), shape)}) {
