@@ -46,11 +46,9 @@ struct TileSchedulerOptions {
   /// CTAs that share a tile, each a part of the work (OutputTile::rank): of
   /// a cluster with one tile, so that the kernel's cluster is that many along
   /// x; or of the grid, which then goes through all tiles with one rank after
-  /// another, so that neighbours are of neighbouring tiles and the same part,
-  /// or through all ranks of one tile after another.
+  /// another, so that neighbours are of neighbouring tiles and the same part.
   int split = 1;
   bool is_split_by_grid = false;
-  bool is_tile_by_tile = false;
 
   int cluster_ctas() const {
     return cluster_m * cluster_n * (is_split_by_grid ? 1 : split);
@@ -90,7 +88,6 @@ public:
   Value cluster_column(Where where = Where::current()) const;
 
 private:
-  bool has_ranks_apart() const;
   Value first_block() const;
   Value number(const Value &block) const;
   OutputTile tile(const Value &block) const;

@@ -52,8 +52,7 @@ TileSchedulerOptions MainLoop::order(const GemmSchedule &schedule) {
           .cluster_m = schedule.cluster_m,
           .cluster_n = schedule.cluster_n,
           .split = schedule.split_k,
-          .is_split_by_grid = schedule.is_split_by_grid,
-          .is_tile_by_tile = schedule.is_repacked};
+          .is_split_by_grid = schedule.is_split_by_grid};
 }
 
 /// Whether a tile takes so long that a launch ahead of time gains nothing. Few

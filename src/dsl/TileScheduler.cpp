@@ -70,24 +70,14 @@ Value TileScheduler::rank() const {
     return constant(i32, 0);
   if (!options_.is_split_by_grid)
     return cluster_rank();
-  Value cluster = clusterNumber(options_);
-  return has_ranks_apart() ? cluster / value_of(blocks_)
-                           : cluster % options_.split;
-}
-
-/// Whether the CTAs that share a tile are as far from each other as all tiles
-/// are many.
-bool TileScheduler::has_ranks_apart() const {
-  return options_.is_split_by_grid && !options_.is_tile_by_tile;
+  return clusterNumber(options_) / value_of(blocks_);
 }
 
 /// Of a persistent kernel's, the one it begins with.
 Value TileScheduler::first_block() const {
   Value cluster = clusterNumber(options_);
-  if (options_.split == 1 || !options_.is_split_by_grid)
-    return cluster;
-  return has_ranks_apart() ? cluster % value_of(blocks_)
-                           : cluster / options_.split;
+  bool hasRanks = options_.split > 1 && options_.is_split_by_grid;
+  return hasRanks ? cluster % value_of(blocks_) : cluster;
 }
 
 /// Of this CTA's tile in that block.
@@ -115,18 +105,6 @@ Value TileScheduler::cluster_column(Where where) const {
   return options_.cluster_m == 1 ? rank : rank / At(options_.cluster_m, where);
 }
 
-/// `index` / height, where the height of the last of the groups is another.
-/// With numbers that are known no division is left: the threads of a CTA that
-/// has one short tile would all wait for it.
-static Value columnOf(const Value &index, const Value &height,
-                      const RasterRows &rows, int group, const Value &isLast) {
-  if (!rows.known)
-    return index / height;
-  int rest = static_cast<int>(*rows.known % group);
-  Value column = index / group;
-  return rest ? select(isLast, index / rest, column) : column;
-}
-
 RasterPlace rasterPlace(const Value &index, const RasterRows &rows,
                         const Value &columns, int group, bool isSerpentine) {
   if (rows.known && *rows.known <= group) { // there is one
@@ -140,7 +118,14 @@ RasterPlace rasterPlace(const Value &index, const RasterRows &rows,
   Value left = rows.count - first;
   Value height = min(left, group);
   Value inGroup = index - which * perGroup;
-  Value column = columnOf(inGroup, height, rows, group, left < group);
+  Value column = rows.known ? inGroup / group : inGroup / height;
+  // Of rows that are known the last group has its own division, of a number of
+  // its own, or LLVM makes one of both, by a register: the threads of a CTA
+  // that has one short tile would all wait for it.
+  if (int rest = rows.known ? static_cast<int>(*rows.known % group) : 0) {
+    int before = static_cast<int>(*rows.known) - rest;
+    column = select(left < group, (index - columns * before) / rest, column);
+  }
   Value row = first + (inGroup - column * height);
   if (isSerpentine)
     column = select((which & 1) == 1, columns - 1 - column, column);
