@@ -8,6 +8,7 @@
 #include "tune_commands.h"
 #include "tuner.h"
 
+#include <kiln/environment.h>
 #include <kiln/sim.h>
 #include <kiln/tuning.h>
 
@@ -198,6 +199,7 @@ static ExitStatus tune(const TuneCommand &command) {
   std::vector<GemmProblem> problems = problems_of(command);
   check_output("--json", command.json_path);
   std::string path = chosen_database(command.database);
+  cache_info(); // a cache that cannot be is told here, not for each kernel
   std::unique_ptr<Tuner> tuner = open_tuner(command, problems);
   TuningDatabase database(path, TuningDatabase::Access::write);
   say("{}; {} problem{} of part {}, kept in {}\n", tuner->source(),
