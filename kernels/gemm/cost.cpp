@@ -46,6 +46,9 @@ struct StoreClocks {
 constexpr double kStoreClocks = 1600;
 constexpr StoreClocks kTmaStore{0.0386, 473};
 constexpr StoreClocks kThreadStore{0.0937, 27.3};
+/// Where the rows of a subtile are no whole number of sectors.
+constexpr StoreClocks kBrokenStore{0.34, 27.3};
+constexpr int kWholeColumns = 16, kMostSums = 128 * 192;
 constexpr double kSumsClocks = 600, kSumsClocksPerElement = 0.398;
 constexpr double kSumsClocksPerPart = 47.4;
 /// Through a workspace, where the CTAs that divide K wait for each other.
@@ -77,6 +80,8 @@ constexpr double kSharpness = 3.71;
 constexpr double kRepackShare = 0.703;        ///< of the memory's bandwidth
 constexpr double kRepackBytesPerClock = 25.1; ///< of one multiprocessor
 constexpr double kRepackUs = 4.22, kRepackUsPerCta = 0.00171;
+/// CTAs that divide K come to each other late.
+constexpr double kRepackPartsUs = 2;
 
 double tiles(double extent, int tile) { return std::ceil(extent / tile); }
 
@@ -167,8 +172,8 @@ double multiply_clocks(const KernelProblem &computed,
 }
 
 /// Copying the operands that TMA cannot take.
-double repack_us(const KernelProblem &computed, double sms, int occupancy,
-                 const DeviceDescription &device) {
+double repack_us(const KernelProblem &computed, const GemmSchedule &schedule,
+                 double sms, const DeviceDescription &device) {
   if (!computed.is_repacked)
     return 0;
   double elements = 0;
@@ -183,7 +188,8 @@ double repack_us(const KernelProblem &computed, double sms, int occupancy,
   double memory_us = 2 * bytes / (device.memory_gb_per_s * kRepackShare) * 1e-3;
   double copy_us = bytes / (sms * kRepackBytesPerClock) /
                    (device.sm_clock_mhz * kClockShare);
-  return kRepackUs + sms * occupancy * kRepackUsPerCta +
+  return kRepackUs + sms * schedule.occupancy * kRepackUsPerCta +
+         (schedule.is_split_by_grid ? kRepackPartsUs : 0) +
          std::max(memory_us, copy_us);
 }
 
@@ -196,11 +202,18 @@ double store_clocks(const KernelProblem &computed,
   if (uses_sums(schedule))
     return kSumsClocks + elements * kSumsClocksPerElement +
            schedule.split_k * kSumsClocksPerPart;
+  const GemmProblem &problem = computed.problem;
+  int columns = subtile_columns(schedule, problem.out);
   double subtiles = double(schedule.consumer_rows()) / 64 *
-                    schedule.consumer_columns() /
-                    subtile_columns(schedule, computed.problem.out);
-  const StoreClocks &store =
-      computed.stores_by_tma() ? kTmaStore : kThreadStore;
+                    schedule.consumer_columns() / columns;
+  double row_bytes = typical(problem.stride_d()) * size_bytes(problem.out);
+  bool has_most_sums = schedule.consumer_rows() * schedule.consumer_columns() >=
+                       kMostSums; // which are stored in narrow pieces then
+  bool is_broken = columns % kWholeColumns != 0 ||
+                   (has_most_sums && std::fmod(row_bytes, 4) != 0);
+  const StoreClocks &store = computed.stores_by_tma() ? kTmaStore
+                             : is_broken              ? kBrokenStore
+                                                      : kThreadStore;
   return kStoreClocks + elements * store.per_element +
          subtiles * store.per_subtile;
 }
@@ -282,9 +295,11 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   // All but the last store, when nothing is left to load.
   double clocks = 0;
   switch (schedule.kind) {
-  case GemmKind::pingpong: // the other stores are hidden
-    clocks = fill + rounds * multiply(1);
+  case GemmKind::pingpong: { // one stores while the other multiplies or stores
+    double one = multiply(1);
+    clocks = fill + rounds * std::max(one, (one + store) / 2);
     break;
+  }
   case GemmKind::cooperative:
     clocks = fill + rounds * multiply(1) + (rounds - 1) * kUnhidden * store;
     break;
@@ -305,7 +320,7 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   cost.launch_us =
       kLaunchUs + (cluster > 1 ? kClusterUs + cluster * kClusterCtaUs : 0);
   cost.memory_us = memory_us(bytes, sms, device);
-  cost.repack_us = repack_us(computed, sms, schedule.occupancy, device);
+  cost.repack_us = repack_us(computed, schedule, sms, device);
   // The busier the tensor core, the lower the clock that its power leaves.
   double use =
       std::min(1.0, busy_clocks(computed.problem, schedule, k_tiles, rounds) /

@@ -236,6 +236,7 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
     for (GemmSchedule schedule : tiles_of(kind))
       for (int k_bytes : {128, 256}) {
         schedule.tile_k = k_bytes / element_bytes;
+        schedule.is_swapped = false;
         // Threads that copy are slow: what they bring in is used often.
         if (!uses_tma && (schedule.tile_n % 32 || k_bytes != 128))
           continue;

@@ -127,6 +127,35 @@ TEST(GemmCost, PicksWithoutIdleMultiprocessors) {
   EXPECT_GT(pick("256x256x16383 bf16 -> bf16 tn").split_k, 1);
 }
 
+TEST(GemmCost, NeighboursShareWhatTheirClusterDoesNot) {
+  auto check = [](const char *words, Raster pairs_of_rows, Raster of_columns,
+                  int group) {
+    int rows = 0, columns = 0;
+    for (const RankedSchedule &one :
+         rank_schedules(GemmProblem::parse(words), 400)) {
+      const GemmSchedule &schedule = one.schedule;
+      if (schedule.cluster_m * schedule.cluster_n == 1 || schedule.tile_n < 128)
+        continue;
+      bool is_pair_of_rows = schedule.cluster_m == 2;
+      ++(is_pair_of_rows ? rows : columns);
+      EXPECT_EQ(schedule.raster, is_pair_of_rows ? pairs_of_rows : of_columns)
+          << words << ": " << schedule.to_string();
+      EXPECT_EQ(schedule.raster_group, group) << schedule.to_string();
+    }
+    EXPECT_GT(rows, 0);
+    EXPECT_GT(columns, 0);
+  };
+  check("8192x8192x8192 bf16 -> bf16 tn", Raster::along_m, Raster::along_n, 16);
+  // All at once: line by line.
+  check("1024x1024x2048 bf16 -> bf16 tn", Raster::along_n, Raster::along_m, 1);
+  // Without clusters, those that share the larger operand.
+  auto first = [](const char *words) {
+    return rank_schedules(GemmProblem::parse(words), 1).front().schedule;
+  };
+  EXPECT_EQ(first("4096x256x7168 bf16 -> bf16 tn").raster, Raster::along_n);
+  EXPECT_EQ(first("4096x256x7168 bf16 -> bf16 tn").raster_group, 1);
+}
+
 TEST(GemmCost, NearbySchedulesAreOthersAndFit) {
   const char *problems[] = {
       "128x1280x8192 bf16 -> bf16 tn", "4096x4096x4096 bf16 -> bf16 nt",
