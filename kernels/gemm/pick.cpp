@@ -139,7 +139,7 @@ static int most_ctas(const GemmSchedule &schedule, bool uses_tma, int producer,
 }
 
 /// The order of the tiles. What runs at once shall need little, so that it is
-/// found in L2; and what neighbours load at the same time is asked of L2 once.
+/// found in L2; and what neighbours load at the same time costs less.
 /// Of the two operands a cluster loads one for its CTAs, so its neighbours
 /// shall share the other.
 static void choose_raster(const GemmProblem &problem,
