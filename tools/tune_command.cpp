@@ -102,6 +102,7 @@ static std::unique_ptr<Tuner> open_tuner(const TuneCommand &command,
                                 "or cuda:1, not {}; --timings FILE replays "
                                 "those that were recorded",
                                 command.device));
+  cache_info(); // one that cannot be is told here, not for each kernel
   auto milliseconds = [](double ms) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(ms));
   };
@@ -199,7 +200,6 @@ static ExitStatus tune(const TuneCommand &command) {
   std::vector<GemmProblem> problems = problems_of(command);
   check_output("--json", command.json_path);
   std::string path = chosen_database(command.database);
-  cache_info(); // a cache that cannot be is told here, not for each kernel
   std::unique_ptr<Tuner> tuner = open_tuner(command, problems);
   TuningDatabase database(path, TuningDatabase::Access::write);
   say("{}; {} problem{} of part {}, kept in {}\n", tuner->source(),

@@ -112,6 +112,11 @@ double misalignment(const StoredMatrix &matrix, const GemmProblem &problem,
                                  : kMisalignment;
 }
 
+/// Whether more than half of the device's multiprocessors are busy.
+bool is_crowded(double sms, const DeviceDescription &device) {
+  return sms > device.sms / 2.0;
+}
+
 /// How long the slowest of them takes, with what the others add to it.
 double together(std::initializer_list<double> units, double sharpness) {
   double slowest = std::max(units), sum = 0;
@@ -123,7 +128,7 @@ double together(std::initializer_list<double> units, double sharpness) {
 /// Clocks of all K tiles of each of `ctas` that share a multiprocessor.
 double multiply_clocks(const KernelProblem &computed,
                        const GemmSchedule &schedule, double k_tiles,
-                       double ctas, bool is_crowded) {
+                       double ctas, bool has_neighbours) {
   int element_bytes = size_bytes(computed.problem.type);
   int columns = schedule.consumer_columns();
   int parts = schedule.tile_n / columns; // of the tile's columns
@@ -138,7 +143,7 @@ double multiply_clocks(const KernelProblem &computed,
   double smem = (wgmmas * (64 + columns) * 32 + slot_bytes) /
                 kSmemBytesPerClock * kSmemShare;
   double load = 0, wait = 0;
-  double rate = kLoadBytesPerClock / (is_crowded ? kCrowdedLoad : 1);
+  double rate = kLoadBytesPerClock / (has_neighbours ? kCrowdedLoad : 1);
   auto add_load = [&](const StoredMatrix &matrix, bool uses_tma, bool suits_tma,
                       bool is_k_major, int rows, int sharers) {
     double step = is_k_major ? schedule.tile_k : rows;
@@ -246,8 +251,8 @@ double moved_bytes(const Sizes &sizes, const GemmProblem &problem,
 
 /// Of `bytes` by so many multiprocessors.
 double memory_us(double bytes, double sms, const DeviceDescription &device) {
-  double share = sms <= device.sms / 2.0 ? kFewReaders
-                                         : std::pow(sms / device.sms, kUneven);
+  double share = is_crowded(sms, device) ? std::pow(sms / device.sms, kUneven)
+                                         : kFewReaders;
   return bytes / (device.memory_gb_per_s * kMemoryShare * share) * 1e-3;
 }
 
@@ -289,7 +294,7 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   // One tile each of so many CTAs of a multiprocessor.
   auto multiply = [&](double ctas) {
     return multiply_clocks(computed, schedule, k_tiles, ctas,
-                           sms > device.sms / 2.0);
+                           is_crowded(sms, device));
   };
   double rounds = std::ceil(blocks / at_once);
   // All but the last store, when nothing is left to load.

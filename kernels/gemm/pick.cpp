@@ -13,7 +13,6 @@
 #include <kiln/error.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace kiln {
 
@@ -146,17 +145,11 @@ static void choose_raster(const GemmProblem &problem,
                           const DeviceDescription &device,
                           GemmSchedule &schedule) {
   KernelProblem computed(problem, schedule);
-  auto blocks = [](const Dim &extent, int tile, int cluster) {
-    return std::ceil(std::ceil(typical(extent) / tile) / cluster);
-  };
   double m = typical(computed.problem.m), n = typical(computed.problem.n);
   double k = typical(computed.problem.k);
-  double rows = blocks(computed.problem.m, schedule.tile_m, schedule.cluster_m);
-  double columns =
-      blocks(computed.problem.n, schedule.tile_n, schedule.cluster_n);
-  if (rows == 1 || columns == 1)
+  if (m <= schedule.tile_m * schedule.cluster_m ||
+      n <= schedule.tile_n * schedule.cluster_n)
     return; // there is one order
-  int parts = schedule.is_split_by_grid ? schedule.split_k : 1;
   auto take = [&](Raster raster, int group) {
     schedule.raster = raster;
     schedule.raster_group = group;
@@ -167,10 +160,7 @@ static void choose_raster(const GemmProblem &problem,
     take(is_along_n ? Raster::along_n : Raster::along_m, 1);
   };
   // All at once: those that share the larger operand are neighbours.
-  if (is_known(problem) &&
-      rows * columns * typical(problem.batch) * parts <=
-          device.resident_clusters(schedule.cluster_ctas()) *
-              schedule.occupancy)
+  if (is_known(problem) && are_all_at_once(problem, schedule, device))
     return take_lines(shares_b || (!shares_a && m > n));
   if (!schedule.is_persistent() || schedule.is_swapped)
     return;
