@@ -54,7 +54,8 @@ static void report_configuration(const GemmCommand &command,
   std::string lowered;
   if (auto asked = command.gemm.asked_stages();
       asked.value_or(0) > fitted.stages)
-    lowered = fmt::format(" (lowered from {}: K has no more tiles)", *asked);
+    lowered =
+        fmt::format(" (lowered from {}: a CTA has no more K tiles)", *asked);
   report("schedule", "{}{}", fitted.to_string(), lowered);
 }
 

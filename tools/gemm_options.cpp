@@ -216,7 +216,11 @@ GemmOptions::fitted_schedule(const GemmProblem &sized,
                              const DeviceDescription &device) const {
   GemmProblem problem = with_arguments(sized);
   GemmSchedule asked = schedule(problem, device);
-  fit(sized, asked, device);
+  // It must suit the numbers that arguments have, too, where D may go out in
+  // other pieces.
+  GemmSchedule of_numbers = asked;
+  of_numbers.epilogue_n = 0;
+  fit(sized, of_numbers, device);
   return fit(problem, asked, device);
 }
 

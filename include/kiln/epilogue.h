@@ -43,9 +43,10 @@ public:
   /// last two; its tile is a subtile: it divides the accumulators.
   Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
            const EpilogueOptions &options = {}, Where where = Where::current());
-  /// The same by the threads, in subtiles of that layout; a subtile may reach
+  /// The same by the threads, in subtiles of so many rows and columns, the last
+  /// ones narrower where the accumulators are no multiple; a subtile may reach
   /// beyond the tensor, where nothing is written.
-  Epilogue(KernelBuilder &kb, const Tensor &tensor, const TileLayout &subtile,
+  Epilogue(KernelBuilder &kb, const Tensor &tensor, int rows, int columns,
            const EpilogueOptions &options = {}, Where where = Where::current());
 
   /// Write `accumulator` at `origin` (..., row, column), each element passed
@@ -84,6 +85,10 @@ private:
   SharedTileArray buffers_;
   EpilogueOptions options_;
 };
+
+/// What a subtile that the threads write lies in: its rows are so far apart
+/// that those of a matrix of 8 lie in different banks.
+TileLayout staged_tile(Type type, int rows, int columns);
 
 /// One subtile's worth of shared memory for each buffer: for max_stages.
 int epilogue_bytes(const TileLayout &subtile, const EpilogueOptions &options);

@@ -108,7 +108,7 @@ enum class GemmSplit : std::uint8_t { m, n };
 struct GemmSchedule {
   GemmKind kind = GemmKind::warp_specialized;
   int tile_m = 128, tile_n = 128, tile_k = 64;
-  int stages = 4; ///< slots of shared memory; more than K tiles are not used
+  int stages = 4; ///< slots of shared memory; no more than a CTA has K tiles
   int instruction_n = 0; ///< of one instruction; 0: all a consumer has
   int consumers = 0;     ///< warpgroups that multiply; 0: 2 of cooperative and
                          ///< pingpong, else 1
@@ -175,9 +175,9 @@ struct GemmOptionWord {
 std::vector<GemmOptionWord> gemm_schedule_words();
 
 /// The schedule with what was left open filled in, and its stages lowered to
-/// the number of K tiles, where K is known. Throws UserError where problem and
-/// schedule do not go together, or the stages do not fit into shared memory,
-/// with the number that does.
+/// the number of K tiles of a CTA, where it is known. Throws UserError where
+/// problem and schedule do not go together, or the stages do not fit into
+/// shared memory, with the number that does.
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device = DeviceDescription::h200());
 /// The most stages that fit into shared memory.

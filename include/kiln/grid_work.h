@@ -87,11 +87,13 @@ public:
     At group = 0, rank = 0;
     At warpgroup = 0; ///< which of the CTA's calls
   };
-  /// The 128 threads of a warpgroup call both, once in a launch.
+  /// As early as may be, behind wait_for_dependencies: by the threads of a
+  /// warpgroup, by all of the CTA outside of roles, or by one; once in a
+  /// launch.
   void begin(const Member &member, Where where = Where::current()) const;
   /// Run `part`, which writes what the others read; then `share` with the
   /// number of each share that is this member's: its own, or none, or also
-  /// those that were left to it.
+  /// those that were left to it. By the 128 threads of a warpgroup.
   void finish(const Member &member, const std::function<void()> &part,
               const std::function<void(const Value &share)> &share,
               Where where = Where::current()) const;

@@ -372,6 +372,13 @@ void gemm_kernel::check_epilogue(const KernelProblem &computed,
       schedule.epilogue_m % step)
     refuse("an epilogue tile of {} rows; use a multiple of {} that divides {}",
            schedule.epilogue_m, step, rows);
+  if (!computed.stores_by_tma()) {
+    if (schedule.epilogue_n < 8 || schedule.epilogue_n > columns ||
+        schedule.epilogue_n % 8)
+      refuse("an epilogue tile of {} columns; use a multiple of 8 up to {}",
+             schedule.epilogue_n, columns);
+    return;
+  }
   if (schedule.epilogue_n < 8 || columns % schedule.epilogue_n ||
       schedule.epilogue_n % 8 ||
       schedule.epilogue_n * size_bytes(computed.problem.out) % 16)

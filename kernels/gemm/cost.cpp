@@ -11,31 +11,31 @@ namespace {
 
 // Of the tensor core and its shared memory.
 constexpr double kSmemBytesPerClock = 128;
-constexpr double kSmemShare = 0.882; ///< clocks of it that count
-constexpr double kStepClocks = 28.7; ///< of a narrow wgmma, besides N / 4
-constexpr double kTileStepClocks = 4.52;
+constexpr double kSmemShare = 0.738; ///< clocks of it that count
+constexpr double kStepClocks = 32;   ///< of a narrow wgmma, besides N / 4
+constexpr double kTileStepClocks = 4.53;
 /// Of a warpgroup alone, which issues, waits and hands slots back in turn.
-constexpr double kOneWarpgroupClocks = 70.5;
+constexpr double kOneWarpgroupClocks = 63.2;
 /// How sharply the slowest unit stands out: the more so, the more slots are
 /// loaded ahead.
-constexpr double kUnitSharpness = 3.09, kUnitSharpnessPerSlot = 0.629;
+constexpr double kUnitSharpness = 3.09, kUnitSharpnessPerSlot = 0.603;
 
 // Of loads.
-constexpr double kLoadBytesPerClock = 79.5; ///< of one multiprocessor
-constexpr double kCrowdedLoad = 1.26; ///< where more than half of them load
-constexpr double kLatencyClocks = 893;
-constexpr double kLoadWait = 0.443; ///< of a load's clocks, with it
-constexpr double kHeldSlots = 1.41; ///< that consumers keep from being loaded
-constexpr double kFillBytesPerClock = 158;
+constexpr double kLoadBytesPerClock = 86.8; ///< of one multiprocessor
+constexpr double kCrowdedLoad = 1.19; ///< where more than half of them load
+constexpr double kLatencyClocks = 1120;
+constexpr double kLoadWait = 0.363; ///< of a load's clocks, with it
+constexpr double kHeldSlots = 1.31; ///< that consumers keep from being loaded
+constexpr double kFillBytesPerClock = 161;
 /// Rows that begin in the middle of a sector of 32 bytes, or of a line.
-constexpr double kMisalignment = 2.19, kSectorBytes = 32;
-constexpr double kLineMisalignment = 1.95, kLineBytes = 128;
+constexpr double kMisalignment = 2.35, kSectorBytes = 32;
+constexpr double kLineMisalignment = 1.97, kLineBytes = 128;
 /// Of a line of a tile that lies outside of the matrix, which TMA fills.
-constexpr double kOutsideClocks = 1.43;
+constexpr double kOutsideClocks = 1.34;
 
 // Of copies by threads: words of a warpgroup, and the wait for those in flight.
-constexpr double kCopyBytesPerClock = 20.5, kCopyWaitBytesPerClock = 101;
-constexpr double kCopyLatencyClocks = 687;
+constexpr double kCopyBytesPerClock = 20.2, kCopyWaitBytesPerClock = 90.1;
+constexpr double kCopyLatencyClocks = 632;
 constexpr double kCopyRows = 128, kPanelRows = 64; ///< in flight
 
 // Of the way out: by subtiles, which TMA stores or threads do, and through sums
@@ -43,19 +43,16 @@ constexpr double kCopyRows = 128, kPanelRows = 64; ///< in flight
 struct StoreClocks {
   double per_element, per_subtile;
 };
-constexpr double kStoreClocks = 1600;
-constexpr StoreClocks kTmaStore{0.0386, 473};
-constexpr StoreClocks kThreadStore{0.0937, 27.3};
-/// Where the rows of a subtile are no whole number of sectors.
-constexpr StoreClocks kBrokenStore{0.34, 27.3};
-constexpr int kWholeColumns = 16, kMostSums = 128 * 192;
-constexpr double kSumsClocks = 600, kSumsClocksPerElement = 0.398;
-constexpr double kSumsClocksPerPart = 47.4;
+constexpr double kStoreClocks = 1160;
+constexpr StoreClocks kTmaStore{0.0395, 427};
+constexpr StoreClocks kThreadStore{0.1, 27.6};
+constexpr double kSumsClocks = 760, kSumsClocksPerElement = 0.348;
+constexpr double kSumsClocksPerPart = 47.7;
 /// Through a workspace, where the CTAs that divide K wait for each other.
-constexpr double kPartsClocks = 3950, kPartsClocksPerElement = 0.644;
-constexpr double kPartsClocksPerPart = 1.74;
+constexpr double kPartsClocks = 3210, kPartsClocksPerElement = 0.589;
+constexpr double kPartsClocksPerPart = 1.73;
 /// What a cooperative schedule does not hide of a store behind its next loads.
-constexpr double kUnhidden = 0.988;
+constexpr double kUnhidden = 1.13;
 
 // Of a vector schedule: elements of D that a multiprocessor has at once, a
 // step's wait, and what comes before and behind.
@@ -63,25 +60,29 @@ constexpr double kVectorRows = 64;
 constexpr double kVectorStepClocks = 700, kVectorClocks = 1500;
 
 // Of the device.
-constexpr double kClockShare = 0.939; ///< of its boost clock, at full use
+constexpr double kClockShare = 0.876; ///< of its boost clock, at full use
+/// What takes long meets the limit of power, of which every byte that is loaded
+/// takes its part.
+constexpr double kPowerUs = 3850, kPowerPerByte = 0.00563;
 /// Of its bandwidth, where all multiprocessors read; where at most half of them
 /// do, so much more of it is left for each launch; where some are idle beside
 /// busy neighbours, it is read unevenly.
-constexpr double kMemoryShare = 0.915, kFewReaders = 1.17, kUneven = 0.519;
+constexpr double kMemoryShare = 0.92, kFewReaders = 1.13, kUneven = 0.455;
 /// Of the bytes of an operand that are read again by CTAs beside the first, of
 /// which so many count: what is not in L2 yet is asked for by each.
-constexpr double kReadAgain = 0.288, kMostReaders = 6.25;
+constexpr double kReadAgain = 0.255, kMostReaders = 5.07;
+/// Of a byte that is written, beside one that is read: in rows of 16 bytes, of
+/// words, and others.
+constexpr double kWrite = 1.64, kWriteWords = 2.29, kWriteElements = 2.7;
 /// A launch begins while the one before it ends.
-constexpr double kLaunchUs = 0.786, kClusterUs = 2.38, kClusterCtaUs = 0.0354;
+constexpr double kLaunchUs = 0.694, kClusterUs = 1.99, kClusterCtaUs = 0.0344;
 /// How much two limits that are close to each other add up.
-constexpr double kSharpness = 3.71;
+constexpr double kSharpness = 4.1;
 
 // Of operands that are repacked: the way there and back, and all CTAs' wait.
-constexpr double kRepackShare = 0.703;        ///< of the memory's bandwidth
-constexpr double kRepackBytesPerClock = 25.1; ///< of one multiprocessor
-constexpr double kRepackUs = 4.22, kRepackUsPerCta = 0.00171;
-/// CTAs that divide K come to each other late.
-constexpr double kRepackPartsUs = 2;
+constexpr double kRepackShare = 0.684;        ///< of the memory's bandwidth
+constexpr double kRepackBytesPerClock = 26.3; ///< of one multiprocessor
+constexpr double kRepackUs = 3.32, kRepackUsPerCta = 0.00173;
 
 double tiles(double extent, int tile) { return std::ceil(extent / tile); }
 
@@ -125,10 +126,11 @@ double together(std::initializer_list<double> units, double sharpness) {
   return slowest * std::pow(sum, 1 / sharpness);
 }
 
-/// Clocks of all K tiles of each of `ctas` that share a multiprocessor.
+/// Clocks of all K tiles of each of `ctas` that share a multiprocessor; a
+/// producer goes on with the next of `rounds` tiles.
 double multiply_clocks(const KernelProblem &computed,
                        const GemmSchedule &schedule, double k_tiles,
-                       double ctas, bool has_neighbours) {
+                       double rounds, double ctas, bool has_neighbours) {
   int element_bytes = size_bytes(computed.problem.type);
   int columns = schedule.consumer_columns();
   int parts = schedule.tile_n / columns; // of the tile's columns
@@ -167,8 +169,8 @@ double multiply_clocks(const KernelProblem &computed,
            problem.a_is_k_major(), schedule.tile_m, schedule.cluster_n);
   add_load(computed.b(), computed.b_uses_tma(), computed.b_suits_tma(),
            problem.b_is_k_major(), schedule.tile_n, schedule.cluster_m);
-  double ahead =
-      std::max(std::min<double>(schedule.stages, k_tiles) - kHeldSlots, 0.4);
+  double ahead = std::max(
+      std::min<double>(schedule.stages, k_tiles * rounds) - kHeldSlots, 0.4);
   double arrival = (kLatencyClocks + kLoadWait * ctas * load) / ahead;
   return k_tiles *
          (together({ctas * core, ctas * smem, ctas * load + wait, arrival},
@@ -194,7 +196,6 @@ double repack_us(const KernelProblem &computed, const GemmSchedule &schedule,
   double copy_us = bytes / (sms * kRepackBytesPerClock) /
                    (device.sm_clock_mhz * kClockShare);
   return kRepackUs + sms * schedule.occupancy * kRepackUsPerCta +
-         (schedule.is_split_by_grid ? kRepackPartsUs : 0) +
          std::max(memory_us, copy_us);
 }
 
@@ -207,18 +208,11 @@ double store_clocks(const KernelProblem &computed,
   if (uses_sums(schedule))
     return kSumsClocks + elements * kSumsClocksPerElement +
            schedule.split_k * kSumsClocksPerPart;
-  const GemmProblem &problem = computed.problem;
-  int columns = subtile_columns(schedule, problem.out);
-  double subtiles = double(schedule.consumer_rows()) / 64 *
-                    schedule.consumer_columns() / columns;
-  double row_bytes = typical(problem.stride_d()) * size_bytes(problem.out);
-  bool has_most_sums = schedule.consumer_rows() * schedule.consumer_columns() >=
-                       kMostSums; // which are stored in narrow pieces then
-  bool is_broken = columns % kWholeColumns != 0 ||
-                   (has_most_sums && std::fmod(row_bytes, 4) != 0);
-  const StoreClocks &store = computed.stores_by_tma() ? kTmaStore
-                             : is_broken              ? kBrokenStore
-                                                      : kThreadStore;
+  double subtiles =
+      double(schedule.consumer_rows()) / 64 *
+      tiles(schedule.consumer_columns(), subtile_columns(computed, schedule));
+  const StoreClocks &store =
+      computed.stores_by_tma() ? kTmaStore : kThreadStore;
   return kStoreClocks + elements * store.per_element +
          subtiles * store.per_subtile;
 }
@@ -230,6 +224,13 @@ double vector_clocks(const Sizes &sizes, const GemmSchedule &schedule,
                             (double(device.sms) * kVectorRows));
   return rounds * (std::ceil(sizes.k / schedule.tile_k) * kVectorStepClocks +
                    kVectorClocks);
+}
+
+/// What a byte of D counts beside one that is read.
+double write_weight(const GemmProblem &problem) {
+  double row_bytes = typical(problem.stride_d()) * size_bytes(problem.out);
+  auto divides = [&](double bytes) { return std::fmod(row_bytes, bytes) == 0; };
+  return divides(16) ? kWrite : divides(4) ? kWriteWords : kWriteElements;
 }
 
 /// Over the bus: every byte once, and operands again that several clusters of
@@ -244,9 +245,10 @@ double moved_bytes(const Sizes &sizes, const GemmProblem &problem,
   };
   double of_a = reads(sizes.n, schedule.tile_n, schedule.cluster_n);
   double of_b = reads(sizes.m, schedule.tile_m, schedule.cluster_m);
-  return sizes.batch * ((sizes.m * of_a + sizes.n * of_b) * sizes.k *
-                            size_bytes(problem.type) +
-                        sizes.m * sizes.n * size_bytes(problem.out));
+  return sizes.batch *
+         ((sizes.m * of_a + sizes.n * of_b) * sizes.k *
+              size_bytes(problem.type) +
+          sizes.m * sizes.n * size_bytes(problem.out) * write_weight(problem));
 }
 
 /// Of `bytes` by so many multiprocessors.
@@ -291,12 +293,13 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   double sms = std::min(blocks, at_once) * cluster;
   double fill = double(schedule.tile_m + schedule.tile_n) * schedule.tile_k *
                 element_bytes / kFillBytesPerClock;
+  double rounds = std::ceil(blocks / at_once);
   // One tile each of so many CTAs of a multiprocessor.
   auto multiply = [&](double ctas) {
-    return multiply_clocks(computed, schedule, k_tiles, ctas,
+    return multiply_clocks(computed, schedule, k_tiles,
+                           schedule.is_persistent() ? rounds : 1, ctas,
                            is_crowded(sms, device));
   };
-  double rounds = std::ceil(blocks / at_once);
   // All but the last store, when nothing is left to load.
   double clocks = 0;
   switch (schedule.kind) {
@@ -332,6 +335,9 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
                         (clocks + store));
   double clocks_per_us = device.sm_clock_mhz * (1 - (1 - kClockShare) * use);
   cost.tiles_us = clocks / clocks_per_us;
+  double bytes_per_clock = 4096.0 / schedule.tile_m + 4096.0 / schedule.tile_n;
+  cost.tiles_us *= 1 + kPowerPerByte * bytes_per_clock * use * cost.tiles_us /
+                           (cost.tiles_us + kPowerUs);
   cost.store_us = store / clocks_per_us;
   return cost;
 }

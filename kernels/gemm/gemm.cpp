@@ -10,33 +10,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace kiln {
 
 using gemm_kernel::KernelProblem;
 using gemm_kernel::refuse;
-
-/// Columns that go out at once. Elements of odd rows are stored one by one, and
-/// take registers that the most sums do not leave for many of them.
-static int epilogue_columns(const KernelProblem &computed,
-                            const GemmSchedule &schedule,
-                            const DeviceDescription &device) {
-  const GemmProblem &problem = computed.problem;
-  int columns = gemm_kernel::subtile_columns(schedule, problem.out);
-  constexpr int kWordBytes = 4, kChunkBytes = 16, kFew = 24;
-  Dim stride = problem.stride_d();
-  bool has_words = stride.is_constant() &&
-                   bytes_of(problem.out, stride.constant()) % kWordBytes == 0;
-  int sums = gemm_kernel::accumulator_registers(problem, schedule);
-  if (has_words || device.tensor_core == TensorCore::tcgen05 ||
-      sums < device.max_accumulator_registers)
-    return columns;
-  int chunk = kChunkBytes / size_bytes(problem.out);
-  int few = std::min(columns, kFew) / chunk * chunk;
-  while (few > chunk && schedule.consumer_columns() % few)
-    few -= chunk;
-  return few;
-}
 
 /// What a schedule leaves open and can be said without the others.
 static GemmSchedule filled(const KernelProblem &computed,
@@ -62,7 +41,7 @@ static GemmSchedule filled(const KernelProblem &computed,
   if (full.epilogue_m == 0)
     full.epilogue_m = is_tcgen05 ? kLanes : 64;
   if (full.epilogue_n == 0)
-    full.epilogue_n = epilogue_columns(computed, full, device);
+    full.epilogue_n = gemm_kernel::subtile_columns(computed, full);
   // Nothing is multicast that threads copy; and one warpgroup that does
   // everything has no thread to tell other CTAs of a released slot. CTAs that
   // share operands on Blackwell multiply together (cta_group).
@@ -190,6 +169,20 @@ int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule,
   return stages;
 }
 
+/// Output tiles that a CTA takes at most, one behind the other, where they are
+/// known: while one is multiplied the next is loaded.
+static std::optional<std::int64_t>
+most_rounds(const KernelProblem &computed, const GemmSchedule &schedule,
+            const DeviceDescription &device) {
+  if (!schedule.is_persistent())
+    return 1;
+  Dim tiles = computed.tiles(schedule);
+  if (!tiles.is_constant())
+    return std::nullopt;
+  int ctas = schedule.ctas ? schedule.ctas : device.sms * schedule.occupancy;
+  return (tiles.constant() + ctas - 1) / ctas;
+}
+
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device) {
   gemm_kernel::check_problem(problem, device);
@@ -209,8 +202,9 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
     result.split_k =
         static_cast<int>(std::min<std::int64_t>(result.split_k, tiles));
     auto most_tiles = (tiles + result.split_k - 1) / result.split_k;
-    result.stages =
-        static_cast<int>(std::min<std::int64_t>(result.stages, most_tiles));
+    if (auto rounds = most_rounds(computed, result, device))
+      result.stages = static_cast<int>(
+          std::min<std::int64_t>(result.stages, most_tiles * *rounds));
   }
   int most = max_gemm_stages(problem, result, device);
   if (shared_bytes(computed, result, device, result.stages) >

@@ -35,6 +35,9 @@ Module MainLoop::build() {
   // What is ahead in the stream may still run: up to here nothing was touched
   // that it touches. What comes next may set itself up as well.
   wait_for_dependencies();
+  // Early: who finds that others do not run yet leaves its share to them.
+  if (schedule_.is_split_by_grid)
+    output_.begin(scheduler_.first_number());
   if (operands_.has_repack())
     operands_.repack(warps_, !is_long());
   else if (!is_long())

@@ -8,9 +8,10 @@
 namespace kiln::gemm_kernel {
 
 /// One subtile of D in shared memory.
-static TileLayout subtile(const GemmProblem &problem,
+static TileLayout subtile(const KernelProblem &computed,
                           const GemmSchedule &schedule) {
-  return TileLayout::of(problem.out, schedule.epilogue_m, schedule.epilogue_n);
+  auto layout = computed.stores_by_tma() ? TileLayout::of : staged_tile;
+  return layout(computed.problem.out, schedule.epilogue_m, schedule.epilogue_n);
 }
 
 /// Columns of tensor memory that a thread loads at once, of `all`.
@@ -19,16 +20,21 @@ static int loaded_columns(int all) {
   return all % kMost ? all : kMost;
 }
 
-static EpilogueOptions options_of(const GemmSchedule &schedule) {
+/// Threads have read a buffer when they have written what is in it, TMA has
+/// not: it needs a second one.
+static EpilogueOptions options_of(const KernelProblem &computed,
+                                  const GemmSchedule &schedule) {
   return {.warpgroups = schedule.consumers,
+          .buffers = computed.stores_by_tma() ? 2 : 1,
           .load_columns = loaded_columns(schedule.epilogue_n),
           .column_multiple = 8}; // divides tiles and shares
 }
 
-int subtile_columns(const GemmSchedule &schedule, Type out) {
+int subtile_columns(const KernelProblem &computed,
+                    const GemmSchedule &schedule) {
   int all = schedule.consumer_columns();
-  int columns = std::min(128 / size_bytes(out), all);
-  while (columns > 8 && all % columns != 0)
+  int columns = std::min(128 / size_bytes(computed.problem.out), all);
+  while (computed.stores_by_tma() && columns > 8 && all % columns != 0)
     columns -= 8;
   return columns;
 }
@@ -72,14 +78,14 @@ OutputBuffers output_buffers(const KernelProblem &problem,
     return {sums->layout(), schedule.consumers,
             is_last && sum_bytes <= slot_bytes};
   }
-  EpilogueOptions options = options_of(schedule);
-  return {subtile(problem.problem, schedule),
-          options.warpgroups * options.buffers};
+  EpilogueOptions options = options_of(problem, schedule);
+  return {subtile(problem, schedule), options.warpgroups * options.buffers};
 }
 
 Output::Output(KernelBuilder &kb, const KernelProblem &computed,
                const GemmSchedule &schedule)
     : problem_(computed.problem), schedule_(schedule),
+      options_(options_of(computed, schedule)),
       sums_(sums_of(problem_, schedule)),
       is_over_slots_(sums_ &&
                      output_buffers(computed, schedule).is_over_slots) {
@@ -111,7 +117,7 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
                   {problem_.bias == GemmBias::row ? problem_.m : problem_.n});
   bool is_by_element = schedule.kind == GemmKind::vector;
   if (computed.stores_by_tma() && !sums_ && !is_by_element) {
-    TileLayout tile = subtile(problem_, schedule);
+    TileLayout tile = subtile(computed, schedule);
     TmaOptions options{.tile = {tile.rows, tile.columns},
                        .swizzle = tile.swizzle};
     if (has_batch)
@@ -137,15 +143,15 @@ void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
     sums_->make_buffers(kb, is_over_slots_ ? std::optional(pipeline.tiles(0)[0])
                                            : std::nullopt);
   else if (d_map_)
-    epilogue_.emplace(kb, *d_map_, options_of(schedule_));
+    epilogue_.emplace(kb, *d_map_, options_);
   else
-    epilogue_.emplace(kb, *d_, subtile(problem_, schedule_),
-                      options_of(schedule_));
+    epilogue_.emplace(kb, *d_, schedule_.epilogue_m, schedule_.epilogue_n,
+                      options_);
 }
 
-void Output::start(const Value &tile, const Value &warpgroup) {
-  if (sums_)
-    sums_->begin(tile, warpgroup);
+void Output::begin(const Value &tile) const { sums_->begin(tile); }
+
+void Output::start() {
   if (!a_scale_)
     return;
   a_factor_ = (*a_scale_)(0);

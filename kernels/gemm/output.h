@@ -22,11 +22,12 @@ public:
   /// Shared memory for the way out.
   void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
 
+  /// Where the grid divides K: tell the other CTAs of the tile of that number
+  /// that this one runs. Behind wait_for_dependencies, outside of roles.
+  void begin(const Value &tile) const;
   /// At the beginning of the role that stores: load what is the same for all
-  /// tiles, so that it is there when they are stored. The caller is the
-  /// `warpgroup`-th of those that do, in a CTA whose first tile has that
-  /// number.
-  void start(const Value &tile, const Value &warpgroup);
+  /// tiles, so that it is there when they are stored.
+  void start();
   /// Write an accumulator at (row, column) of the output tile's matrix; the
   /// caller is the `warpgroup`-th of those that store.
   void store(Accumulator &accumulator, const OutputTile &tile, const Value &row,
@@ -65,14 +66,16 @@ private:
   std::optional<TmaTensor> d_map_;
   std::optional<Value> alpha_, beta_;
   std::optional<Value> a_factor_, b_factor_; ///< loaded
+  const EpilogueOptions options_;
   std::optional<Epilogue> epilogue_;
   std::optional<Sums> sums_;
   const bool is_over_slots_;
 };
 
 /// Columns that go out at once where the schedule leaves it open: 128 bytes of
-/// a row, or what divides them into equal parts.
-int subtile_columns(const GemmSchedule &schedule, Type out);
+/// a row; by TMA equal parts of the consumer's, of at most as many.
+int subtile_columns(const KernelProblem &computed,
+                    const GemmSchedule &schedule);
 
 /// The buffers in shared memory: `count` tiles.
 struct OutputBuffers {

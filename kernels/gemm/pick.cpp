@@ -29,9 +29,12 @@ static int output_bytes(const GemmProblem &problem,
     return schedule.is_persistent() ? schedule.consumers * share * 9 / 2 + 1024
                                     : 1024; // they lie over the slots
   }
-  int subtile = 64 * gemm_kernel::subtile_columns(schedule, problem.out) *
-                size_bytes(problem.out);
-  return schedule.consumers * 2 * subtile + 2048;
+  KernelProblem computed(problem, schedule);
+  int columns = gemm_kernel::subtile_columns(computed, schedule);
+  int buffer = computed.stores_by_tma()
+                   ? 2 * 64 * columns * size_bytes(problem.out)
+                   : staged_tile(problem.out, 64, columns).bytes();
+  return schedule.consumers * buffer + 2048;
 }
 
 /// The tiles a kind is tried with.

@@ -54,9 +54,11 @@ Value Sums::group(const Value &tile, const Value &warpgroup) const {
   return tile * schedule_.consumers + warpgroup;
 }
 
-void Sums::begin(const Value &tile, const Value &warpgroup) const {
-  if (work_)
-    work_->begin({.group = group(tile, warpgroup)});
+void Sums::begin(const Value &tile) const {
+  one_thread([&] {
+    for (int warpgroup = 0; warpgroup < schedule_.consumers; ++warpgroup)
+      work_->begin({.group = group(tile, constant(i32, warpgroup))});
+  });
 }
 
 /// Wait for what the others put there, or have taken.

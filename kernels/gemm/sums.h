@@ -45,9 +45,9 @@ public:
   /// given; none where they have a workspace.
   void make_buffers(KernelBuilder &kb, const std::optional<SharedTile> &over);
 
-  /// At the beginning of each warpgroup that stores; `tile` is the number of
-  /// the CTA's.
-  void begin(const Value &tile, const Value &warpgroup) const;
+  /// Where the grid divides K: behind wait_for_dependencies, outside of roles;
+  /// `tile` is the number of the CTA's.
+  void begin(const Value &tile) const;
 
   /// Neighbours of a line of D, `line` and `first` counted from the share of
   /// the warpgroup.

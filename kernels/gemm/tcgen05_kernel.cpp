@@ -193,7 +193,7 @@ void Tcgen05Kernel::store_all(const Value &consumer) {
   TensorTile sums = (*sums_)[consumer];
   Mbarrier added = (*added_)[consumer], stored = (*stored_)[consumer];
   Var parity(i32, 0);
-  output_.start(scheduler_.first_number(), consumer);
+  output_.start();
   auto store_one = [&](const OutputTile &tile) {
     added.wait(parity);
     parity = parity ^ 1;

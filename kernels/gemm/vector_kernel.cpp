@@ -141,7 +141,7 @@ Module VectorKernel::build() {
     matrix_ = matrix_->index(0, batch);
     vector_ = vector_->index(0, batch);
   }
-  output_->start(block, constant(i32, 0));
+  output_->start();
   Value row = block * kWarps + warp_id();
   if_(row < product_.rows, [&] {
     int step = kLanes * product_.width * kAtOnce;

@@ -151,7 +151,7 @@ void WgmmaKernel::multistage() {
                           schedule_.tile_n, schedule_.instruction_n);
   Value consumer = constant(i32, 0);
   Share share(schedule_, consumer);
-  output_.start(scheduler_.first_number(), consumer);
+  output_.start();
   scheduler_.for_each([&](const OutputTile &tile) {
     auto load_if_any = [&](const Value &k_tile) {
       if_(k_tile < k_tiles, [&] { operands_.load(tile, k_tile); });
@@ -204,7 +204,7 @@ void WgmmaKernel::take_turns(const Value &consumer, Accumulator &accumulator) {
 
 void WgmmaKernel::consume(const Value &consumer) {
   Share share(schedule_, consumer);
-  output_.start(scheduler_.first_number(), consumer);
+  output_.start();
   Accumulator accumulator(shape().accumulator(), share.rows, share.columns,
                           schedule_.instruction_n);
   if (schedule_.kind == GemmKind::pingpong) {

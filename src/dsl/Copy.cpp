@@ -1,6 +1,6 @@
 // Copy: tiles from memory to memory by way of registers, in pieces that fit
 // there.
-#include "kiln/copy.h"
+#include "dsl/Copy.h"
 #include "dsl/State.h"
 #include "dsl/TileMemory.h"
 #include "dsl/WordCopy.h"
@@ -8,6 +8,7 @@
 #include "support/Error.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace kiln {
@@ -69,18 +70,20 @@ static Value threadOf(CopyScope scope, const Where &where) {
   return thread_id(Axis::x, where);
 }
 
-/// Both ends of a copy, walked along the rows of the destination.
-static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
-                       TileSize shape, int pieceBytes, const Where &where) {
-  int threads = threadsOf(scope, where);
-  checkType("copy", from.type, to.type, where);
-  if (to.isTransposed)
-    std::swap(shape.rows, shape.columns);
-  if (from.isTransposed != to.isTransposed)
-    from = from.transposed();
-  // From here on rows are rows of both.
-  to.isTransposed = from.isTransposed = false;
-  int vector = std::gcd(std::gcd(to.vector, from.vector), shape.columns);
+/// Columns that are copied together, of so many vectors: all, if a warp can
+/// take a row of them, or whole lanes of it; else a power of two of them, so
+/// that neighbours still take long pieces of a row.
+static int vectorsTogether(int vectors, int threads) {
+  constexpr int kLanes = 32;
+  bool isEven =
+      std::gcd(vectors, threads) >= std::min({vectors, threads, kLanes});
+  return isEven ? vectors : static_cast<int>(std::bit_floor(unsigned(vectors)));
+}
+
+/// Both ends of a copy, in vectors along the rows of both.
+static void copyColumns(int threads, TileMemory to, TileMemory from,
+                        TileSize shape, int vector, int pieceBytes,
+                        const Where &where) {
   int together = threads / std::gcd(threads, shape.columns / vector);
   int perStep = shape.columns * together / threads * size_bytes(to.type);
   int steps = std::max(1, pieceBytes / perStep);
@@ -105,6 +108,26 @@ static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
             [&](const Value &first) {
               copyPiece(to.below(first, where), from.below(first, where));
             });
+}
+
+/// Both ends of a copy, walked along the rows of the destination.
+static void copyMemory(CopyScope scope, TileMemory to, TileMemory from,
+                       TileSize shape, int pieceBytes, const Where &where) {
+  int threads = threadsOf(scope, where);
+  checkType("copy", from.type, to.type, where);
+  if (to.isTransposed)
+    std::swap(shape.rows, shape.columns);
+  if (from.isTransposed != to.isTransposed)
+    from = from.transposed();
+  // From here on rows are rows of both.
+  to.isTransposed = from.isTransposed = false;
+  int vector = std::gcd(std::gcd(to.vector, from.vector), shape.columns);
+  for (int first = 0, columns = 0; first < shape.columns; first += columns) {
+    columns =
+        vectorsTogether((shape.columns - first) / vector, threads) * vector;
+    copyColumns(threads, to.rightOf(first, where), from.rightOf(first, where),
+                {shape.rows, columns}, vector, pieceBytes, where);
+  }
 }
 
 /// "{m, 16}"
@@ -140,11 +163,16 @@ void copy(CopyScope scope, const SharedTile &to, const Tensor &from,
 
 void copy(CopyScope scope, const Tensor &to, const SharedTile &from,
           Where where) {
+  copyInPieces(kPieceBytes, scope, to, from, where);
+}
+
+void copyInPieces(int bytes, CopyScope scope, const Tensor &to,
+                  const SharedTile &from, const Where &where) {
   KernelBuilder::State::current(where);
   LocationScope location(where);
   TileSize size{from.rows(), from.columns()};
   copyMemory(scope, memoryOf(to, size, where), memoryOf(from, where), size,
-             pieceBytes(to), where);
+             std::min(bytes, pieceBytes(to)), where);
 }
 
 void copy(CopyScope scope, const SharedTile &to, const SharedTile &from,

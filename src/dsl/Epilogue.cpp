@@ -1,21 +1,23 @@
 // Epilogue: from registers through shared memory to a tensor.
 #include "kiln/epilogue.h"
+#include "dsl/Copy.h"
 #include "dsl/LocationScope.h"
 #include "dsl/TileMemory.h"
 #include "kiln/control.h"
-#include "kiln/copy.h"
 #include "kiln/matrix.h"
 #include "kiln/threads.h"
 #include "support/Error.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace kiln {
 
-/// Rows of one wgmma; a warp holds 16 of them.
-static constexpr int kBlockRows = 64;
+/// Rows of one wgmma, of which a warp holds 16, and columns that threads hold
+/// together.
+static constexpr int kBlockRows = 64, kBlockColumns = 8;
 
 int epilogue_bytes(const TileLayout &subtile, const EpilogueOptions &options) {
   return subtile.stride_bytes() * options.warpgroups * options.buffers;
@@ -30,12 +32,18 @@ Epilogue::Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
   make_buffers(kb, where);
 }
 
-Epilogue::Epilogue(KernelBuilder &kb, const Tensor &tensor,
-                   const TileLayout &subtile, const EpilogueOptions &options,
-                   Where where)
-    : tensor_(tensor), name_("the tensor"), subtile_(subtile),
-      options_(options) {
-  checkType("an epilogue", tensor.type(), subtile.type, where);
+TileLayout staged_tile(Type type, int rows, int columns) {
+  constexpr int kChunkBytes = 16; // of a row that stmatrix writes
+  auto chunks = (bytes_of(type, columns) + kChunkBytes - 1) / kChunkBytes;
+  chunks += chunks % 2 == 0;
+  return {type, rows,
+          static_cast<int>(elements_in(type, chunks * kChunkBytes))};
+}
+
+Epilogue::Epilogue(KernelBuilder &kb, const Tensor &tensor, int rows,
+                   int columns, const EpilogueOptions &options, Where where)
+    : tensor_(tensor), name_("the tensor"),
+      subtile_{tensor.type(), rows, columns}, options_(options) {
   if (options_.place.name.empty())
     options_.place.name = "staged";
   make_buffers(kb, where);
@@ -51,12 +59,20 @@ void Epilogue::make_buffers(KernelBuilder &kb, Where where) {
                 "{} is stored in tiles of {} rows; an accumulator goes out in "
                 "multiples of {}",
                 name_, subtile_.rows, kBlockRows);
+  if (subtile_.columns < kBlockColumns || subtile_.columns % kBlockColumns)
+    userErrorAt(where,
+                "{} is stored in tiles of {} columns; an accumulator goes out "
+                "in multiples of {}",
+                name_, subtile_.columns, kBlockColumns);
   if (options_.warpgroups < 1 || options_.buffers < 1)
     userErrorAt(where,
                 "an epilogue of {} warpgroups with {} buffers each; at least 1 "
                 "of both is needed",
                 options_.warpgroups, options_.buffers);
-  buffers_ = kb.shared_array(subtile_, options_.warpgroups * options_.buffers,
+  TileLayout buffer =
+      map_ ? subtile_
+           : staged_tile(subtile_.type, subtile_.rows, subtile_.columns);
+  buffers_ = kb.shared_array(buffer, options_.warpgroups * options_.buffers,
                              options_.place, where);
 }
 
@@ -132,16 +148,17 @@ void Epilogue::write(const SharedTile &buffer, const std::vector<At> &at,
   for (std::size_t i = 0; i + 2 < at.size(); ++i)
     matrix = matrix.index(0, at[i]);
   int multiple = std::gcd(options_.column_multiple, subtile_.columns);
-  copy(CopyScope::warpgroup,
-       matrix.slice(0, at[at.size() - 2], subtile_.rows)
-           .slice(1, at.back(), subtile_.columns, multiple),
-       buffer, where);
+  constexpr int kPieceBytes = 32; // sums leave few registers
+  copyInPieces(kPieceBytes, CopyScope::warpgroup,
+               matrix.slice(0, at[at.size() - 2], buffer.rows())
+                   .slice(1, at.back(), buffer.columns(), multiple),
+               buffer, where);
 }
 
 void Epilogue::store_subtiles(int rows, int columns,
                               const std::vector<At> &origin, At warpgroup,
                               const Fill &fill, Where where) {
-  if (rows % subtile_.rows || columns % subtile_.columns)
+  if (rows % subtile_.rows || (map_ && columns % subtile_.columns))
     userErrorAt(where,
                 "an accumulator of {}x{} is not covered by the tiles of {}, {}",
                 rows, columns, name_, subtile_.to_string());
@@ -151,11 +168,15 @@ void Epilogue::store_subtiles(int rows, int columns,
   Value row = value_of(origin[origin.size() - 2]);
   Value column = value_of(origin.back());
   Value first = value_of(warpgroup) * options_.buffers;
-  int subtiles = rows / subtile_.rows * columns / subtile_.columns;
+  int across = (columns + subtile_.columns - 1) / subtile_.columns;
+  int subtiles = rows / subtile_.rows * across;
   for (int i = 0; i < subtiles; ++i) {
-    int firstRow = i * subtile_.columns / columns * subtile_.rows;
-    int firstColumn = i * subtile_.columns % columns;
+    int firstRow = i / across * subtile_.rows;
+    int firstColumn = i % across * subtile_.columns;
     SharedTile buffer = buffers_[first + i % options_.buffers];
+    if (!map_)
+      buffer = buffer.slice(0, 0, subtile_.rows,
+                            std::min(subtile_.columns, columns - firstColumn));
     // A tile begins with the first buffer again, wherever the one before it
     // ended.
     bool isInTurn = i > 0 || subtiles % options_.buffers == 0;
@@ -226,14 +247,15 @@ void Epilogue::store(const TensorTile &sums, const std::vector<At> &origin,
       [&](const SharedTile &buffer, int firstRow, int firstColumn) {
         Value row = value_of(origin[origin.size() - 2]) + firstRow +
                     warpgroup_thread_id();
-        for (int column = 0; column < subtile.columns; column += step) {
-          RegisterTile part = sums.slice(firstColumn + column, step).load();
+        for (int column = 0; column < buffer.columns(); column += step) {
+          int width = std::min(step, buffer.columns() - column);
+          RegisterTile part = sums.slice(firstColumn + column, width).load();
           Values values = part.values();
           if (mapped)
             values = mapped(values, row,
                             value_of(origin.back()) + firstColumn + column);
           RegisterTile(part.layout(), cast(values, subtile.type))
-              .store(buffer.slice(0, column, subtile.rows, step));
+              .store(buffer.slice(0, column, subtile.rows, width));
         }
       },
       where);

@@ -40,6 +40,24 @@ TileMemory TileMemory::below(const Value &first, const Where &where) const {
   return result;
 }
 
+TileMemory TileMemory::rightOf(int first, const Where &where) const {
+  if (first == 0)
+    return *this;
+  TileMemory result = *this;
+  if (columnBound)
+    result.columnBound = *columnBound - At(first, where);
+  result.load = [load = load, first, where](const Value &row,
+                                            const Value &column, int count) {
+    return load(row, column + At(first, where), count);
+  };
+  result.store = [store = store, first,
+                  where](const Value &row, const Value &column,
+                         const std::vector<Value> &values) {
+    store(row, column + At(first, where), values);
+  };
+  return result;
+}
+
 /// The longest vector whose length divides all of `numbers`.
 static int longestVector(Type type,
                          std::initializer_list<std::int64_t> numbers) {

@@ -36,6 +36,8 @@ struct TileMemory {
   TileMemory transposed() const;
   /// The same from row `first` on.
   TileMemory below(const Value &first, const Where &where) const;
+  /// The same from column `first` on, a multiple of `vector`.
+  TileMemory rightOf(int first, const Where &where) const;
 };
 
 TileMemory memoryOf(const SharedTile &tile, const Where &where);

@@ -1,5 +1,6 @@
 // Gemm: every schedule, layout, type and kind of shape against float64.
 #include "Conformance.h"
+#include "GemmRun.h"
 
 #include <kiln/gemm_reference.h>
 
@@ -300,5 +301,20 @@ TEST_P(Gemm, RuntimeEverything) {
                           Size{8, 8, 8}, Size{128, 264, 1000}})
           expect_product(*device, kernel, problem, size, size.k);
     }
+  SKIP_WITHOUT_DEVICE();
+}
+
+// A producer that loads the next output tiles into slots that one has no use
+// for, and rows of D that TMA cannot take, in tiles of any width.
+TEST_P(Gemm, ShortKOfManyTiles) {
+  expect_gemms(GetParam(),
+               {{"700x331x47 bf16 -> bf16 tn",
+                 "pingpong 128x160x64 stages=4 ctas=2 repack=on"},
+                {"500x330x100 bf16 -> bf16 nn",
+                 "cooperative 128x176x64 stages=3 ctas=1"},
+                {"300x301x64 bf16 -> f32 tn alpha beta bias=column act=gelu",
+                 "pingpong 64x104x64 stages=5 ctas=2"},
+                {"200x203x64 e4m3 -> e4m3 tn batch=2",
+                 "cooperative 128x104x64 stages=3 ctas=2"}});
   SKIP_WITHOUT_DEVICE();
 }

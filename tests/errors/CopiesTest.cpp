@@ -243,8 +243,9 @@ TEST_F(EpilogueErrors, Shapes) {
       "in multiples of 64");
   Tensor plain = kb.tensor("plain", f16, {64, 63});
   refused(
-      __LINE__, [&] { Epilogue(kb, plain, TileLayout::of(f32, 64, 64)); },
-      "an epilogue of a tile of f32 and memory of f16; `cast` the tile");
+      __LINE__, [&] { Epilogue(kb, plain, 64, 20); },
+      "the tensor is stored in tiles of 20 columns; an accumulator goes out in "
+      "multiples of 8");
   refused(
       __LINE__, [&] { Epilogue(kb, d, {.buffers = 0}); },
       "an epilogue of 1 warpgroups with 0 buffers each; at least 1 of both is "

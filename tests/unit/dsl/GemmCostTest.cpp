@@ -60,16 +60,18 @@ static ByProblem measured(bool has_all = false) {
 
 TEST(GemmCost, ChoosesWhatWasMeasuredFast) {
   // How much longer than the fastest of its problem the schedule takes that
-  // seems cheapest: none by more than a third, a few percent in the mean.
+  // seems cheapest: none by more than a third, or by 3 us where that is more; a
+  // few percent in the mean.
   double sum = 0;
   int problems = 0;
   for (const auto &[words, runs] : measured()) {
     if (runs.size() < 5)
       continue; // too few to choose from
     Measured chosen = *std::ranges::min_element(runs, {}, &Measured::rank);
-    double ratio =
-        chosen.us / std::ranges::min_element(runs, {}, &Measured::us)->us;
-    EXPECT_LT(ratio, 1.34) << words << ": " << chosen.schedule.to_string();
+    double fastest = std::ranges::min_element(runs, {}, &Measured::us)->us;
+    double ratio = chosen.us / fastest;
+    EXPECT_LT(chosen.us, std::max(1.34 * fastest, fastest + 3))
+        << words << ": " << chosen.schedule.to_string();
     sum += std::log(ratio);
     ++problems;
   }

@@ -165,6 +165,22 @@ TEST(GemmWords, RefusedOfASchedule) {
             "'z' is not a valid value of raster; use one of n, m");
 }
 
+TEST(GemmWords, StagesAreNoMoreThanTheKTilesOfACta) {
+  auto stages = [](const char *problem, const char *schedule) {
+    return fit(GemmProblem::parse(problem), GemmSchedule::parse(schedule))
+        .stages;
+  };
+  EXPECT_EQ(stages("4096x4096x100 bf16 -> bf16 tn", "128x128x64 stages=4"), 2);
+  // Of a persistent kernel each has several tiles one behind the other, or one.
+  const char *persistent = "pingpong 128x128x64 stages=4";
+  EXPECT_EQ(stages("4096x4096x100 bf16 -> bf16 tn", persistent), 4);
+  EXPECT_EQ(stages("1024x1024x100 bf16 -> bf16 tn", persistent), 2);
+  EXPECT_EQ(stages("mx1024x100 bf16 -> bf16 tn", persistent), 4);
+  EXPECT_EQ(stages("1024x1024x100 bf16 -> bf16 tn",
+                   "pingpong 128x128x64 stages=4 ctas=60"),
+            4);
+}
+
 TEST(GemmProblem, Accumulators) {
   EXPECT_EQ(GemmProblem{}.accumulator(), f32);
   EXPECT_EQ(GemmProblem{.type = i8}.accumulator(), i32);
