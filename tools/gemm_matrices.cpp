@@ -18,11 +18,18 @@ static constexpr std::int64_t kMostPrinted = 32;
 
 namespace {
 
-/// How a matrix is stored: lines of `length` elements, `step` apart.
+/// How a matrix is stored: lines of `length` elements, `step` apart, and
+/// products, `product` apart.
 struct Stored {
   Type type;
   std::int64_t lines, length, step;
   bool is_row_major;
+  std::optional<std::int64_t> product;
+
+  /// The first element of a line.
+  std::int64_t at(std::int64_t of_product, std::int64_t line) const {
+    return of_product * product.value_or(lines * step) + line * step;
+  }
 };
 
 } // namespace
@@ -30,24 +37,25 @@ struct Stored {
 static Stored stored_a(const ReferenceGemm &gemm) {
   bool rows = gemm.a_row_major;
   return {gemm.type, rows ? gemm.m : gemm.k, rows ? gemm.k : gemm.m, gemm.lda,
-          rows};
+          rows,      gemm.batch_stride_a};
 }
 
 static Stored stored_b(const ReferenceGemm &gemm) {
   bool rows = gemm.b_row_major;
   return {gemm.type, rows ? gemm.k : gemm.n, rows ? gemm.n : gemm.k, gemm.ldb,
-          rows};
+          rows,      gemm.batch_stride_b};
 }
 
 static Stored stored_d(const ReferenceGemm &gemm) {
   bool rows = gemm.d_row_major;
   return {gemm.out, rows ? gemm.m : gemm.n, rows ? gemm.n : gemm.m, gemm.ldd,
-          rows};
+          rows,     gemm.batch_stride_d};
 }
 
 static Stored stored_c(const ReferenceGemm &gemm) {
   Stored matrix = stored_d(gemm);
   matrix.step = gemm.ldc;
+  matrix.product = gemm.batch_stride_c;
   return matrix;
 }
 
@@ -59,10 +67,13 @@ void check_memory(const ReferenceGemm &gemm, bool has_c) {
   HostMemory together;
   for (const auto &[letter, matrix] : matrices) {
     std::int64_t step = matrix.step ? matrix.step : matrix.length;
-    auto bytes = static_cast<std::uint64_t>(bytes_of(matrix.type, step));
-    for (std::int64_t extent : {gemm.batch, matrix.lines})
-      if (__builtin_mul_overflow(bytes, extent, &bytes))
-        bytes = std::numeric_limits<std::uint64_t>::max();
+    std::int64_t one = 0, elements = 0;
+    if (__builtin_mul_overflow(step, matrix.lines, &one) ||
+        __builtin_mul_overflow(matrix.product.value_or(one), gemm.batch - 1,
+                               &elements) ||
+        __builtin_add_overflow(elements, one, &elements))
+      elements = std::numeric_limits<std::int64_t>::max() / 8;
+    auto bytes = static_cast<std::uint64_t>(bytes_of(matrix.type, elements));
     together.take(bytes,
                   fmt::format("{}, {} x {} x {} of {}", letter, gemm.batch,
                               matrix.lines, step, name(matrix.type)));
@@ -193,9 +204,9 @@ static void copy_lines(const Stored &matrix, std::int64_t batch,
                        bool is_reading) {
   auto bytes = static_cast<std::size_t>(size_bytes(matrix.type));
   std::size_t line = static_cast<std::size_t>(matrix.length) * bytes;
-  std::size_t step = static_cast<std::size_t>(matrix.step) * bytes;
   for (std::int64_t i = 0; i < batch * matrix.lines; ++i) {
-    std::byte *gapped = with_gaps + static_cast<std::size_t>(i) * step;
+    std::int64_t at = matrix.at(i / matrix.lines, i % matrix.lines);
+    std::byte *gapped = with_gaps + static_cast<std::size_t>(at) * bytes;
     std::byte *packed = without + static_cast<std::size_t>(i) * line;
     if (is_reading)
       std::memcpy(gapped, packed, line);
@@ -262,8 +273,8 @@ static void print_matrix(const char *what, const Stored &matrix,
     say("{}{} =\n", what, batch == 1 ? "" : fmt::format("[{}]", p));
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < cols; ++j) {
-        std::int64_t line = p * matrix.lines + (matrix.is_row_major ? i : j);
-        std::int64_t at = line * matrix.step + (matrix.is_row_major ? j : i);
+        std::int64_t at = matrix.at(p, matrix.is_row_major ? i : j) +
+                          (matrix.is_row_major ? j : i);
         say(" {:9.4g}",
             from_bits(matrix.type, load_bits(matrix.type, data.data(), at)));
       }

@@ -10,11 +10,15 @@ namespace kiln::cli {
 
 /// The options that are a number of the problem.
 static constexpr std::pair<const char *, const char *> kProblemNumbers[] = {
-    {"batch", "products, one behind the other"},
+    {"batch", "products"},
     {"lda", "elements from one row (column) of A to the next"},
     {"ldb", "the same of B"},
     {"ldc", "the same of C"},
     {"ldd", "the same of D"},
+    {"stride-a", "elements from one product's A to the next; 0: one for all"},
+    {"stride-b", "the same of B"},
+    {"stride-c", "the same of C"},
+    {"stride-d", "the same of D, not 0"},
 };
 
 /// A whole number from 1 on that a kernel can count to in 32 bits.

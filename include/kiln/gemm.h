@@ -51,7 +51,7 @@ enum class Activation : std::uint8_t { none, relu, gelu, silu };
 /// a multiple of 16 bytes.
 struct GemmProblem {
   Dim m = 1024, n = 1024, k = 1024;
-  Dim batch = 1;         ///< products, one behind the other
+  Dim batch = 1;         ///< products, one behind the other if not said
   Type type = Type::f16; ///< of A and B
   Type out = Type::f32;  ///< of D, and of C
   GemmLayout layout = GemmLayout::tn;
@@ -61,6 +61,11 @@ struct GemmProblem {
   /// Elements from one row (or column, as stored) to the next; left out: no
   /// gap. Where they do not suit TMA (16 bytes), threads copy instead.
   std::optional<Dim> lda = {}, ldb = {}, ldc = {}, ldd = {};
+  /// Elements from one product of a batch to the next; left out: no gap. Those
+  /// of A, B and C may overlap, and 0 is one matrix for all products; those of
+  /// D lie one behind the other, or, less than a row apart, side by side.
+  std::optional<Dim> batch_stride_a = {}, batch_stride_b = {},
+                     batch_stride_c = {}, batch_stride_d = {};
   /// alpha and beta are numbers given at launch; without, 1 and 0.
   bool has_alpha = false, has_beta = false;
   GemmBias bias = GemmBias::none; ///< a vector of the type of D; f32 for e4m3
@@ -77,10 +82,13 @@ struct GemmProblem {
   Type bias_type() const { return out == Type::e4m3 ? Type::f32 : out; }
   /// Rows of A, B, C and D as stored: elements from one to the next.
   Dim stride_a() const, stride_b() const, stride_c() const, stride_d() const;
+  /// Elements from one product to the next.
+  Dim product_stride_a() const, product_stride_b() const;
+  Dim product_stride_c() const, product_stride_d() const;
 
   /// "1024x1024x1024 f16 -> f32 tn", then a word for each field that is not the
-  /// default: "batch=4 acc=f16 lda=1032 d=column alpha beta bias=row act=relu
-  /// scales=mx".
+  /// default: "batch=4 acc=f16 lda=1032 stride-b=0 d=column alpha beta bias=row
+  /// act=relu scales=mx".
   std::string to_string() const;
   /// The inverse. Throws UserError.
   static GemmProblem parse(const std::string &text);

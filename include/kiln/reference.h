@@ -31,7 +31,7 @@ enum class Activation : std::uint8_t; // kiln/gemm.h
 /// A product with every number known.
 struct ReferenceGemm {
   std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t batch = 1; ///< products, one behind the other
+  std::int64_t batch = 1; ///< products
   /// Of A and B: any float or integer type. The low 13 bits of tf32 are not
   /// looked at: data that has any is rounded before.
   Type type = Type::f16;
@@ -43,6 +43,10 @@ struct ReferenceGemm {
   bool d_row_major = true;  ///< N contiguous, of C too; else M contiguous
   /// Elements from one row (or column, as stored) to the next; 0: no gap.
   std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
+  /// Elements from one product to the next; left out: no gap; 0: one matrix for
+  /// all.
+  std::optional<std::int64_t> batch_stride_a = {}, batch_stride_b = {},
+                              batch_stride_c = {}, batch_stride_d = {};
   double alpha = 1, beta = 0;
   GemmBias bias_kind = GemmBias{}; ///< none
   Activation act = Activation{};   ///< none

@@ -184,14 +184,15 @@ double repack_us(const KernelProblem &computed, const GemmSchedule &schedule,
   if (!computed.is_repacked)
     return 0;
   double elements = 0;
+  const Dim &batch = computed.problem.batch;
   auto add = [&](const StoredMatrix &matrix, bool suits_tma) {
     if (!suits_tma)
-      elements += typical(matrix.rows) * typical(matrix.columns);
+      elements += typical(matrix.rows) * typical(matrix.columns) *
+                  (matrix.has_batch(batch) ? typical(batch) : 1);
   };
   add(computed.a(), computed.a_suits_tma());
   add(computed.b(), computed.b_suits_tma());
-  double bytes = elements * size_bytes(computed.problem.type) *
-                 typical(computed.problem.batch);
+  double bytes = elements * size_bytes(computed.problem.type);
   double memory_us = 2 * bytes / (device.memory_gb_per_s * kRepackShare) * 1e-3;
   double copy_us = bytes / (sms * kRepackBytesPerClock) /
                    (device.sm_clock_mhz * kClockShare);

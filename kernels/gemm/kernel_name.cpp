@@ -60,7 +60,11 @@ static std::string problem_suffix(const GemmProblem &problem) {
   for (const auto &[word, leading] : {std::pair{"lda", problem.lda},
                                       {"ldb", problem.ldb},
                                       {"ldc", problem.ldc},
-                                      {"ldd", problem.ldd}})
+                                      {"ldd", problem.ldd},
+                                      {"sa", problem.batch_stride_a},
+                                      {"sb", problem.batch_stride_b},
+                                      {"sc", problem.batch_stride_c},
+                                      {"sd", problem.batch_stride_d}})
     if (leading)
       add(fmt::format("{}_{}", word, in_name(*leading, word)));
   if (problem.is_d_column_major)

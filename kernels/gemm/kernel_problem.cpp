@@ -4,12 +4,11 @@
 namespace kiln::gemm_kernel {
 
 bool StoredMatrix::suits_tma(Type type, const Dim &batch) const {
-  Dim product = rows * stride;
   auto fits = [&](const Dim &elements) {
     return elements.is_constant() &&
            bytes_of(type, elements.constant()) % 16 == 0;
   };
-  return fits(stride) && (batch == Dim(1) || fits(product));
+  return fits(stride) && (!has_batch(batch) || fits(product));
 }
 
 KernelProblem::KernelProblem(const GemmProblem &given,
@@ -21,6 +20,7 @@ KernelProblem::KernelProblem(const GemmProblem &given,
     return;
   std::swap(problem.m, problem.n);
   std::swap(problem.lda, problem.ldb);
+  std::swap(problem.batch_stride_a, problem.batch_stride_b);
   bool a_by_k = given.b_is_k_major(), b_by_k = given.a_is_k_major();
   problem.layout = a_by_k ? (b_by_k ? GemmLayout::tn : GemmLayout::tt)
                           : (b_by_k ? GemmLayout::nn : GemmLayout::nt);
@@ -33,13 +33,13 @@ KernelProblem::KernelProblem(const GemmProblem &given,
 StoredMatrix KernelProblem::a() const {
   bool by_k = problem.a_is_k_major();
   return {by_k ? problem.m : problem.k, by_k ? problem.k : problem.m,
-          problem.stride_a()};
+          problem.stride_a(), problem.product_stride_a()};
 }
 
 StoredMatrix KernelProblem::b() const {
   bool by_k = problem.b_is_k_major();
   return {by_k ? problem.n : problem.k, by_k ? problem.k : problem.n,
-          problem.stride_b()};
+          problem.stride_b(), problem.product_stride_b()};
 }
 
 Dim KernelProblem::tiles(const GemmSchedule &schedule) const {
@@ -74,7 +74,8 @@ int KernelProblem::producer_registers() const {
 bool KernelProblem::stores_by_tma() const {
   if (problem.is_d_column_major)
     return false;
-  StoredMatrix d{problem.m, problem.n, problem.stride_d()};
+  StoredMatrix d{problem.m, problem.n, problem.stride_d(),
+                 problem.product_stride_d()};
   return d.suits_tma(problem.out, problem.batch);
 }
 

@@ -5,9 +5,15 @@
 
 namespace kiln::gemm_kernel {
 
-/// A matrix in memory: `rows` of `columns` elements, `stride` apart.
+/// A matrix in memory: `rows` of `columns` elements, `stride` apart; that of
+/// the next product `product` elements behind it.
 struct StoredMatrix {
-  Dim rows, columns, stride;
+  Dim rows, columns, stride, product;
+
+  /// Whether each product of a batch has one of its own.
+  bool has_batch(const Dim &batch) const {
+    return batch != Dim(1) && product != Dim(0);
+  }
 
   /// Whether TMA can copy it: rows and products begin on 16 bytes, whatever
   /// the arguments are.

@@ -80,20 +80,20 @@ std::vector<TileLayout> slot_tiles(const KernelProblem &computed,
 
 /// The shape of a matrix in the kernel, with a batch in front where there is
 /// one.
-static std::vector<Dim> with_batch(const Dim &batch, std::vector<Dim> dims,
+static std::vector<Dim> with_batch(bool has_batch, std::vector<Dim> dims,
                                    const Dim &first) {
-  if (batch != Dim(1))
+  if (has_batch)
     dims.insert(dims.begin(), first);
   return dims;
 }
 
 /// Copies of `parts` of a tile.
-static TmaOptions map_options(const TileLayout &tile, const Dim &batch,
+static TmaOptions map_options(const TileLayout &tile, bool has_batch,
                               int parts) {
   TmaOptions options{.tile = {tile.rows / parts, tile.columns},
                      .swizzle = tile.swizzle,
                      .panel = tile.panel};
-  if (batch != Dim(1))
+  if (has_batch)
     options.tile.insert(options.tile.begin(), 1);
   return options;
 }
@@ -102,17 +102,20 @@ static TmaOptions map_options(const TileLayout &tile, const Dim &batch,
 static TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
                              const TileLayout &tile, const StoredMatrix &matrix,
                              const Dim &batch, int parts) {
+  bool has_batch = matrix.has_batch(batch);
   return kb.tensor_map(
-      name, tile.type, with_batch(batch, {matrix.rows, matrix.columns}, batch),
-      map_options(tile, batch, parts),
-      with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
+      name, tile.type,
+      with_batch(has_batch, {matrix.rows, matrix.columns}, batch),
+      map_options(tile, has_batch, parts),
+      with_batch(has_batch, {matrix.stride, 1}, matrix.product));
 }
 
 Tensor declare_tensor(KernelBuilder &kb, const std::string &name, Type type,
                       const StoredMatrix &matrix, const Dim &batch) {
-  return kb.tensor(
-      name, type, with_batch(batch, {matrix.rows, matrix.columns}, batch),
-      with_batch(batch, {matrix.stride, 1}, matrix.rows * matrix.stride));
+  bool has_batch = matrix.has_batch(batch);
+  return kb.tensor(name, type,
+                   with_batch(has_batch, {matrix.rows, matrix.columns}, batch),
+                   with_batch(has_batch, {matrix.stride, 1}, matrix.product));
 }
 
 Operands::Operands(KernelBuilder &kb, const KernelProblem &computed,
@@ -152,8 +155,9 @@ void Operands::declare_workspaces(KernelBuilder &kb) {
   auto declare = [&](const char *name, Source &source, const TileLayout &tile,
                      int parts) {
     if (source.tensor)
-      source.map = kb.tensor_map(repack_.add(kb, name, *source.tensor),
-                                 map_options(tile, problem().batch, parts));
+      source.map = kb.tensor_map(
+          repack_.add(kb, name, *source.tensor),
+          map_options(tile, source.tensor->shape().size() == 3, parts));
   };
   bool is_swapped = problem_.is_swapped;
   declare(is_swapped ? "b_rows" : "a_rows", a_, tile_of_a(problem(), schedule_),
@@ -166,17 +170,18 @@ void Operands::declare_workspaces(KernelBuilder &kb) {
 void Operands::declare_scales(KernelBuilder &kb) {
   const GemmProblem &shape = problem();
   const Dim &batch = shape.batch;
+  bool has_batch = batch != Dim(1);
   ScalingBlock block = block_of(shape.scaling);
   Dim blocks = ceil_div(shape.k, block.k);
   auto declare_pieces = [&](const char *name, const Dim &rows, int tile_rows) {
     ScalePieces pieces(shape, schedule_, tile_rows);
     TmaOptions options{.tile = {pieces.rows, pieces.k * 2, kPieceHalf}};
-    if (batch != Dim(1))
+    if (has_batch)
       options.tile.insert(options.tile.begin(), 1);
     return Source{
         kb.tensor_map(
             name, block.type,
-            with_batch(batch,
+            with_batch(has_batch,
                        {ceil_div(rows, kScalePieceRows),
                         ceil_div(blocks, kScalePieceBlocks) * 2, kPieceHalf},
                        batch),
@@ -184,11 +189,13 @@ void Operands::declare_scales(KernelBuilder &kb) {
         {}};
   };
   if (shape.scaling == Scaling::blocks) { // of A, B unswapped
-    a_scales_.tensor = kb.tensor("a_scales", block.type,
-                                 with_batch(batch, {blocks, shape.m}, batch));
+    a_scales_.tensor =
+        kb.tensor("a_scales", block.type,
+                  with_batch(has_batch, {blocks, shape.m}, batch));
     b_scales_.tensor = kb.tensor(
         "b_scales", block.type,
-        with_batch(batch, {ceil_div(shape.n, block.b_columns), blocks}, batch));
+        with_batch(has_batch, {ceil_div(shape.n, block.b_columns), blocks},
+                   batch));
     return;
   }
   auto declare_a = [&](const char *name) {
@@ -289,14 +296,15 @@ bool Operands::is_read_once(const Dim &other, int tile_extent) const {
 
 void Operands::load(const OutputTile &tile, At k_tile) {
   Value k = value_of(k_tile) * schedule_.tile_k;
-  bool has_batch = problem().batch != Dim(1);
+  const Dim &batch = problem().batch;
   Value column = tile.n * schedule_.tile_n;
   if (first_column_)
     column = column + *first_column_;
-  auto at_a = stored_origin(has_batch, problem().a_is_k_major(), tile,
-                            tile.m * schedule_.tile_m, k);
-  auto at_b =
-      stored_origin(has_batch, problem().b_is_k_major(), tile, column, k);
+  auto at_a =
+      stored_origin(problem_.a().has_batch(batch), problem().a_is_k_major(),
+                    tile, tile.m * schedule_.tile_m, k);
+  auto at_b = stored_origin(problem_.b().has_batch(batch),
+                            problem().b_is_k_major(), tile, column, k);
   // What is read once makes room in L2 for what others read again.
   auto hinted = [&](const TmaTensor &map, const Dim &other, int tile_extent) {
     return is_read_once(other, tile_extent)

@@ -46,7 +46,10 @@ static int neighbours(const GemmProblem &problem) {
     auto is_multiple = [&](const Dim &dim) {
       return dim.is_constant() && dim.constant() % count == 0;
     };
-    return is_multiple(problem.stride_d()) && is_multiple(length);
+    bool has_products =
+        problem.batch == Dim(1) || is_multiple(problem.product_stride_d());
+    return is_multiple(problem.stride_d()) && is_multiple(length) &&
+           has_products;
   };
   int count = std::min(8, 16 / size_bytes(problem.out));
   while (count > 1 && !divides(count))
@@ -93,24 +96,23 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
   // As stored: lines, one `stride` behind the other.
   const Dim &lines = problem_.is_d_column_major ? problem_.n : problem_.m;
   const Dim &length = problem_.is_d_column_major ? problem_.m : problem_.n;
-  auto shape = [&] {
-    std::vector<Dim> dims{lines, length};
+  auto with_batch = [&](std::vector<Dim> dims, const Dim &first) {
     if (has_batch)
-      dims.insert(dims.begin(), problem_.batch);
+      dims.insert(dims.begin(), first);
     return dims;
   };
-  auto strides = [&](const Dim &stride) {
-    std::vector<Dim> steps{stride, 1};
-    if (has_batch)
-      steps.insert(steps.begin(), lines * stride);
-    return steps;
-  };
+  std::vector<Dim> shape = with_batch({lines, length}, problem_.batch);
+  std::vector<Dim> strides =
+      with_batch({problem_.stride_d(), 1}, problem_.product_stride_d());
   if (problem_.scaling == Scaling::tensor) {
     a_scale_ = kb.tensor("a_scales", f32, {1});
     b_scale_ = kb.tensor("b_scales", f32, {1});
   }
   if (problem_.has_beta)
-    c_ = kb.tensor("c", problem_.out, shape(), strides(problem_.stride_c()));
+    c_ = declare_tensor(
+        kb, "c", problem_.out,
+        {lines, length, problem_.stride_c(), problem_.product_stride_c()},
+        problem_.batch);
   if (problem_.bias != GemmBias::none)
     bias_ =
         kb.tensor("bias", problem_.bias_type(),
@@ -122,10 +124,9 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
                        .swizzle = tile.swizzle};
     if (has_batch)
       options.tile.insert(options.tile.begin(), 1);
-    d_map_ = kb.tensor_map("d", problem_.out, shape(), options,
-                           strides(problem_.stride_d()));
+    d_map_ = kb.tensor_map("d", problem_.out, shape, options, strides);
   } else {
-    d_ = kb.tensor("d", problem_.out, shape(), strides(problem_.stride_d()));
+    d_ = kb.tensor("d", problem_.out, shape, strides);
   }
   if (problem_.has_alpha)
     alpha_ = kb.scalar("alpha", f32);
@@ -208,7 +209,7 @@ Values Output::finished(const Values &values, const OutputTile &tile,
       x = x * *times;
     if (c_) {
       std::vector<At> indices{is_down ? at : y, is_down ? y : at};
-      if (problem_.batch != Dim(1))
+      if (c_->shape().size() == 3)
         indices.insert(indices.begin(), tile.batch);
       x = fma(*beta_, read(*c_, indices), x);
     }

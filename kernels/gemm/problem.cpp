@@ -33,11 +33,16 @@ static constexpr std::pair<std::optional<Dim> GemmProblem::*, std::string_view>
                   {&GemmProblem::ldb, "ldb"},
                   {&GemmProblem::ldc, "ldc"},
                   {&GemmProblem::ldd, "ldd"}};
+static constexpr std::pair<std::optional<Dim> GemmProblem::*, std::string_view>
+    kBatchStrides[] = {{&GemmProblem::batch_stride_a, "stride-a"},
+                       {&GemmProblem::batch_stride_b, "stride-b"},
+                       {&GemmProblem::batch_stride_c, "stride-c"},
+                       {&GemmProblem::batch_stride_d, "stride-d"}};
 
 static constexpr const char *kKnown =
     "a problem is MxNxK, then a type, -> and a type, a layout (tn, nn, nt, "
-    "tt), alpha, beta, and batch, acc, lda, ldb, ldc, ldd, d, bias, act or "
-    "scales with = and a value";
+    "tt), alpha, beta, and batch, acc, lda, ldb, ldc, ldd, stride-a, stride-b, "
+    "stride-c, stride-d, d, bias, act or scales with = and a value";
 
 std::string_view name(GemmLayout layout) { return name_in(kLayouts, layout); }
 GemmLayout parse_gemm_layout(std::string_view text) {
@@ -71,6 +76,19 @@ Dim GemmProblem::stride_d() const {
   return ldd.value_or(is_d_column_major ? m : n);
 }
 
+Dim GemmProblem::product_stride_a() const {
+  return batch_stride_a.value_or((a_is_k_major() ? m : k) * stride_a());
+}
+Dim GemmProblem::product_stride_b() const {
+  return batch_stride_b.value_or((b_is_k_major() ? n : k) * stride_b());
+}
+Dim GemmProblem::product_stride_c() const {
+  return batch_stride_c.value_or((is_d_column_major ? n : m) * stride_c());
+}
+Dim GemmProblem::product_stride_d() const {
+  return batch_stride_d.value_or((is_d_column_major ? n : m) * stride_d());
+}
+
 /// A dimension among words: in parentheses where an x or a space is in it.
 static std::string text_of(const Dim &dim) {
   std::string text = dim.to_string();
@@ -78,18 +96,18 @@ static std::string text_of(const Dim &dim) {
   return is_one_word ? text : fmt::format("({})", text);
 }
 
-static Dim parse_dim(std::string text, std::string_view what) {
+static Dim parse_dim(std::string text, std::string_view what, int least = 1) {
   if (text.starts_with('(') && text.ends_with(')'))
     text = text.substr(1, text.size() - 2);
   try {
     Dim dim = Dim::parse(text);
-    if (!dim.is_constant() || dim.constant() > 0)
+    if (!dim.is_constant() || dim.constant() >= least)
       return dim;
   } catch (const UserError &) {
   }
-  throw UserError(fmt::format("{} is '{}'; it must be a whole number from 1 "
+  throw UserError(fmt::format("{} is '{}'; it must be a whole number from {} "
                               "on, or the name of an argument",
-                              what, text));
+                              what, text, least));
 }
 
 std::string GemmProblem::to_string() const {
@@ -102,6 +120,9 @@ std::string GemmProblem::to_string() const {
   if (accumulate)
     text += fmt::format(" acc={}", name(*accumulate));
   for (const auto &[field, word] : kLeading)
+    if (this->*field)
+      text += fmt::format(" {}={}", word, text_of(*(this->*field)));
+  for (const auto &[field, word] : kBatchStrides)
     if (this->*field)
       text += fmt::format(" {}={}", word, text_of(*(this->*field)));
   if (is_d_column_major)
@@ -125,6 +146,11 @@ static bool set_field(GemmProblem &problem, const std::string &key,
   for (const auto &[field, word] : kLeading)
     if (key == word) {
       problem.*field = parse_dim(value, word);
+      return true;
+    }
+  for (const auto &[field, word] : kBatchStrides)
+    if (key == word) {
+      problem.*field = parse_dim(value, word, 0);
       return true;
     }
   if (key == "batch")

@@ -19,6 +19,10 @@ ReferenceGemm reference_of(const GemmProblem &problem) {
   gemm.ldb = problem.stride_b().constant();
   gemm.ldc = problem.stride_c().constant();
   gemm.ldd = problem.stride_d().constant();
+  gemm.batch_stride_a = problem.product_stride_a().constant();
+  gemm.batch_stride_b = problem.product_stride_b().constant();
+  gemm.batch_stride_c = problem.product_stride_c().constant();
+  gemm.batch_stride_d = problem.product_stride_d().constant();
   gemm.bias_kind = problem.bias;
   gemm.act = problem.act;
   gemm.scaling = problem.scaling;

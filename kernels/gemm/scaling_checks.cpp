@@ -15,6 +15,14 @@ static void check_narrow_rows(const GemmProblem &problem) {
       refuse("the rows of {} are {} elements of {} apart; use a number that is "
              "a multiple of {}, 16 bytes",
              matrix, stride.to_string(), name(problem.type), step);
+  for (const auto &[matrix, stride] :
+       {std::pair{"A", problem.product_stride_a()},
+        {"B", problem.product_stride_b()}})
+    if (problem.batch != Dim(1) &&
+        (!stride.is_constant() || stride.constant() % step))
+      refuse("the products of {} are {} elements of {} apart; use a number "
+             "that is a multiple of {}, 16 bytes",
+             matrix, stride.to_string(), name(problem.type), step);
 }
 
 /// Throw where the type has no such factors, or the architecture.

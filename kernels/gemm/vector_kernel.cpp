@@ -39,12 +39,16 @@ struct Product {
         vector(is_matrix_a ? computed.b() : computed.a()), width(1) {
     const Dim &k = computed.problem.k;
     if (!is_vector_k_major()) // one element in each of its rows
-      vector = {1, k, k};
+      vector = {1, k, k, vector.product};
     auto divides = [&](int count) {
-      for (const Dim &dim : {k, matrix.stride, vector.stride})
-        if (!dim.is_constant() || dim.constant() % count)
-          return false;
-      return true;
+      auto is_multiple = [&](const Dim &dim) {
+        return dim.is_constant() && dim.constant() % count == 0;
+      };
+      bool has_products =
+          computed.problem.batch == Dim(1) ||
+          (is_multiple(matrix.product) && is_multiple(vector.product));
+      return has_products && is_multiple(k) && is_multiple(matrix.stride) &&
+             is_multiple(vector.stride);
     };
     while (width * 2 * size_bytes(computed.problem.type) <= 16 &&
            divides(width * 2))
@@ -138,8 +142,9 @@ Module VectorKernel::build() {
   if (shape().batch != Dim(1)) {
     batch = block / blocks;
     block = block - batch * blocks;
-    matrix_ = matrix_->index(0, batch);
-    vector_ = vector_->index(0, batch);
+    for (std::optional<Tensor> *operand : {&matrix_, &vector_})
+      if ((*operand)->shape().size() == 3)
+        *operand = (*operand)->index(0, batch);
   }
   output_->start();
   Value row = block * kWarps + warp_id();

@@ -34,12 +34,13 @@ static cudaDataType dataType(Type type) {
 /// column-major one that is transposed.
 static CublasProblem::Matrix stored(Type type, std::int64_t rows,
                                     std::int64_t cols, bool isRowMajor,
-                                    std::int64_t leading) {
+                                    std::int64_t leading,
+                                    std::optional<std::int64_t> batch) {
   CublasProblem::Matrix matrix = {.type = dataType(type),
                                   .rows = isRowMajor ? cols : rows,
                                   .cols = isRowMajor ? rows : cols};
   matrix.leading = leading ? leading : matrix.rows;
-  matrix.stride = matrix.leading * matrix.cols;
+  matrix.stride = batch.value_or(matrix.leading * matrix.cols);
   return matrix;
 }
 
@@ -91,8 +92,10 @@ CublasProblem cublasProblem(const ReferenceGemm &gemm) {
               name(gemm.scaling));
   CublasProblem problem;
   using Matrix = CublasProblem::Matrix;
-  Matrix a = stored(gemm.type, gemm.m, gemm.k, gemm.a_row_major, gemm.lda);
-  Matrix b = stored(gemm.type, gemm.k, gemm.n, gemm.b_row_major, gemm.ldb);
+  Matrix a = stored(gemm.type, gemm.m, gemm.k, gemm.a_row_major, gemm.lda,
+                    gemm.batch_stride_a);
+  Matrix b = stored(gemm.type, gemm.k, gemm.n, gemm.b_row_major, gemm.ldb,
+                    gemm.batch_stride_b);
   // Columns see a row-major matrix transposed; whether it must be turned
   // depends on whether all of the product is.
   problem.isSwapped = gemm.d_row_major;
@@ -100,8 +103,10 @@ CublasProblem cublasProblem(const ReferenceGemm &gemm) {
   b.isTransposed = gemm.b_row_major != gemm.d_row_major;
   problem.first = problem.isSwapped ? b : a;
   problem.second = problem.isSwapped ? a : b;
-  problem.d = stored(gemm.out, gemm.m, gemm.n, gemm.d_row_major, gemm.ldd);
-  problem.c = stored(gemm.out, gemm.m, gemm.n, gemm.d_row_major, gemm.ldc);
+  problem.d = stored(gemm.out, gemm.m, gemm.n, gemm.d_row_major, gemm.ldd,
+                     gemm.batch_stride_d);
+  problem.c = stored(gemm.out, gemm.m, gemm.n, gemm.d_row_major, gemm.ldc,
+                     gemm.batch_stride_c);
   bool isFp8 = gemm.type == Type::e4m3 || gemm.type == Type::e5m2;
   // To 8-bit floats, C is of 16 bits.
   if (gemm.out == Type::e4m3 || gemm.out == Type::e5m2) {

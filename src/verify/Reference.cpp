@@ -65,38 +65,54 @@ ElementReader::ElementReader(Type type)
 
 /// The strides of rows x cols elements, with or without a leading dimension.
 static MatrixStrides stridesOf(std::int64_t rows, std::int64_t cols,
-                               bool isRowMajor, std::int64_t leading) {
+                               bool isRowMajor, std::int64_t leading,
+                               std::optional<std::int64_t> batch) {
   std::int64_t contiguous = isRowMajor ? cols : rows;
   std::int64_t step = leading ? leading : contiguous;
+  std::int64_t whole = (isRowMajor ? rows : cols) * step;
   if (isRowMajor)
-    return {.row = step, .col = 1, .batch = rows * step};
-  return {.row = 1, .col = step, .batch = cols * step};
+    return {.row = step, .col = 1, .batch = batch.value_or(whole)};
+  return {.row = 1, .col = step, .batch = batch.value_or(whole)};
 }
 
 static MatrixStrides stridesOfA(const ReferenceGemm &gemm) {
-  return stridesOf(gemm.m, gemm.k, gemm.a_row_major, gemm.lda);
+  return stridesOf(gemm.m, gemm.k, gemm.a_row_major, gemm.lda,
+                   gemm.batch_stride_a);
 }
 static MatrixStrides stridesOfB(const ReferenceGemm &gemm) {
-  return stridesOf(gemm.k, gemm.n, gemm.b_row_major, gemm.ldb);
+  return stridesOf(gemm.k, gemm.n, gemm.b_row_major, gemm.ldb,
+                   gemm.batch_stride_b);
 }
 static MatrixStrides stridesOfC(const ReferenceGemm &gemm) {
-  return stridesOf(gemm.m, gemm.n, gemm.d_row_major, gemm.ldc);
+  return stridesOf(gemm.m, gemm.n, gemm.d_row_major, gemm.ldc,
+                   gemm.batch_stride_c);
 }
 MatrixStrides stridesOfD(const ReferenceGemm &gemm) {
-  return stridesOf(gemm.m, gemm.n, gemm.d_row_major, gemm.ldd);
+  return stridesOf(gemm.m, gemm.n, gemm.d_row_major, gemm.ldd,
+                   gemm.batch_stride_d);
+}
+
+/// Elements of all products, of which one has so many lines.
+static std::int64_t elementsOf(const ReferenceGemm &gemm,
+                               const MatrixStrides &strides, bool isRowMajor,
+                               std::int64_t rows, std::int64_t cols) {
+  if (gemm.batch == 0)
+    return 0;
+  std::int64_t one = isRowMajor ? rows * strides.row : cols * strides.col;
+  return (gemm.batch - 1) * strides.batch + one;
 }
 
 std::int64_t ReferenceGemm::a_elements() const {
-  return batch * stridesOfA(*this).batch;
+  return elementsOf(*this, stridesOfA(*this), a_row_major, m, k);
 }
 std::int64_t ReferenceGemm::b_elements() const {
-  return batch * stridesOfB(*this).batch;
+  return elementsOf(*this, stridesOfB(*this), b_row_major, k, n);
 }
 std::int64_t ReferenceGemm::c_elements() const {
-  return batch * stridesOfC(*this).batch;
+  return elementsOf(*this, stridesOfC(*this), d_row_major, m, n);
 }
 std::int64_t ReferenceGemm::d_elements() const {
-  return batch * stridesOfD(*this).batch;
+  return elementsOf(*this, stridesOfD(*this), d_row_major, m, n);
 }
 std::int64_t ReferenceGemm::bias_elements() const {
   if (bias_kind == GemmBias::none)
@@ -132,8 +148,9 @@ public:
       : scaling_(gemm.scaling), operand_(isA ? operandA(gemm) : operandB(gemm)),
         data_(isA ? gemm.a_scales : gemm.b_scales),
         read_(block_of(gemm.scaling).type),
-        perProduct_(scaling_ == Scaling::tensor ? 0
-                                          : scale_count(scaling_, operand_)) {}
+        perProduct_(
+            scaling_ == Scaling::tensor ? 0 : scale_count(scaling_, operand_)) {
+  }
 
   /// Multiply elements of one row of an operand, `step` apart, from `start` on
   /// along K.
@@ -327,6 +344,12 @@ void checkGemm(const ReferenceGemm &gemm) {
   if (gemm.m < 0 || gemm.n < 0 || gemm.k < 0 || gemm.batch < 0)
     userError("a product of {}x{}x{}, batch {}: no dimension may be below 0",
               gemm.m, gemm.n, gemm.k, gemm.batch);
+  for (const auto &stride : {gemm.batch_stride_a, gemm.batch_stride_b,
+                             gemm.batch_stride_c, gemm.batch_stride_d})
+    if (stride.value_or(0) < 0)
+      userError("products {} elements apart: the next one lies behind, not "
+                "before",
+                *stride);
   checkLeading("A", gemm.lda, gemm.a_row_major ? gemm.k : gemm.m,
                gemm.a_row_major);
   checkLeading("B", gemm.ldb, gemm.b_row_major ? gemm.n : gemm.k,

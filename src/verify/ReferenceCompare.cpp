@@ -104,21 +104,29 @@ static void compareAt(const ReferenceGemm &gemm, const void *d,
     add(result, part);
 }
 
-/// The elements between the rows (or columns, as stored) of D that are no
-/// longer what they were.
+/// The elements between the rows (or columns, as stored) and products of D that
+/// are no longer what they were.
 static std::int64_t countTouchedGaps(const ReferenceGemm &gemm,
                                      const std::byte *d) {
   MatrixStrides ofD = stridesOfD(gemm);
-  std::int64_t lines = gemm.batch * (gemm.d_row_major ? gemm.m : gemm.n);
+  std::int64_t lines = gemm.d_row_major ? gemm.m : gemm.n;
+  std::int64_t length = gemm.d_row_major ? gemm.n : gemm.m;
   std::int64_t step = gemm.d_row_major ? ofD.row : ofD.col;
+  std::int64_t all = gemm.d_elements();
+  if (all == gemm.batch * lines * length)
+    return 0; // there are none
+  std::vector<bool> isElement(static_cast<std::size_t>(all));
+  for (std::int64_t product = 0; product < gemm.batch; ++product)
+    for (std::int64_t line = 0; line < lines; ++line)
+      std::fill_n(isElement.begin() + product * ofD.batch + line * step, length,
+                  true);
   std::int64_t bytes = size_bytes(gemm.out), touched = 0;
-  for (std::int64_t line = 0; line < lines; ++line)
-    for (std::int64_t i = gemm.d_row_major ? gemm.n : gemm.m; i < step; ++i) {
-      const std::byte *element = d + (line * step + i) * bytes;
-      touched += !std::all_of(element, element + bytes, [&](std::byte byte) {
-        return byte == std::byte{*gemm.poison};
-      });
-    }
+  for (std::int64_t i = 0; i < all; ++i)
+    touched +=
+        !isElement[static_cast<std::size_t>(i)] &&
+        !std::all_of(d + i * bytes, d + (i + 1) * bytes, [&](std::byte byte) {
+          return byte == std::byte{*gemm.poison};
+        });
   return touched;
 }
 

@@ -318,3 +318,26 @@ TEST_P(Gemm, ShortKOfManyTiles) {
                  "cooperative 128x104x64 stages=3 ctas=2"}});
   SKIP_WITHOUT_DEVICE();
 }
+
+// Products side by side in rows of A and D, one matrix for all of them, gaps
+// that TMA can step over and others that it cannot.
+TEST_P(Gemm, StridesOfProducts) {
+  expect_gemms(
+      GetParam(),
+      {{"100x72x64 f16 -> f32 tn batch=3 lda=192 ldd=216 stride-a=64 "
+        "stride-c=0 stride-d=72 beta",
+        "64x72x64 stages=2"},
+       {"100x72x64 bf16 -> bf16 nn batch=3 stride-a=0 stride-d=7208",
+        "cooperative 128x72x64 stages=2"},
+       {"100x71x63 bf16 -> bf16 tt batch=2 stride-a=6301 stride-b=0 "
+        "stride-d=7103",
+        "pingpong 64x64x64 stages=2 repack=on"},
+       {"70x90x200 f16 -> f16 tn batch=3 stride-b=0 stride-c=6301 beta",
+        "64x64x64 stages=2 split-k=2 swap=on"},
+       {"60x50x64 f16 -> f32 nt batch=2 stride-a=0 stride-b=3201 d=column",
+        "multistage 64x64x64 stages=2"},
+       {"1x77x512 bf16 -> bf16 tn batch=3 stride-a=514 stride-b=0", "vector"},
+       {"33x40x64 f16 -> f32 tn batch=2 stride-a=0 stride-d=1400",
+        "64x40x64 stages=1"}});
+  SKIP_WITHOUT_DEVICE();
+}

@@ -28,13 +28,18 @@ TEST(GemmWords, OfEveryField) {
                       .ldb = Dim::argument("k") + 8,
                       .ldc = 3,
                       .ldd = Dim::argument("box"),
+                      .batch_stride_a = 0,
+                      .batch_stride_b = 5000,
+                      .batch_stride_c = 7,
+                      .batch_stride_d = Dim::argument("box"),
                       .has_alpha = true,
                       .has_beta = true,
                       .bias = GemmBias::column,
                       .act = Activation::gelu};
   EXPECT_EQ(problem.to_string(),
             "mx1024x1024 e5m2 -> bf16 nt batch=4 acc=f16 lda=1032 "
-            "ldb=(add(k, 8)) ldc=3 ldd=(box) d=column alpha beta bias=column "
+            "ldb=(add(k, 8)) ldc=3 ldd=(box) stride-a=0 stride-b=5000 "
+            "stride-c=7 stride-d=(box) d=column alpha beta bias=column "
             "act=gelu");
   EXPECT_EQ(GemmProblem::parse(problem.to_string()), problem);
   GemmSchedule schedule{.kind = GemmKind::pingpong,
@@ -111,11 +116,15 @@ TEST(GemmWords, RefusedOfAProblem) {
   EXPECT_EQ(refused("8x8x8 lda=-3"),
             "lda is '-3'; it must be a whole number from 1 on, or the name of "
             "an argument");
+  EXPECT_EQ(refused("8x8x8 stride-a=-3"),
+            "stride-a is '-3'; it must be a whole number from 0 on, or the "
+            "name of an argument");
   EXPECT_EQ(
       refused("8x8x8 fast"),
       "'fast' is not a word of a problem: a problem is MxNxK, then a type, "
       "-> and a type, a layout (tn, nn, nt, tt), alpha, beta, and batch, "
-      "acc, lda, ldb, ldc, ldd, d, bias, act or scales with = and a value");
+      "acc, lda, ldb, ldc, ldd, stride-a, stride-b, stride-c, stride-d, d, "
+      "bias, act or scales with = and a value");
   EXPECT_EQ(refused("8x8x8 bias=both"),
             "'both' is not a valid bias; use one of none, row, column");
   EXPECT_EQ(
@@ -213,11 +222,13 @@ TEST(GemmReference, HasEveryFieldOfTheProblem) {
                                      .layout = GemmLayout::nt,
                                      .is_d_column_major = true,
                                      .ldd = 16,
+                                     .batch_stride_b = 0,
+                                     .batch_stride_d = 400,
                                      .bias = GemmBias::row,
                                      .act = Activation::relu});
   EXPECT_EQ(gemm.a_elements(), 2 * 30 * 10);
-  EXPECT_EQ(gemm.b_elements(), 2 * 30 * 20);
-  EXPECT_EQ(gemm.d_elements(), 2 * 20 * 16);
+  EXPECT_EQ(gemm.b_elements(), 30 * 20);
+  EXPECT_EQ(gemm.d_elements(), 400 + 20 * 16);
   EXPECT_EQ(gemm.bias_elements(), 10);
   EXPECT_EQ(gemm.type, i8);
   EXPECT_EQ(gemm.out, i32);

@@ -21,8 +21,11 @@ public:
     });
     vary(problem.is_d_column_major, [] { return true; });
     vary(problem.accumulate, [&] { return std::optional(pick({f32, f16})); });
-    for (auto field : {&GemmProblem::lda, &GemmProblem::ldb, &GemmProblem::ldc,
-                       &GemmProblem::ldd})
+    for (auto field :
+         {&GemmProblem::lda, &GemmProblem::ldb, &GemmProblem::ldc,
+          &GemmProblem::ldd, &GemmProblem::batch_stride_a,
+          &GemmProblem::batch_stride_b, &GemmProblem::batch_stride_c,
+          &GemmProblem::batch_stride_d})
       vary(problem.*field, [&] { return std::optional(dim("lda")); });
     vary(problem.has_alpha, [] { return true; });
     vary(problem.has_beta, [] { return true; });

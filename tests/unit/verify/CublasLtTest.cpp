@@ -123,6 +123,12 @@ TEST_F(CublasLtTest, LeadingDimensionsAndBatch) {
   EXPECT_EQ(seen.d.attributes[stride], 24 * 10);
   for (auto *layout : {&seen.a, &seen.b, &seen.c, &seen.d})
     EXPECT_EQ(layout->attributes[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT], 4);
+  gemm.batch_stride_a = 0, gemm.batch_stride_c = 300, gemm.batch_stride_d = 777;
+  seen = matmul(gemm);
+  EXPECT_EQ(seen.b.attributes[stride], 0);
+  EXPECT_EQ(seen.a.attributes[stride], 40 * 20);
+  EXPECT_EQ(seen.c.attributes[stride], 300);
+  EXPECT_EQ(seen.d.attributes[stride], 777);
 }
 
 TEST_F(CublasLtTest, TypesAndSums) {

@@ -3,6 +3,8 @@
 #include "kiln/gemm.h"
 #include "kiln/reference.h"
 
+#include "../support/ErrorText.h"
+
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -53,7 +55,7 @@ struct Memory {
     std::int64_t step = gemm.ldd           ? gemm.ldd
                         : gemm.d_row_major ? gemm.n
                                            : gemm.m;
-    return batch * rows * step +
+    return batch * gemm.batch_stride_d.value_or(rows * step) +
            (gemm.d_row_major ? i * step + j : j * step + i);
   }
 
@@ -212,6 +214,26 @@ TEST(ReferenceEpilogue, GapsMustStayAsTheyWere) {
     memory.gemm.poison.reset();
     EXPECT_TRUE(memory.compare().ok);
   }
+}
+
+TEST(ReferenceEpilogue, GapsBetweenProducts) {
+  // Side by side: 6 + 2 elements each in rows of 20.
+  ReferenceGemm gemm = {.m = 5, .n = 6, .k = 8, .batch = 2, .ldd = 20};
+  gemm.batch_stride_d = 8;
+  EXPECT_EQ(gemm.d_elements(), 8 + 5 * 20);
+  Memory memory(gemm);
+  memory.writeAll(reference_gemm(memory.gemm));
+  EXPECT_TRUE(memory.compare().ok);
+  memory.write(7, 0.0);  // between the two
+  memory.write(14, 0.0); // behind both
+  EXPECT_EQ(memory.compare().touched_gaps, 2);
+  // One matrix of all products.
+  gemm = {.m = 5, .n = 6, .k = 8, .batch = 3};
+  gemm.batch_stride_a = 0;
+  EXPECT_EQ(gemm.a_elements(), 5 * 8);
+  gemm.batch_stride_b = -1;
+  EXPECT_EQ(errorText([&] { (void)reference_gemm(gemm); }),
+            "products -1 elements apart: the next one lies behind, not before");
 }
 
 TEST(ReferenceEpilogue, MismatchesNameTheProduct) {
