@@ -63,7 +63,7 @@ struct GemmProblem {
   std::optional<Dim> lda = {}, ldb = {}, ldc = {}, ldd = {};
   /// Elements from one product of a batch to the next; left out: no gap. Those
   /// of A, B and C may overlap, and 0 is one matrix for all products; those of
-  /// D lie one behind the other, or, less than a row apart, side by side.
+  /// D lie one behind the other, or side by side in its rows.
   std::optional<Dim> batch_stride_a = {}, batch_stride_b = {},
                      batch_stride_c = {}, batch_stride_d = {};
   /// alpha and beta are numbers given at launch; without, 1 and 0.

@@ -110,9 +110,9 @@ static void check_products(const GemmProblem &problem) {
   bool by_n = !problem.is_d_column_major;
   const Dim &lines = by_n ? problem.m : problem.n;
   const Dim &length = by_n ? problem.n : problem.m;
-  const Dim stride = problem.stride_d(), product = problem.product_stride_d();
   if (problem.batch == Dim(1) || !problem.batch_stride_d)
     return;
+  const Dim stride = problem.stride_d(), product = problem.product_stride_d();
   for (const Dim &dim : {lines, length, stride, product, problem.batch})
     if (!dim.is_constant())
       refuse("stride-d={} with sizes that are arguments; give M, N, batch and "
@@ -132,7 +132,7 @@ static void check_products(const GemmProblem &problem) {
 /// Throw where rows overlap, or an address would need more than 63 bits.
 static void check_strides(const GemmProblem &problem) {
   auto check = [&](const char *matrix, const Dim &rows, const Dim &columns,
-                   const Dim &stride, const Dim &product, Type type) {
+                   const Dim &stride, auto product_stride, Type type) {
     if (stride.is_constant() && columns.is_constant() &&
         stride.constant() < columns.constant())
       refuse("the rows of {} are {} elements long and {} apart; they would "
@@ -142,9 +142,10 @@ static void check_strides(const GemmProblem &problem) {
       return;
     double bytes =
         double(rows.constant()) * double(stride.constant()) * size_bytes(type);
-    if (problem.batch.is_constant() && product.is_constant())
-      bytes += double(problem.batch.constant() - 1) *
-               double(product.constant()) * size_bytes(type);
+    if (problem.batch.is_constant() && problem.batch.constant() > 1)
+      if (Dim product = (problem.*product_stride)(); product.is_constant())
+        bytes += double(problem.batch.constant() - 1) *
+                 double(product.constant()) * size_bytes(type);
     if (bytes > double(std::int64_t{1} << 46))
       refuse("{} would have {:.3g} bytes; at most 2^46 can be addressed",
              matrix, bytes);
@@ -152,16 +153,16 @@ static void check_strides(const GemmProblem &problem) {
   bool a_by_k = problem.a_is_k_major(), b_by_k = problem.b_is_k_major();
   bool by_n = !problem.is_d_column_major;
   check("A", a_by_k ? problem.m : problem.k, a_by_k ? problem.k : problem.m,
-        problem.stride_a(), problem.product_stride_a(), problem.type);
+        problem.stride_a(), &GemmProblem::product_stride_a, problem.type);
   check("B", b_by_k ? problem.n : problem.k, b_by_k ? problem.k : problem.n,
-        problem.stride_b(), problem.product_stride_b(), problem.type);
+        problem.stride_b(), &GemmProblem::product_stride_b, problem.type);
   const Dim &rows = by_n ? problem.m : problem.n;
   const Dim &columns = by_n ? problem.n : problem.m;
-  check("D", rows, columns, problem.stride_d(), problem.product_stride_d(),
+  check("D", rows, columns, problem.stride_d(), &GemmProblem::product_stride_d,
         problem.out);
   if (problem.has_beta)
-    check("C", rows, columns, problem.stride_c(), problem.product_stride_c(),
-          problem.out);
+    check("C", rows, columns, problem.stride_c(),
+          &GemmProblem::product_stride_c, problem.out);
   check_products(problem);
 }
 
