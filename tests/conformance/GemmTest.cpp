@@ -332,7 +332,8 @@ TEST_P(Gemm, StridesOfProducts) {
        {"100x71x63 bf16 -> bf16 tt batch=2 stride-a=6301 stride-b=0 "
         "stride-d=7103",
         "pingpong 64x64x64 stages=2 repack=on"},
-       {"70x90x200 f16 -> f16 tn batch=3 stride-b=0 stride-c=6301 beta",
+       {"70x90x200 f16 -> f16 tn batch=3 stride-b=0 stride-c=6301 "
+        "stride-d=6303 beta",
         "64x64x64 stages=2 split-k=2 swap=on"},
        {"60x50x64 f16 -> f32 nt batch=2 stride-a=0 stride-b=3201 d=column",
         "multistage 64x64x64 stages=2"},
