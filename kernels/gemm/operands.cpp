@@ -98,10 +98,9 @@ static TmaOptions map_options(const TileLayout &tile, bool has_batch,
   return options;
 }
 
-/// Declare a matrix that TMA copies in `parts` of its tile.
-static TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
-                             const TileLayout &tile, const StoredMatrix &matrix,
-                             const Dim &batch, int parts) {
+TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
+                      const TileLayout &tile, const StoredMatrix &matrix,
+                      const Dim &batch, int parts) {
   bool has_batch = matrix.has_batch(batch);
   return kb.tensor_map(
       name, tile.type,

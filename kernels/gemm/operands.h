@@ -17,6 +17,11 @@
 
 namespace kiln::gemm_kernel {
 
+/// Declare a matrix that TMA copies in `parts` of its tile, one for each
+/// product of a batch.
+TmaTensor declare_map(KernelBuilder &kb, const std::string &name,
+                      const TileLayout &tile, const StoredMatrix &matrix,
+                      const Dim &batch, int parts = 1);
 /// Declare a matrix that threads read, one for each product of a batch.
 Tensor declare_tensor(KernelBuilder &kb, const std::string &name, Type type,
                       const StoredMatrix &matrix, const Dim &batch);

@@ -92,18 +92,11 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
       sums_(sums_of(problem_, schedule)),
       is_over_slots_(sums_ &&
                      output_buffers(computed, schedule).is_over_slots) {
-  bool has_batch = problem_.batch != Dim(1);
   // As stored: lines, one `stride` behind the other.
   const Dim &lines = problem_.is_d_column_major ? problem_.n : problem_.m;
   const Dim &length = problem_.is_d_column_major ? problem_.m : problem_.n;
-  auto with_batch = [&](std::vector<Dim> dims, const Dim &first) {
-    if (has_batch)
-      dims.insert(dims.begin(), first);
-    return dims;
-  };
-  std::vector<Dim> shape = with_batch({lines, length}, problem_.batch);
-  std::vector<Dim> strides =
-      with_batch({problem_.stride_d(), 1}, problem_.product_stride_d());
+  StoredMatrix d{lines, length, problem_.stride_d(),
+                 problem_.product_stride_d()};
   if (problem_.scaling == Scaling::tensor) {
     a_scale_ = kb.tensor("a_scales", f32, {1});
     b_scale_ = kb.tensor("b_scales", f32, {1});
@@ -119,14 +112,10 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
                   {problem_.bias == GemmBias::row ? problem_.m : problem_.n});
   bool is_by_element = schedule.kind == GemmKind::vector;
   if (computed.stores_by_tma() && !sums_ && !is_by_element) {
-    TileLayout tile = subtile(computed, schedule);
-    TmaOptions options{.tile = {tile.rows, tile.columns},
-                       .swizzle = tile.swizzle};
-    if (has_batch)
-      options.tile.insert(options.tile.begin(), 1);
-    d_map_ = kb.tensor_map("d", problem_.out, shape, options, strides);
+    d_map_ =
+        declare_map(kb, "d", subtile(computed, schedule), d, problem_.batch);
   } else {
-    d_ = kb.tensor("d", problem_.out, shape, strides);
+    d_ = declare_tensor(kb, "d", problem_.out, d, problem_.batch);
   }
   if (problem_.has_alpha)
     alpha_ = kb.scalar("alpha", f32);

@@ -2,7 +2,6 @@
 #include "kiln/epilogue.h"
 #include "dsl/Copy.h"
 #include "dsl/LocationScope.h"
-#include "dsl/TileMemory.h"
 #include "kiln/control.h"
 #include "kiln/matrix.h"
 #include "kiln/threads.h"
