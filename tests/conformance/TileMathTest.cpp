@@ -1,6 +1,8 @@
 // TileMath: arithmetic of register tiles, broadcasts, casts and reductions.
 #include "Conformance.h"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,7 +17,8 @@ INSTANTIATE_ON_DEVICES(TileMath);
 static void
 expectFormula(const std::string &id, const Kernel &kernel, Type in, Type out,
               int rows, int columns,
-              const std::function<double(int, int, double)> &formula) {
+              const std::function<double(int, int, double)> &formula,
+              double tolerance = 0) {
   Device *device = conformance::open(id).device.get();
   if (!device)
     return;
@@ -28,7 +31,8 @@ expectFormula(const std::string &id, const Kernel &kernel, Type in, Type out,
   std::vector<std::uint8_t> a = elements(in, x);
   std::vector<std::uint8_t> b = poisoned(out, expected.size());
   EXPECT_TRUE(try_run(*device, kernel, a, b).ok());
-  EXPECT_EQ(values(out, b), expected);
+  EXPECT_THAT(values(out, b),
+              testing::Pointwise(testing::DoubleNear(tolerance), expected));
 }
 
 /// The input as expectFormula makes it.
@@ -78,7 +82,8 @@ TEST_P(TileMath, MapFmaAndCast) {
 }
 
 TEST_P(TileMath, FunctionsAndFastDivision) {
-  // Powers of two, of which every function here is exact.
+  // Of powers of two the approximate functions are exact on the simulator, and
+  // within units of 2^-22 elsewhere: lg2 of the result, 14 at most.
   KernelBuilder kb("functions", {.threads = 128});
   Tensor x = kb.tensor("x", f32, {64, 16}), y = kb.tensor("y", f32, {64, 16});
   RegisterTile a = load_tile(RegisterLayout::accumulator(64, 16), x, {0, 0});
@@ -91,7 +96,8 @@ TEST_P(TileMath, FunctionsAndFastDivision) {
       << "one for each row of a thread, and one for all";
   EXPECT_EQ(count(kernel.ptx, "div."), 0);
   expectFormula(GetParam(), kernel, f32, f32, 64, 16,
-                [](int, int, double v) { return v - 3; });
+                [](int, int, double v) { return v - 3; },
+                GetParam() == "sim" ? 0 : 1e-5);
   SKIP_WITHOUT_DEVICE();
 }
 
