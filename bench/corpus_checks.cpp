@@ -276,9 +276,10 @@ static std::pair<double, double> measure(const Case &one) {
 
 int main(int argc, char **argv) try {
   auto is_wanted = [&](const char *entry) {
-    return argc < 2 || std::any_of(argv + 1, argv + argc, [&](char *name) {
-             return !std::strcmp(name, entry);
-           });
+    return argc < 2 ||
+           std::any_of(
+               argv + 1, argv + argc,
+               [&](char *name) { return !std::strcmp(name, entry); });
   };
   std::printf("{\n \"kernels\": [");
   const char *comma = "";

@@ -12,7 +12,7 @@
 namespace kiln::cli {
 
 /// Launches that are timed after the verified one.
-static constexpr int kTimedLaunches = 10;
+static constexpr int kTimedAttentions = 10;
 
 namespace {
 
@@ -101,7 +101,7 @@ static bool launch(Device &device, const AttentionCommand &command,
                    AttentionTensors &host, Outputs &outputs) {
   AttentionBuffers buffers(device, host);
   return run_kernel(device, kernel, buffers.arguments(problem),
-                    {kTimedLaunches, problem.operations(host.offsets)},
+                    {kTimedAttentions, problem.operations(host.offsets)},
                     command.common.sim, outputs,
                     [&] { buffers.fetch(device, host); });
 }
@@ -138,55 +138,55 @@ static ExitStatus run_command(const AttentionCommand &command) {
        .verify = [&] { return verify(problem, *host); }});
 }
 
-void add_attention_command(CLI::App &app, Action &action) {
-  CLI::App *command = app.add_subcommand(
+void add_attention_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
       "attention", "build, run and verify O = softmax(scale * Q * K^T) * V");
   auto options = std::make_shared<AttentionCommand>();
   command
-      ->add_option("sizes", options->sizes,
-                   "sequences, heads, key heads, queries, keys, and the head "
-                   "dimension: 64, 128 or 256")
-      ->required()
-      ->expected(6);
-  command->add_flag("--causal", options->is_causal,
-                    "query i sees the keys up to i + keys - queries");
+      .add_option("sizes", options->sizes,
+                  "sequences, heads, key heads, queries, keys, and the head "
+                  "dimension: 64, 128 or 256")
+      .required()
+      .expected(6);
+  command.add_flag("--causal", options->is_causal,
+                   "query i sees the keys up to i + keys - queries");
   command
-      ->add_option("--window", options->window,
-                   "keys that a query sees before its own, and behind it: "
-                   "LEFT or LEFT,RIGHT; -1: all")
-      ->delimiter(',')
-      ->expected(1, 2);
-  command->add_option("--soft-cap", options->soft_cap,
-                      "scores become C * tanh(score / C); 0: they do not");
+      .add_option("--window", options->window,
+                  "keys that a query sees before its own, and behind it: "
+                  "LEFT or LEFT,RIGHT; -1: all")
+      .delimiter(',')
+      .expected(1, 2);
+  command.add_option("--soft-cap", options->soft_cap,
+                     "scores become C * tanh(score / C); 0: they do not");
   command
-      ->add_option("--lengths", options->lengths,
-                   "pack sequences of these numbers of queries, one behind the "
-                   "other")
-      ->delimiter(',');
+      .add_option("--lengths", options->lengths,
+                  "pack sequences of these numbers of queries, one behind the "
+                  "other")
+      .delimiter(',');
   command
-      ->add_option("--key-lengths", options->key_lengths,
-                   "and of these numbers of keys; as many as queries where it "
-                   "is not given")
-      ->delimiter(',');
-  command->add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
-      ->capture_default_str();
+      .add_option("--key-lengths", options->key_lengths,
+                  "and of these numbers of keys; as many as queries where it "
+                  "is not given")
+      .delimiter(',');
+  command.add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
+      .capture_default_str();
   command
-      ->add_option("--layout", options->layout,
-                   "the slowest dimension first: bhsd or bshd")
-      ->capture_default_str();
-  command->add_option("--scale", options->scale,
-                      "of the scores; 0: 1 / sqrt(head dimension)");
-  command->add_option("--consumers", options->schedule.consumers,
-                      "warpgroups of 64 queries; 0: by head dimension");
-  command->add_option("--tile-n", options->schedule.tile_n,
-                      "keys of a block; 0: by head dimension");
-  command->add_option("--stages", options->schedule.stages,
-                      "blocks of K and of V in shared memory; 0: by head "
-                      "dimension");
-  command->add_option("--q-stages", options->schedule.q_stages,
-                      "tiles of Q in shared memory; 0: by head dimension");
-  options->common.add_to(*command);
-  command->callback([&action, options] {
+      .add_option("--layout", options->layout,
+                  "the slowest dimension first: bhsd or bshd")
+      .capture_default_str();
+  command.add_option("--scale", options->scale,
+                     "of the scores; 0: 1 / sqrt(head dimension)");
+  command.add_option("--consumers", options->schedule.consumers,
+                     "warpgroups of 64 queries; 0: by head dimension");
+  command.add_option("--tile-n", options->schedule.tile_n,
+                     "keys of a block; 0: by head dimension");
+  command.add_option("--stages", options->schedule.stages,
+                     "blocks of K and of V in shared memory; 0: by head "
+                     "dimension");
+  command.add_option("--q-stages", options->schedule.q_stages,
+                     "tiles of Q in shared memory; 0: by head dimension");
+  options->common.add_to(command);
+  command.callback([&action, options] {
     action = [options] { return run_command(*options); };
   });
 }

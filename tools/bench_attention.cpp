@@ -159,19 +159,19 @@ static ExitStatus run_command(const BenchAttention &command) {
                    });
 }
 
-void add_bench_attention(CLI::App &bench, std::function<ExitStatus()> &action) {
-  CLI::App *command =
+void add_bench_attention(Command bench, std::function<ExitStatus()> &action) {
+  Command command =
       bench.add_subcommand("attention", "measure attention beside cuDNN");
   auto options = std::make_shared<BenchAttention>();
-  command->add_option("sizes", options->sizes,
-                      "of each: sequences, heads, key heads, queries, keys and "
-                      "the head dimension; none: 16384 tokens in 18 ways");
-  command->add_flag("--causal", options->is_causal,
-                    "query i sees the keys up to i + keys - queries");
-  command->add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
-      ->capture_default_str();
-  options->flags.add_to(*command);
-  command->callback([&action, options] {
+  command.add_option("sizes", options->sizes,
+                     "of each: sequences, heads, key heads, queries, keys and "
+                     "the head dimension; none: 16384 tokens in 18 ways");
+  command.add_flag("--causal", options->is_causal,
+                   "query i sees the keys up to i + keys - queries");
+  command.add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
+      .capture_default_str();
+  options->flags.add_to(command);
+  command.callback([&action, options] {
     action = [options] { return run_command(*options); };
   });
 }

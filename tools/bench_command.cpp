@@ -124,28 +124,28 @@ static ExitStatus run_command(const BenchCommand &command) {
                    });
 }
 
-void add_bench_command(CLI::App &app, Action &action) {
-  CLI::App *command = app.add_subcommand(
+void add_bench_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
       "bench", "measure beside cuBLASLt and cuDNN, on a GPU");
   auto options = std::make_shared<BenchCommand>();
   command
-      ->add_option("what", options->what,
-                   "gemm M N K, or several M N K with commas between")
-      ->expected(1, -1);
-  options->gemm.add_to(*command);
-  options->problems.add_to(*command);
+      .add_option("what", options->what,
+                  "gemm M N K, or several M N K with commas between")
+      .expected(1, -1);
+  options->gemm.add_to(command);
+  options->problems.add_to(command);
   command
-      ->add_option("--best-of", options->best_of,
-                   "ways of cuBLASLt to try, of which the fastest counts")
-      ->capture_default_str();
-  command->add_flag("--dry-run", options->is_dry,
-                    "list what would be measured, and stop");
-  options->flags.add_to(*command);
-  add_bench_attention(*command, action);
-  add_bench_grouped_gemm(*command, action);
-  add_bench_seeds(*command, action);
-  command->callback([&action, command, options] {
-    if (command->get_subcommands().empty())
+      .add_option("--best-of", options->best_of,
+                  "ways of cuBLASLt to try, of which the fastest counts")
+      .capture_default_str();
+  command.add_flag("--dry-run", options->is_dry,
+                   "list what would be measured, and stop");
+  options->flags.add_to(command);
+  add_bench_attention(command, action);
+  add_bench_grouped_gemm(command, action);
+  add_bench_seeds(command, action);
+  command.callback([&action, command, options] {
+    if (!command.has_subcommand())
       action = [options] { return run_command(*options); };
   });
 }

@@ -136,18 +136,18 @@ static ExitStatus run_command(const BenchGrouped &command) {
                    });
 }
 
-void add_bench_grouped_gemm(CLI::App &bench,
+void add_bench_grouped_gemm(Command bench,
                             std::function<ExitStatus()> &action) {
-  CLI::App *command = bench.add_subcommand(
+  Command command = bench.add_subcommand(
       "grouped-gemm", "measure products of groups beside cuBLAS");
   auto options = std::make_shared<BenchGrouped>();
-  command->add_option("sizes", options->sizes,
-                      "of each: groups, rows of each, N and K; none: three of "
-                      "mixtures of experts");
-  command->add_option("--type", options->type, "of A and B: bf16, f16 or e4m3")
-      ->capture_default_str();
-  options->flags.add_to(*command);
-  command->callback([&action, options] {
+  command.add_option("sizes", options->sizes,
+                     "of each: groups, rows of each, N and K; none: three of "
+                     "mixtures of experts");
+  command.add_option("--type", options->type, "of A and B: bf16, f16 or e4m3")
+      .capture_default_str();
+  options->flags.add_to(command);
+  command.callback([&action, options] {
     action = [options] { return run_command(*options); };
   });
 }

@@ -13,26 +13,26 @@
 
 namespace kiln::cli {
 
-void BenchFlags::add_to(CLI::App &command) {
+void BenchFlags::add_to(Command command) {
   command.add_option("--json", json_path, "write every sample to this file");
   command.add_option("--chart", chart_path,
                      "draw the ratios as SVG to this file");
   command.add_option("--against", against_path,
                      "compare with a run that --json has stored");
   command.add_option("--device", device, "cuda or cuda:1")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--rounds", rounds, "samples of each")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--pause-ms", pause_ms, "before each burst")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--burst-ms", burst_ms, "how long one takes")
-      ->capture_default_str();
+      .capture_default_str();
   command
       .add_option("--settle-s", settle_s,
                   "work before sustained times are taken")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--data-seed", data_seed, "of the numbers")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_flag("--no-verify", is_unverified,
                    "do not compare with the reference first");
 }

@@ -4,12 +4,12 @@
 #pragma once
 
 #include "bench_report.h"
+#include "command_line.h"
 
 #include <kiln/error.h>
 #include <kiln/gpu_clock.h>
 #include <kiln/measure.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,7 +25,7 @@ struct BenchFlags {
   double pause_ms = 200, burst_ms = 10, settle_s = 3;
   bool is_unverified = false;
 
-  void add_to(CLI::App &command);
+  void add_to(Command command);
 };
 
 /// What a bench holds on to while it runs.
@@ -102,9 +102,8 @@ ExitStatus run_bench(const BenchFlags &flags,
                      const std::vector<BenchEntry> &entries,
                      const std::function<void(Device &, BenchReport &)> &open);
 
-void add_bench_attention(CLI::App &bench, std::function<ExitStatus()> &action);
-void add_bench_grouped_gemm(CLI::App &bench,
-                            std::function<ExitStatus()> &action);
-void add_bench_seeds(CLI::App &bench, std::function<ExitStatus()> &action);
+void add_bench_attention(Command bench, std::function<ExitStatus()> &action);
+void add_bench_grouped_gemm(Command bench, std::function<ExitStatus()> &action);
+void add_bench_seeds(Command bench, std::function<ExitStatus()> &action);
 
 } // namespace kiln::cli

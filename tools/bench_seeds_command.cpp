@@ -57,27 +57,27 @@ static ExitStatus run_command(const SeedsCommand &command) {
   return outputs.conclude(status);
 }
 
-void add_bench_seeds(CLI::App &bench, std::function<ExitStatus()> &action) {
-  CLI::App *command = bench.add_subcommand(
+void add_bench_seeds(Command bench, std::function<ExitStatus()> &action) {
+  Command command = bench.add_subcommand(
       "seeds", "the tables of the programs that Kiln began with");
   auto options = std::make_shared<SeedsCommand>();
   BenchFlags &flags = options->flags;
-  command->add_option("tables", options->tables,
-                      "some of " + seed_table_names() + "; none: all");
-  command->add_flag("--dry-run", options->is_dry, "list the rows, and stop");
-  command->add_option("--json", flags.json_path,
-                      "write every sample to this file");
-  command->add_option("--device", flags.device, "cuda or cuda:1")
-      ->capture_default_str();
-  command->add_option("--rounds", flags.rounds, "samples of each")
-      ->capture_default_str();
-  command->add_option("--pause-ms", flags.pause_ms, "before each burst")
-      ->capture_default_str();
-  command->add_option("--burst-ms", flags.burst_ms, "how long one takes")
-      ->capture_default_str();
-  command->add_flag("--no-verify", flags.is_unverified,
-                    "do not compare with the reference first");
-  command->callback([&action, options] {
+  command.add_option("tables", options->tables,
+                     "some of " + seed_table_names() + "; none: all");
+  command.add_flag("--dry-run", options->is_dry, "list the rows, and stop");
+  command.add_option("--json", flags.json_path,
+                     "write every sample to this file");
+  command.add_option("--device", flags.device, "cuda or cuda:1")
+      .capture_default_str();
+  command.add_option("--rounds", flags.rounds, "samples of each")
+      .capture_default_str();
+  command.add_option("--pause-ms", flags.pause_ms, "before each burst")
+      .capture_default_str();
+  command.add_option("--burst-ms", flags.burst_ms, "how long one takes")
+      .capture_default_str();
+  command.add_flag("--no-verify", flags.is_unverified,
+                   "do not compare with the reference first");
+  command.callback([&action, options] {
     action = [options] { return run_command(*options); };
   });
 }

@@ -4,9 +4,10 @@
 // after everything was parsed, so that no option is looked at twice.
 #pragma once
 
+#include "command_line.h"
+
 #include <kiln/error.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 namespace kiln::cli {
@@ -14,16 +15,16 @@ namespace kiln::cli {
 /// What the command line asks for; set while it is parsed.
 using Action = std::function<ExitStatus()>;
 
-void add_gemm_command(CLI::App &app, Action &action);
-void add_attention_command(CLI::App &app, Action &action);
-void add_grouped_gemm_command(CLI::App &app, Action &action);
-void add_emit_command(CLI::App &app, Action &action);
-void add_bench_command(CLI::App &app, Action &action);
-void add_tune_command(CLI::App &app, Action &action);
-void add_sim_command(CLI::App &app, Action &action);
-void add_run_command(CLI::App &app, Action &action);
-void add_layout_command(CLI::App &app, Action &action);
+void add_gemm_command(Command app, Action &action);
+void add_attention_command(Command app, Action &action);
+void add_grouped_gemm_command(Command app, Action &action);
+void add_emit_command(Command app, Action &action);
+void add_bench_command(Command app, Action &action);
+void add_tune_command(Command app, Action &action);
+void add_sim_command(Command app, Action &action);
+void add_run_command(Command app, Action &action);
+void add_layout_command(Command app, Action &action);
 /// env, devices, cache
-void add_info_commands(CLI::App &app, Action &action);
+void add_info_commands(Command app, Action &action);
 
 } // namespace kiln::cli

@@ -140,37 +140,37 @@ static void save_launch(const EmitOptions &options) {
                                        {"beta", gemm.beta}}));
 }
 
-void add_emit_command(CLI::App &app, Action &action) {
-  CLI::App *command =
+void add_emit_command(Command app, Action &action) {
+  Command command =
       app.add_subcommand("emit", "show a kernel at any stage of compilation");
   auto options = std::make_shared<EmitOptions>();
   command
-      ->add_option("source", options->source,
-                   "gemm M N K, or a file of MLIR with one gpu.module")
-      ->required()
-      ->expected(1, 4);
-  options->gemm.add_to(*command);
+      .add_option("source", options->source,
+                  "gemm M N K, or a file of MLIR with one gpu.module")
+      .required()
+      .expected(1, 4);
+  options->gemm.add_to(command);
   command
-      ->add_option("--ir", options->form,
-                   "mlir, nvvm, llvm, ptx, cubin, sass; nvgpu: the whole "
-                   "program in MLIR's nvgpu dialect")
-      ->capture_default_str();
-  command->add_flag("--faithful", options->is_faithful,
-                    "--ir nvgpu: the kernel as it was published, without "
-                    "repairs");
+      .add_option("--ir", options->form,
+                  "mlir, nvvm, llvm, ptx, cubin, sass; nvgpu: the whole "
+                  "program in MLIR's nvgpu dialect")
+      .capture_default_str();
+  command.add_flag("--faithful", options->is_faithful,
+                   "--ir nvgpu: the kernel as it was published, without "
+                   "repairs");
   command
-      ->add_option("--repair", options->repairs,
-                   "of a faithful kernel: init-once, init-fence, tiles-apart, "
-                   "await-products")
-      ->allow_extra_args(false);
-  command->add_option("-o,--output", options->output,
-                      "write there and not to stdout");
-  command->add_option("--save-launch", options->launch_path,
-                      "write the launch file that `kiln sim` runs it with");
-  add_to(*command, options->assemble);
-  command->add_flag("--no-cache", options->is_without_cache,
-                    "compile again, keep nothing");
-  command->callback([&action, options] {
+      .add_option("--repair", options->repairs,
+                  "of a faithful kernel: init-once, init-fence, tiles-apart, "
+                  "await-products")
+      .one_value_each();
+  command.add_option("-o,--output", options->output,
+                     "write there and not to stdout");
+  command.add_option("--save-launch", options->launch_path,
+                     "write the launch file that `kiln sim` runs it with");
+  add_to(command, options->assemble);
+  command.add_flag("--no-cache", options->is_without_cache,
+                   "compile again, keep nothing");
+  command.callback([&action, options] {
     options->compile.use_cache = !options->is_without_cache;
     options->assemble.use_cache = !options->is_without_cache;
     options->gemm.sizes.assign(options->source.begin() + 1,

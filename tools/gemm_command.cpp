@@ -25,7 +25,7 @@ namespace kiln::cli {
 
 /// Launches that are timed after the verified one; the fastest is reported,
 /// because the others had the clocks of an idle GPU.
-static constexpr int kTimedLaunches = 5;
+static constexpr int kTimedGemms = 5;
 
 namespace {
 
@@ -145,7 +145,7 @@ static bool run_gemm(Device &device, const Kernel &kernel,
                      const SimFlags &sim, GemmMatrices &host,
                      Outputs &outputs) {
   return run_kernel(device, kernel, launch_arguments(kernel, gemm, buffers),
-                    {kTimedLaunches, operations_of(gemm)}, sim, outputs, [&] {
+                    {kTimedGemms, operations_of(gemm)}, sim, outputs, [&] {
                       device.copy_out(host.d.data(), buffers.d, host.d.size());
                     });
 }
@@ -270,37 +270,37 @@ static ExitStatus run_command(const GemmCommand &command) {
   return outputs.conclude(ExitStatus::ok);
 }
 
-void add_gemm_command(CLI::App &app, Action &action) {
-  CLI::App *command = app.add_subcommand(
+void add_gemm_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
       "gemm", "build, run and verify D = act(alpha * A * B + beta * C + bias)");
   auto options = std::make_shared<GemmCommand>();
-  command->add_option("sizes", options->gemm.sizes, "M N K")
-      ->required()
-      ->expected(3);
-  options->gemm.add_to(*command);
-  command->add_option("--device", options->device, "auto, sim, cuda or none")
-      ->capture_default_str();
-  options->sim.add_to(*command);
-  command->add_option("--data-seed", options->data_seed, "of the numbers")
-      ->capture_default_str();
-  command->add_option("--a", options->a_path, "A, from a .npy file");
-  command->add_option("--b", options->b_path, "B, from a .npy file");
-  command->add_option("--save", options->save_path, "D, to a .npy file");
-  command->add_flag("--debug-print", options->is_traced,
-                    "each role prints what it waits for, loads and multiplies "
-                    "(multistage and warp-specialized)");
-  command->add_flag("--print", options->is_printing,
-                    "A, B and D, where they are small");
-  command->add_flag("--no-verify", options->is_unverified,
-                    "do not compare with the reference");
-  command->add_flag("--no-cache", options->is_without_cache,
-                    "compile again, keep nothing");
-  add_to(*command, options->assemble);
-  command->add_option("--save-ir", options->save_ir_folder,
-                      "write every stage of the kernel into this folder");
-  command->add_option("--save-kernel", options->save_kernel_path,
-                      "write the kernel to this file");
-  command->callback([&action, options] {
+  command.add_option("sizes", options->gemm.sizes, "M N K")
+      .required()
+      .expected(3);
+  options->gemm.add_to(command);
+  command.add_option("--device", options->device, "auto, sim, cuda or none")
+      .capture_default_str();
+  options->sim.add_to(command);
+  command.add_option("--data-seed", options->data_seed, "of the numbers")
+      .capture_default_str();
+  command.add_option("--a", options->a_path, "A, from a .npy file");
+  command.add_option("--b", options->b_path, "B, from a .npy file");
+  command.add_option("--save", options->save_path, "D, to a .npy file");
+  command.add_flag("--debug-print", options->is_traced,
+                   "each role prints what it waits for, loads and multiplies "
+                   "(multistage and warp-specialized)");
+  command.add_flag("--print", options->is_printing,
+                   "A, B and D, where they are small");
+  command.add_flag("--no-verify", options->is_unverified,
+                   "do not compare with the reference");
+  command.add_flag("--no-cache", options->is_without_cache,
+                   "compile again, keep nothing");
+  add_to(command, options->assemble);
+  command.add_option("--save-ir", options->save_ir_folder,
+                     "write every stage of the kernel into this folder");
+  command.add_option("--save-kernel", options->save_kernel_path,
+                     "write the kernel to this file");
+  command.callback([&action, options] {
     // One list on the command line: ptxas says C7508, the simulator words.
     std::vector<std::string> &allowed = options->assemble.allow;
     std::erase_if(allowed, [&](const std::string &id) {

@@ -29,19 +29,18 @@ static bool is_count(std::string_view text) {
   return error == std::errc() && stop == end && value > 0;
 }
 
-void GemmOptions::add_problem_to(CLI::App &command) {
+void GemmOptions::add_problem_to(Command command) {
   command
       .add_option("--type", type,
                   "of A and B: f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, "
                   "i8, u8")
-      ->capture_default_str();
-  command
-      .add_option("--out", out, "type of C and D: f32, f16, bf16, e4m3, i32")
-      ->capture_default_str();
+      .capture_default_str();
+  command.add_option("--out", out, "type of C and D: f32, f16, bf16, e4m3, i32")
+      .capture_default_str();
   command
       .add_option("--layout", layout,
                   "of A, then B: t row-major, n column-major")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--layout-d", layout_d_, "of C and D: row or column");
   command.add_option("--accumulate", accumulate_,
                      "type of the sums: f32, f16, i32");
@@ -57,17 +56,17 @@ void GemmOptions::add_problem_to(CLI::App &command) {
   command
       .add_option("--runtime", runtime_dims,
                   "dimensions that are arguments of the kernel: m,n,k,batch")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .delimiter(',')
+      .one_value_each();
 }
 
-void GemmOptions::add_to(CLI::App &command) {
+void GemmOptions::add_to(Command command) {
   add_problem_to(command);
   command
       .add_option("--schedule", schedule_kind,
                   "auto; model: auto without what was measured; multistage, "
                   "warp-specialized, cooperative, pingpong")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--target", target,
                      "what to build for, such as sm_90a; left out: what the "
                      "device runs");
@@ -77,13 +76,13 @@ void GemmOptions::add_to(CLI::App &command) {
                        std::string(meaning));
 }
 
-void add_to(CLI::App &command, AssembleOptions &options) {
+void add_to(Command command, AssembleOptions &options) {
   command.add_option("--ptxas", options.ptxas, "the ptxas to assemble with")
-      ->check(CLI::ExistingFile);
+      .existing_file();
   command
       .add_option("--allow", options.allow,
                   "a ptxas diagnostic not to fail on, such as C7508")
-      ->allow_extra_args(false);
+      .one_value_each();
 }
 
 std::string GemmOptions::problem_words() const {

@@ -6,11 +6,12 @@
 // as pick_schedule chose it, or, with a schedule named, as GemmSchedule has it.
 #pragma once
 
+#include "command_line.h"
+
 #include <kiln/assemble.h>
 #include <kiln/device.h>
 #include <kiln/gemm_reference.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,9 +29,9 @@ struct GemmOptions {
   std::optional<double> alpha, beta;
 
   /// Declare all options but the sizes.
-  void add_to(CLI::App &command);
+  void add_to(Command command);
   /// Those of the problem alone.
-  void add_problem_to(CLI::App &command);
+  void add_problem_to(Command command);
 
   /// The problem with every size a number.
   GemmProblem sized_problem() const;
@@ -69,6 +70,6 @@ private:
 };
 
 /// Declare --ptxas and --allow.
-void add_to(CLI::App &command, AssembleOptions &options);
+void add_to(Command command, AssembleOptions &options);
 
 } // namespace kiln::cli

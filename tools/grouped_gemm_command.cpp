@@ -15,7 +15,7 @@
 namespace kiln::cli {
 
 /// Launches that are timed after the verified one.
-static constexpr int kTimedLaunches = 10;
+static constexpr int kTimedGroups = 10;
 
 namespace {
 
@@ -106,7 +106,7 @@ static bool launch(Device &device, const GroupedCommand &command,
   GroupedBuffers buffers(device, host);
   double operations = 2.0 * rows * double(problem.b_rows()) * problem.k;
   return run_kernel(device, kernel, buffers.arguments(problem),
-                    {kTimedLaunches, operations}, command.common.sim, outputs,
+                    {kTimedGroups, operations}, command.common.sim, outputs,
                     [&] { buffers.fetch(device, host); });
 }
 
@@ -129,39 +129,39 @@ static ExitStatus run_command(const GroupedCommand &command) {
        .verify = [&] { return verify(problem, group_rows, *host); }});
 }
 
-void add_grouped_gemm_command(CLI::App &app, Action &action) {
-  CLI::App *command = app.add_subcommand(
+void add_grouped_gemm_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
       "grouped-gemm",
       "build, run and verify D[i] = A[i] * B[g]^T for the rows i of group g");
   auto options = std::make_shared<GroupedCommand>();
-  command->add_option("sizes", options->sizes, "groups, rows of each, N and K")
-      ->required()
-      ->expected(4);
+  command.add_option("sizes", options->sizes, "groups, rows of each, N and K")
+      .required()
+      .expected(4);
   command
-      ->add_option("--rows", options->rows,
-                   "of each group, with commas between, where they have fewer")
-      ->delimiter(',');
-  command->add_flag("--random-rows", options->is_random,
-                    "of each group, from 0 on, drawn from the data's seed");
-  command->add_flag("--masked", options->is_masked,
-                    "each group has room for all its rows, and a count");
-  command->add_flag("--swiglu", options->is_swiglu,
-                    "D = silu(A * gate^T) * (A * up^T), both of N rows in B");
-  command->add_flag("--scales", options->has_scales,
-                    "factors of 1x128 elements of A and 128x128 of B; of e4m3");
-  command->add_option("--type", options->type, "of A and B: bf16, f16, e4m3")
-      ->capture_default_str();
-  command->add_option("--out", options->out,
-                      "type of D: that of A and B, or f32; of e4m3 bf16, f16 "
-                      "or f32");
-  command->add_option("--tile-n", options->schedule.tile_n,
-                      "rows of B for 128 rows of A: 64, 128, 192 or 256");
-  command->add_option("--stages", options->schedule.stages,
-                      "K tiles in shared memory; 0: as many as fit");
-  command->add_option("--ctas", options->schedule.ctas,
-                      "0: one for each multiprocessor");
-  options->common.add_to(*command);
-  command->callback([&action, options] {
+      .add_option("--rows", options->rows,
+                  "of each group, with commas between, where they have fewer")
+      .delimiter(',');
+  command.add_flag("--random-rows", options->is_random,
+                   "of each group, from 0 on, drawn from the data's seed");
+  command.add_flag("--masked", options->is_masked,
+                   "each group has room for all its rows, and a count");
+  command.add_flag("--swiglu", options->is_swiglu,
+                   "D = silu(A * gate^T) * (A * up^T), both of N rows in B");
+  command.add_flag("--scales", options->has_scales,
+                   "factors of 1x128 elements of A and 128x128 of B; of e4m3");
+  command.add_option("--type", options->type, "of A and B: bf16, f16, e4m3")
+      .capture_default_str();
+  command.add_option("--out", options->out,
+                     "type of D: that of A and B, or f32; of e4m3 bf16, f16 "
+                     "or f32");
+  command.add_option("--tile-n", options->schedule.tile_n,
+                     "rows of B for 128 rows of A: 64, 128, 192 or 256");
+  command.add_option("--stages", options->schedule.stages,
+                     "K tiles in shared memory; 0: as many as fit");
+  command.add_option("--ctas", options->schedule.ctas,
+                     "0: one for each multiprocessor");
+  options->common.add_to(command);
+  command.callback([&action, options] {
     action = [options] { return run_command(*options); };
   });
 }

@@ -77,22 +77,22 @@ static ExitStatus show_explanation(const std::string &id) {
   return ExitStatus::ok;
 }
 
-void add_info_commands(CLI::App &app, Action &action) {
-  CLI::App *explain = app.add_subcommand(
+void add_info_commands(Command app, Action &action) {
+  Command explain = app.add_subcommand(
       "explain", "what a finding of the simulator means, and its repair");
   auto id = std::make_shared<std::string>();
-  explain->add_option("id", *id, "of the finding; none: list them all");
-  explain->callback(
+  explain.add_option("id", *id, "of the finding; none: list them all");
+  explain.callback(
       [&action, id] { action = [id] { return show_explanation(*id); }; });
   app.add_subcommand("env", "the environment variables Kiln reads")
-      ->callback([&action] { action = show_environment; });
+      .callback([&action] { action = show_environment; });
   app.add_subcommand("devices", "what kernels can run on here, and what not")
-      ->callback([&action] { action = show_devices; });
-  CLI::App *cache =
+      .callback([&action] { action = show_devices; });
+  Command cache =
       app.add_subcommand("cache", "where compiled kernels are kept");
   auto is_clearing = std::make_shared<bool>(false);
-  cache->add_flag("--clear", *is_clearing, "remove every entry");
-  cache->callback([&action, is_clearing] {
+  cache.add_flag("--clear", *is_clearing, "remove every entry");
+  cache.callback([&action, is_clearing] {
     action = [is_clearing] { return show_cache(*is_clearing); };
   });
 }

@@ -6,13 +6,13 @@
 
 namespace kiln::cli {
 
-void KernelCommand::add_to(CLI::App &command) {
+void KernelCommand::add_to(Command command) {
   command.add_option("--device", device, "auto, sim, cuda or none")
-      ->capture_default_str();
+      .capture_default_str();
   sim.add_to(command);
   command.add_option("--allow", sim.allow, "ids of findings not to report");
   command.add_option("--data-seed", data_seed, "of the numbers")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_flag("--no-verify", is_unverified,
                    "do not compare with the reference");
   command.add_flag("--no-cache", is_without_cache,

@@ -5,13 +5,13 @@
 // nothing was verified.
 #pragma once
 
+#include "command_line.h"
 #include "output_file.h"
 #include "sim_options.h"
 
 #include <kiln/compile.h>
 #include <kiln/device.h>
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ struct KernelCommand {
   std::uint64_t data_seed = 0;
   std::string save_kernel_path;
 
-  void add_to(CLI::App &command);
+  void add_to(Command command);
 };
 
 /// What one of them does.

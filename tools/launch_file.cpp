@@ -33,9 +33,9 @@ namespace {
 
 /// The launch file while it is read. Buffers are declared first, so that an
 /// argument may name one that is declared behind it.
-class Reader {
+class LaunchReader {
 public:
-  Reader(const JsonNode &root, std::filesystem::path folder)
+  LaunchReader(const JsonNode &root, std::filesystem::path folder)
       : root_(root), folder_(std::move(folder)) {}
   LaunchFile read();
 
@@ -123,22 +123,22 @@ static std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
-std::string Reader::read_file_name(const JsonNode &node,
-                                   const std::string &text) const {
+std::string LaunchReader::read_file_name(const JsonNode &node,
+                                         const std::string &text) const {
   std::string file = text.substr(std::strlen("file:"));
   if (!file.ends_with(".npy"))
     node.refuse("file:NAME.npy");
   return (folder_ / file).string();
 }
 
-std::string Reader::read_file_of(const JsonNode &node) const {
+std::string LaunchReader::read_file_of(const JsonNode &node) const {
   std::string text = node.text("file:NAME.npy");
   if (!text.starts_with("file:"))
     node.refuse("file:NAME.npy");
   return read_file_name(node, text);
 }
 
-BufferInit Reader::read_init(const JsonNode &node) const {
+BufferInit LaunchReader::read_init(const JsonNode &node) const {
   using Kind = BufferInit::Kind;
   std::string accepted(kInits);
   std::string text = node.text(accepted);
@@ -182,7 +182,7 @@ static std::uint64_t count_elements(const JsonNode &node,
   return count;
 }
 
-void Reader::declare(const JsonNode &entry, const std::string &name) {
+void LaunchReader::declare(const JsonNode &entry, const std::string &name) {
   entry.checkKeys({"buffer", "type", "shape", "init", "output", "expected",
                    "rtol", "atol", "exact", "align", "address", "offset",
                    "fields", "variable", "written"});
@@ -251,7 +251,7 @@ static bool is_reference(const JsonNode &argument) {
                      });
 }
 
-void Reader::declare_in(const JsonNode &argument) {
+void LaunchReader::declare_in(const JsonNode &argument) {
   if (!argument.value().is_object())
     return;
   if (argument.has("buffer") && !is_reference(argument))
@@ -266,14 +266,14 @@ void Reader::declare_in(const JsonNode &argument) {
       declare_in(field.at("arg"));
 }
 
-void Reader::declare_all(const JsonNode &launch) {
+void LaunchReader::declare_all(const JsonNode &launch) {
   if (launch.value().is_object() && launch.has("args"))
     for (const JsonNode &argument : launch.at("args").list("arguments"))
       declare_in(argument);
 }
 
 /// Values inside a buffer, as those of a struct.
-void Reader::read_fields(const JsonNode &list, std::size_t index) {
+void LaunchReader::read_fields(const JsonNode &list, std::size_t index) {
   std::uint64_t size = result_.buffers[index].bytes();
   for (const JsonNode &node : list.list("fields")) {
     node.checkKeys({"offset", "arg"});
@@ -288,7 +288,7 @@ void Reader::read_fields(const JsonNode &list, std::size_t index) {
 }
 
 /// Names of what lies in dynamic shared memory.
-void Reader::read_shared(const JsonNode &list) {
+void LaunchReader::read_shared(const JsonNode &list) {
   constexpr std::uint64_t kMost = 1 << 20;
   auto number = [&](const JsonNode &node, const char *key, std::uint64_t least,
                     int fallback) {
@@ -310,7 +310,7 @@ void Reader::read_shared(const JsonNode &list) {
   }
 }
 
-LaunchSpec Reader::read_launch(const JsonNode &node) const {
+LaunchSpec LaunchReader::read_launch(const JsonNode &node) const {
   LaunchSpec launch;
   launch.where = node.place();
   if (auto kernel = node.find("kernel"))
@@ -327,7 +327,7 @@ LaunchSpec Reader::read_launch(const JsonNode &node) const {
   return launch;
 }
 
-LaunchFile Reader::read() {
+LaunchFile LaunchReader::read() {
   bool is_list = root_.value().is_object() && root_.has("launches");
   if (is_list)
     root_.checkKeys({"ptx", "buffers", "printf", "registers", "deterministic",
@@ -382,8 +382,8 @@ LaunchFile Reader::read() {
 
 LaunchFile LaunchFile::load(const std::string &path) {
   json value = readJson(path);
-  return Reader(JsonNode(value, path),
-                std::filesystem::path(path).parent_path())
+  return LaunchReader(JsonNode(value, path),
+                      std::filesystem::path(path).parent_path())
       .read();
 }
 

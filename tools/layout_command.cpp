@@ -160,35 +160,35 @@ static ExitStatus run_layout(LayoutOptions &options) {
                               options.kind, names));
 }
 
-void add_layout_command(CLI::App &app, Action &action) {
-  CLI::App *command = app.add_subcommand(
+void add_layout_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
       "layout", "where the elements of a tile are, as tables and as SVG");
   auto options = std::make_shared<LayoutOptions>();
   command
-      ->add_option(
+      .add_option(
           "kind", options->kind,
           "shared, tensor-memory, accumulator, operand-a, mma-accumulator, "
           "mma-operand-a, mma-operand-b, row-per-thread or strided")
-      ->required();
+      .required();
   command
-      ->add_option("shape", options->words,
-                   "rows x columns, and the element type where it matters: "
-                   "64x16 f16")
-      ->required()
-      ->expected(1, 2);
-  command->add_option("--swizzle", options->swizzle,
-                      "of shared: 0, 32, 64 or 128 bytes; the widest that fits "
-                      "if not given");
-  command->add_option("--panel", options->panel,
-                      "of shared without a swizzle: columns of a panel");
-  command->add_option("--threads", options->threads, "of strided")
-      ->capture_default_str();
-  command->add_option("--vector", options->vector, "of strided: elements")
-      ->capture_default_str();
-  command->add_flag("--transpose", options->is_transposed,
-                    "of layouts in registers: seen as columns x rows");
-  command->add_option("--svg", options->svg, "draw it to that file too");
-  command->callback([&action, options] {
+      .add_option("shape", options->words,
+                  "rows x columns, and the element type where it matters: "
+                  "64x16 f16")
+      .required()
+      .expected(1, 2);
+  command.add_option("--swizzle", options->swizzle,
+                     "of shared: 0, 32, 64 or 128 bytes; the widest that fits "
+                     "if not given");
+  command.add_option("--panel", options->panel,
+                     "of shared without a swizzle: columns of a panel");
+  command.add_option("--threads", options->threads, "of strided")
+      .capture_default_str();
+  command.add_option("--vector", options->vector, "of strided: elements")
+      .capture_default_str();
+  command.add_flag("--transpose", options->is_transposed,
+                   "of layouts in registers: seen as columns x rows");
+  command.add_option("--svg", options->svg, "draw it to that file too");
+  command.callback([&action, options] {
     action = [options] { return run_layout(*options); };
   });
 }

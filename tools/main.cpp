@@ -1,5 +1,6 @@
 // kiln: the command line. Chooses the command and turns what it throws into an
 // exit status and one line on stderr.
+#include "command_line.h"
 #include "commands.h"
 #include "sim_options.h"
 #include "unknown_words.h"
@@ -8,6 +9,7 @@
 #include <kiln/error.h>
 #include <kiln/text.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
@@ -60,17 +62,17 @@ static std::string command_of(const CLI::App &app) {
 /// Parse and run. What it throws is main's to explain.
 static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::Action action;
-  cli::add_gemm_command(app, action);
-  cli::add_attention_command(app, action);
-  cli::add_grouped_gemm_command(app, action);
-  cli::add_emit_command(app, action);
-  cli::add_bench_command(app, action);
-  cli::add_tune_command(app, action);
-  cli::add_sim_command(app, action);
-  cli::add_run_command(app, action);
-  cli::add_layout_command(app, action);
-  cli::add_info_commands(app, action);
-  app.require_subcommand(0, 1);
+  cli::Command commands(app);
+  cli::add_gemm_command(commands, action);
+  cli::add_attention_command(commands, action);
+  cli::add_grouped_gemm_command(commands, action);
+  cli::add_emit_command(commands, action);
+  cli::add_bench_command(commands, action);
+  cli::add_tune_command(commands, action);
+  cli::add_sim_command(commands, action);
+  cli::add_run_command(commands, action);
+  cli::add_layout_command(commands, action);
+  cli::add_info_commands(commands, action);
   cli::check_words(app, argc, argv);
   app.parse(argc, argv);
   if (!action)

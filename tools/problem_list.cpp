@@ -10,7 +10,7 @@
 
 namespace kiln::cli {
 
-void ProblemList::add_to(CLI::App &command) {
+void ProblemList::add_to(Command command) {
   command.add_option("--problems", path,
                      "a file with a problem on each line: M N K and words "
                      "such as bf16 -> bf16 nt beta");

@@ -2,6 +2,7 @@
 // and from a file.
 #pragma once
 
+#include "command_line.h"
 #include "gemm_options.h"
 
 #include <string>
@@ -21,7 +22,7 @@ struct ProblemList {
   std::string path;
 
   /// Declare --problems and --suite.
-  void add_to(CLI::App &command);
+  void add_to(Command command);
   /// The problems of the words, the suites and the file, in this order; what
   /// they leave open is as the options say. Throws UserError where there are
   /// none.

@@ -243,51 +243,51 @@ static ExitStatus run_command(const RunCommand &command) {
   return page.status().unwritten ? ExitStatus::machine : ExitStatus::ok;
 }
 
-void add_run_command(CLI::App &app, Action &action) {
-  CLI::App *command = app.add_subcommand(
+void add_run_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
       "run", "run a CUDA program, or one of MLIR's (.mlir), as it is on the "
              "simulator, and check it: kiln run [OPTIONS] PROGRAM "
              "[ARGUMENTS...]");
   auto options = std::make_shared<RunCommand>();
-  command->add_option("--order", options->order,
-                      "when asynchronous work takes effect: eager, lazy, "
-                      "random, or all: each launch in every one of them");
-  command->add_option("--seed", options->seed, "of the random order");
-  command->add_option("--checks", options->checks,
-                      "of the simulator: on or off");
-  command->add_option("--threads", options->threads, "of this machine; 0: all");
-  command->add_option("--gpu", options->gpu,
-                      "the device to simulate: h100, h200, b200");
-  command->add_option("--device", options->device,
-                      "of a .mlir program: sim, cuda (the GPU), or auto");
-  command->add_option("--max-instructions", options->max_instructions,
-                      "end a CTA that has executed so many warp instructions; "
-                      "0: never");
-  command->add_option("--time-limit", options->time_limit,
-                      "end a launch after so many seconds; 0: never");
+  command.add_option("--order", options->order,
+                     "when asynchronous work takes effect: eager, lazy, "
+                     "random, or all: each launch in every one of them");
+  command.add_option("--seed", options->seed, "of the random order");
+  command.add_option("--checks", options->checks,
+                     "of the simulator: on or off");
+  command.add_option("--threads", options->threads, "of this machine; 0: all");
+  command.add_option("--gpu", options->gpu,
+                     "the device to simulate: h100, h200, b200");
+  command.add_option("--device", options->device,
+                     "of a .mlir program: sim, cuda (the GPU), or auto");
+  command.add_option("--max-instructions", options->max_instructions,
+                     "end a CTA that has executed so many warp instructions; "
+                     "0: never");
+  command.add_option("--time-limit", options->time_limit,
+                     "end a launch after so many seconds; 0: never");
   command
-      ->add_option("--allow", options->allow,
-                   "do not report findings of this id (`kiln explain`)")
-      ->allow_extra_args(false);
+      .add_option("--allow", options->allow,
+                  "do not report findings of this id (`kiln explain`)")
+      .one_value_each();
   command
-      ->add_option("--warn", options->warn,
-                   "take errors of this id (`kiln explain`) for warnings")
-      ->allow_extra_args(false);
-  command->add_option("--kernel", options->kernel,
-                      "check only kernels whose name this regular expression "
-                      "finds; the others run fast");
+      .add_option("--warn", options->warn,
+                  "take errors of this id (`kiln explain`) for warnings")
+      .one_value_each();
+  command.add_option("--kernel", options->kernel,
+                     "check only kernels whose name this regular expression "
+                     "finds; the others run fast");
   command
-      ->add_option("--launch", options->launches,
-                   "check only the launch of this number, from 1 on")
-      ->allow_extra_args(false);
-  command->add_option("--report", options->report,
-                      "write verdict and findings to this JSON file");
-  command->add_option("--capture", options->capture,
-                      "write the chosen launches to this folder: PTX, launch "
-                      "file and memory, for `kiln sim FOLDER/NAME.json`");
-  command->prefix_command();
-  command->callback([&action, options, command] {
-    options->program = command->remaining();
+      .add_option("--launch", options->launches,
+                  "check only the launch of this number, from 1 on")
+      .one_value_each();
+  command.add_option("--report", options->report,
+                     "write verdict and findings to this JSON file");
+  command.add_option("--capture", options->capture,
+                     "write the chosen launches to this folder: PTX, launch "
+                     "file and memory, for `kiln sim FOLDER/NAME.json`");
+  command.prefix_command();
+  command.callback([&action, options, command] {
+    options->program = command.remaining();
     if (!options->program.empty() && options->program.front() == "--")
       options->program.erase(options->program.begin());
     action = [options] { return run_command(*options); };

@@ -381,36 +381,36 @@ static ExitStatus run_command(SimCommand command) {
   }
 }
 
-void add_sim_command(CLI::App &app, Action &action) {
-  CLI::App *command =
+void add_sim_command(Command app, Action &action) {
+  Command command =
       app.add_subcommand("sim", "run any PTX on the simulator and check it");
   auto options = std::make_shared<SimCommand>();
   command
-      ->add_option("kernel", options->ptx_path,
-                   "the PTX file, a saved kernel, or a launch file that names "
-                   "its PTX")
-      ->required();
-  command->add_option("--launch", options->launch_path,
-                      "the launch file: grid, arguments, what is expected");
-  command->add_option("--init", options->init_path,
-                      "write a first launch file from the PTX, to be filled "
-                      "in");
-  command->add_option("--save-dir", options->save_folder,
-                      "write outputs to NAME.npy in this folder");
-  command->add_option("--report", options->report_path,
-                      "write verdict and findings to this JSON file; to a "
-                      "name that ends in .sarif as SARIF 2.1.0");
-  options->sim.add_to(*command);
+      .add_option("kernel", options->ptx_path,
+                  "the PTX file, a saved kernel, or a launch file that names "
+                  "its PTX")
+      .required();
+  command.add_option("--launch", options->launch_path,
+                     "the launch file: grid, arguments, what is expected");
+  command.add_option("--init", options->init_path,
+                     "write a first launch file from the PTX, to be filled "
+                     "in");
+  command.add_option("--save-dir", options->save_folder,
+                     "write outputs to NAME.npy in this folder");
+  command.add_option("--report", options->report_path,
+                     "write verdict and findings to this JSON file; to a "
+                     "name that ends in .sarif as SARIF 2.1.0");
+  options->sim.add_to(command);
   command
-      ->add_option("--schedules", options->schedules,
-                   "run so many orders: eager, lazy, and random ones from "
-                   "--seed on; 3 unless --order says one")
-      ->excludes(command->get_option("--order"));
+      .add_option("--schedules", options->schedules,
+                  "run so many orders: eager, lazy, and random ones from "
+                  "--seed on; 3 unless --order says one")
+      .excludes(command.get_option("--order"));
   command
-      ->add_option("--allow", options->sim.allow,
-                   "do not report findings of this id (`kiln explain`)")
-      ->allow_extra_args(false);
-  command->callback([&action, options] {
+      .add_option("--allow", options->sim.allow,
+                  "do not report findings of this id (`kiln explain`)")
+      .one_value_each();
+  command.callback([&action, options] {
     action = [options] { return run_command(*options); };
   });
 }

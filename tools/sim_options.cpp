@@ -14,17 +14,17 @@
 
 namespace kiln::cli {
 
-void SimFlags::add_to(CLI::App &command) {
+void SimFlags::add_to(Command command) {
   command.add_option(
       "--order", order,
       "when asynchronous work takes effect: eager, lazy, random; "
       "eager where it is not given");
   command.add_option("--seed", seed, "of the random order")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--checks", checks, "of the simulator: on or off")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--threads", threads, "of this machine; 0: all")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option(
       "--gpu", gpu,
       "the device to simulate: h100, h200, b200, b300; what the PTX's "
@@ -34,15 +34,15 @@ void SimFlags::add_to(CLI::App &command) {
       .add_option("--max-instructions", max_instructions,
                   "end a CTA that has executed so many warp instructions; 0: "
                   "never")
-      ->capture_default_str();
+      .capture_default_str();
   command
       .add_option("--time-limit", time_limit_s,
                   "end a launch after so many seconds; 0: never")
-      ->capture_default_str();
+      .capture_default_str();
   command
       .add_option("--warn", warn,
                   "take errors of this id (`kiln explain`) for warnings")
-      ->allow_extra_args(false);
+      .one_value_each();
   command.add_option("--timeline", timeline_path,
                      "write who did what when to this file, for Perfetto; -: "
                      "print the first CTA as a table");

@@ -2,9 +2,9 @@
 // that can run on it, and how what it has to say is shown.
 #pragma once
 
-#include <kiln/sim.h>
+#include "command_line.h"
 
-#include <CLI/CLI.hpp>
+#include <kiln/sim.h>
 
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ struct SimFlags {
   bool has_stats = false;
 
   /// Declare all but --allow, which means more in some commands.
-  void add_to(CLI::App &command);
+  void add_to(Command command);
   /// Throws UserError where a value is none of the accepted ones.
   SimOptions options() const;
   /// Simulate that device, with as many multiprocessors as were asked for.

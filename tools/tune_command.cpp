@@ -238,25 +238,25 @@ static ExitStatus explain(const ExplainOptions &options) {
   return ExitStatus::ok;
 }
 
-static void add_explain(CLI::App &tune, Action &action) {
-  CLI::App *command = tune.add_subcommand(
+static void add_explain(Command tune, Action &action) {
+  Command command = tune.add_subcommand(
       "explain", "the candidates with their predicted times, best first");
   auto options = std::make_shared<ExplainOptions>();
-  command->add_option("sizes", options->gemm.sizes, "M N K")
-      ->required()
-      ->expected(3);
-  options->gemm.add_problem_to(*command);
-  command->add_option("--most", options->most, "candidates to show")
-      ->capture_default_str();
+  command.add_option("sizes", options->gemm.sizes, "M N K")
+      .required()
+      .expected(3);
+  options->gemm.add_problem_to(command);
+  command.add_option("--most", options->most, "candidates to show")
+      .capture_default_str();
   command
-      ->add_option("--device", options->device,
-                   "the GPU it is predicted for: h100 or h200")
-      ->capture_default_str();
-  command->callback(
+      .add_option("--device", options->device,
+                  "the GPU it is predicted for: h100 or h200")
+      .capture_default_str();
+  command.callback(
       [&action, options] { action = [options] { return explain(*options); }; });
 }
 
-static void add_measuring(CLI::App &command, TuneCommand &options) {
+static void add_measuring(Command command, TuneCommand &options) {
   command.add_option("sizes", options.problems.words,
                      "M N K, or several with commas between");
   options.gemm.add_problem_to(command);
@@ -265,7 +265,7 @@ static void add_measuring(CLI::App &command, TuneCommand &options) {
       .add_option("--shard", options.shard,
                   "the part of the problems to take, i/n: of n, part i from 1 "
                   "on")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--database", options.database,
                      "where the fastest are kept; left out: KILN_TUNE_DB");
   command.add_flag("--again", options.is_again,
@@ -273,43 +273,42 @@ static void add_measuring(CLI::App &command, TuneCommand &options) {
   command
       .add_option("--most", options.plan.most,
                   "candidates of the cost model to measure")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--schedules", options.schedules_path,
                      "measure those of this file beside them: one that --json "
                      "has written");
   command
       .add_option("--refine", options.plan.refinements,
                   "times to look at schedules near the fastest")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--timings", options.timings_path,
                      "replay times from a file that --json has written");
   command.add_option("--json", options.json_path,
                      "write every time to this file");
   command.add_option("--device", options.device, "cuda or cuda:1")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--rounds", options.rounds, "samples of each")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--pause-ms", options.pause_ms, "before each burst")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--burst-ms", options.burst_ms, "how long one takes")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--data-seed", options.plan.data_seed, "of the numbers")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_flag("--no-verify", options.is_unverified,
                    "do not compare the fastest with the reference");
 }
 
-void add_tune_command(CLI::App &app, Action &action) {
-  CLI::App *command = app.add_subcommand(
+void add_tune_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
       "tune", "measure schedules of products and keep the fastest for auto");
-  command->require_subcommand(0, 1);
   auto options = std::make_shared<TuneCommand>();
-  add_measuring(*command, *options);
-  add_explain(*command, action);
-  add_database_commands(*command, action);
-  add_configs_command(*command, action);
-  command->callback([&action, command, options] {
-    if (command->get_subcommands().empty())
+  add_measuring(command, *options);
+  add_explain(command, action);
+  add_database_commands(command, action);
+  add_configs_command(command, action);
+  command.callback([&action, command, options] {
+    if (!command.has_subcommand())
       action = [options] { return tune(*options); };
   });
 }

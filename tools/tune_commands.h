@@ -1,6 +1,7 @@
 // tune_commands.h: the commands of `kiln tune` beside its own.
 #pragma once
 
+#include "command_line.h"
 #include "commands.h"
 
 #include <string>
@@ -12,8 +13,8 @@ namespace kiln::cli {
 std::string chosen_database(const std::string &asked);
 
 /// show, merge
-void add_database_commands(CLI::App &tune, Action &action);
+void add_database_commands(Command tune, Action &action);
 /// configs
-void add_configs_command(CLI::App &tune, Action &action);
+void add_configs_command(Command tune, Action &action);
 
 } // namespace kiln::cli

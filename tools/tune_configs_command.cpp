@@ -40,23 +40,23 @@ static ExitStatus show_configs(const ConfigsOptions &options) {
   return ExitStatus::ok;
 }
 
-void add_configs_command(CLI::App &tune, Action &action) {
-  CLI::App *command = tune.add_subcommand(
+void add_configs_command(Command tune, Action &action) {
+  Command command = tune.add_subcommand(
       "configs", "blocks that fill a multiprocessor, by Gluon's find_configs");
   auto options = std::make_shared<ConfigsOptions>();
   command
-      ->add_option("--occupancy", options->occupancy,
-                   "CTAs of a multiprocessor: 1,2")
-      ->delimiter(',');
+      .add_option("--occupancy", options->occupancy,
+                  "CTAs of a multiprocessor: 1,2")
+      .delimiter(',');
   command
-      ->add_option("--buffers", options->buffers,
-                   "blocks of A and B in shared memory: 1,2")
-      ->delimiter(',');
-  command->add_option("--type", options->type, "of A and B")
-      ->capture_default_str();
-  command->add_option("--device", options->device, "h100, h200 or b200")
-      ->capture_default_str();
-  command->callback([&action, options] {
+      .add_option("--buffers", options->buffers,
+                  "blocks of A and B in shared memory: 1,2")
+      .delimiter(',');
+  command.add_option("--type", options->type, "of A and B")
+      .capture_default_str();
+  command.add_option("--device", options->device, "h100, h200 or b200")
+      .capture_default_str();
+  command.callback([&action, options] {
     action = [options] { return show_configs(*options); };
   });
 }

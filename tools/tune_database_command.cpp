@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <utility>
 
 namespace kiln::cli {
 
@@ -60,20 +61,20 @@ static ExitStatus merge(const std::string &to,
   return ExitStatus::ok;
 }
 
-void add_database_commands(CLI::App &tune, Action &action) {
-  CLI::App *showing =
+void add_database_commands(Command tune, Action &action) {
+  Command showing =
       tune.add_subcommand("show", "what a database of schedules has");
   auto path = std::make_shared<std::string>();
-  showing->add_option("database", *path, "left out: KILN_TUNE_DB");
-  showing->callback(
+  showing.add_option("database", *path, "left out: KILN_TUNE_DB");
+  showing.callback(
       [&action, path] { action = [path] { return show(*path); }; });
-  CLI::App *merging = tune.add_subcommand(
+  Command merging = tune.add_subcommand(
       "merge", "join databases: the faster of two schedules stays");
   auto to = std::make_shared<std::string>();
   auto from = std::make_shared<std::vector<std::string>>();
-  merging->add_option("to", *to, "the database the others go into")->required();
-  merging->add_option("from", *from, "the others")->required()->expected(1, -1);
-  merging->callback([&action, to, from] {
+  merging.add_option("to", *to, "the database the others go into").required();
+  merging.add_option("from", *from, "the others").required().expected(1, -1);
+  merging.callback([&action, to, from] {
     action = [to, from] { return merge(*to, *from); };
   });
 }

@@ -31,7 +31,6 @@ Module hello_world() {
 
 // The launcher. `compile` needs no device; `run` does, and passes the arguments
 // after the kernel. This one has none. Without a GPU the simulator runs it.
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   Kernel kernel = compile(lessons::hello_world());
   lessons::describe(kernel);
@@ -42,7 +41,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // To take away:
 //

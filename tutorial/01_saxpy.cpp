@@ -77,7 +77,6 @@ int launch_saxpy(const Kernel &kernel) {
 
 } // namespace lessons
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   Kernel kernel = compile(lessons::saxpy());
   lessons::describe(kernel);
@@ -86,7 +85,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // To take away:
 //

@@ -70,7 +70,6 @@ Module saxpy_tma() {
 
 // The launcher is that of lesson 1: the caller passes the same four arguments
 // and does not see that two of them became tensor maps.
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   Kernel kernel = compile(lessons::saxpy_tma());
   lessons::describe(kernel);
@@ -79,7 +78,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // To take away:
 //

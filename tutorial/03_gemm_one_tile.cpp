@@ -96,7 +96,6 @@ Module gemm_one_tile() {
 
 // The launcher, shared by all lessons from here on: random matrices, the
 // product computed again on the host in double, and every element compared.
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   auto device = lessons::open_device();
   Kernel kernel = compile(lessons::gemm_one_tile());
@@ -106,7 +105,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // The timeline, as the simulator prints it:
 //

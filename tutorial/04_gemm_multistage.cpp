@@ -125,7 +125,6 @@ Module gemm_multistage(const GemmShape &shape, int stages) {
 
 } // namespace lessons
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   auto device = lessons::open_device();
   lessons::GemmShape shape = {4096, 4096, 4096};
@@ -138,7 +137,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // The timeline of one CTA and six k tiles, as the simulator prints it:
 //

@@ -134,7 +134,6 @@ Module gemm_warp_specialized(const GemmShape &shape, int stages) {
 
 } // namespace lessons
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   auto device = lessons::open_device();
   lessons::GemmShape shape = {4096, 4096, 4096};
@@ -148,7 +147,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // The timeline of one CTA with two slots, as the simulator prints it:
 //

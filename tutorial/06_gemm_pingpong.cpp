@@ -133,7 +133,6 @@ Module gemm_pingpong(const GemmShape &shape, int stages, int ctas) {
 
 } // namespace lessons
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   auto device = lessons::open_device();
   lessons::GemmShape shape = {4096, 4096, 4096};
@@ -147,7 +146,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // The timeline of one CTA with tiles of two k tiles, as the simulator prints
 // it:

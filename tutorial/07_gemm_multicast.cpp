@@ -65,9 +65,9 @@ void PingPong::produce() const {
 }
 
 // A consumer, as in lesson 6. The turns are between the two of one CTA. When it
-// is done with a slot the pipeline arrives at the `empty` barriers of both CTAs,
-// each with one instruction: wgmma has finished reading by then, so nothing is
-// left that a fence would have to order.
+// is done with a slot the pipeline arrives at the `empty` barriers of both
+// CTAs, each with one instruction: wgmma has finished reading by then, so
+// nothing is left that a fence would have to order.
 void PingPong::consume(const Value &consumer) const {
   Accumulator acc(f32, kTileM, kTileN);
   Var parity(i32, 1 - consumer);
@@ -132,7 +132,6 @@ Module gemm_multicast(const GemmShape &shape, int stages, int ctas) {
 
 } // namespace lessons
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   auto device = lessons::open_device();
   lessons::GemmShape shape = {4096, 4096, 4096};
@@ -146,7 +145,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // The beginning of the first CTA's timeline, as the simulator prints it:
 //

@@ -143,7 +143,6 @@ Module gemm_wgmma(const GemmShape &shape, const WgmmaOptions &options) {
 
 // The launcher runs the kernel in each way, all other knobs as they are in
 // WgmmaOptions: a tile of 128x256x64 by two warpgroups.
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   const std::pair<const char *, lessons::WgmmaOptions> ways[] = {
       {"Nothing in flight", {.keeps_one_in_flight = false}},
@@ -171,7 +170,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // The timeline with one wgmma in flight, as the simulator prints it:
 //

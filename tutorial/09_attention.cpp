@@ -149,7 +149,6 @@ Module attention(const AttentionShape &shape, bool overlaps) {
 
 } // namespace lessons
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() try {
   auto device = lessons::open_device();
   lessons::AttentionShape shape = {64, 4096, 4096};
@@ -166,7 +165,6 @@ int main() try {
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.exit_status());
 }
-#endif
 
 // To take away:
 //

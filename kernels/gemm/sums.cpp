@@ -8,8 +8,6 @@
 
 namespace kiln::gemm_kernel {
 
-static constexpr int kThreadsPerWarpgroup = 128;
-
 /// Elements behind each line, so that the 32 lanes of a warp, 8 rows by 4 pairs
 /// of columns, write to different banks.
 static int padding(bool is_transposed) { return is_transposed ? 4 : 8; }

@@ -24,6 +24,8 @@
 
 namespace kiln::gemm_kernel {
 
+inline constexpr int kThreadsPerWarpgroup = 128;
+
 /// Whether D goes out this way, and not by subtiles.
 inline bool uses_sums(const GemmSchedule &schedule) {
   return schedule.kind != GemmKind::vector &&

@@ -30,7 +30,6 @@
 namespace kiln::gemm_kernel {
 
 namespace {
-constexpr int kThreadsPerWarpgroup = 128;
 
 class Tcgen05Kernel : public MainLoop {
 public:

@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-static constexpr int kMapBytes = 128, kWordBytes = 8;
+static constexpr int kMapBytes = 128, kMapWordBytes = 8;
 
 namespace {
 /// A map in global memory on its way.
@@ -25,9 +25,9 @@ public:
 
   /// One lane per word.
   void copyFrom(mlir::Value map, const Value &lane) {
-    Value bytes = lane * At(kWordBytes, where_);
+    Value bytes = lane * At(kMapWordBytes, where_);
     mlir::Value offset = state_.use(bytes, where_);
-    predicated(At(lane < At(kMapBytes / kWordBytes, where_), where_), [&] {
+    predicated(At(lane < At(kMapBytes / kMapWordBytes, where_), where_), [&] {
       mlir::Value word = state_.inlineAsm("ld.b64 $0, [$1];", "=l,l,~{memory}",
                                           {state_.offset(map, offset, where_)},
                                           state_.lower(Type::u64), where_);

@@ -206,7 +206,7 @@ TensorTile TensorTile::slice(int first, int columns, Where where) const {
                              columns, cta_group_, is_spread_);
 }
 
-static void addFence(const char *which, const Where &where) {
+static void addTensorFence(const char *which, const Where &where) {
   auto &state = KernelBuilder::State::current(where);
   state.requireTensorCore(TensorCore::tcgen05, "a fence of tensor memory",
                           where);
@@ -214,7 +214,7 @@ static void addFence(const char *which, const Where &where) {
                   "~{memory}", {}, nullptr, where);
 }
 
-void tensor_fence_before(Where where) { addFence("before", where); }
-void tensor_fence_after(Where where) { addFence("after", where); }
+void tensor_fence_before(Where where) { addTensorFence("before", where); }
+void tensor_fence_after(Where where) { addTensorFence("after", where); }
 
 } // namespace kiln

@@ -7,7 +7,7 @@ namespace kiln {
 
 namespace {
 /// How a type of operands is multiplied (PTX, "Instruction descriptor").
-struct OperandKind {
+struct TensorOperandKind {
   Type type;
   const char *kind; ///< of the instruction
   unsigned format;  ///< in the descriptor
@@ -23,7 +23,7 @@ struct ScaledKind {
 
 /// What one instruction computes.
 struct Instruction {
-  const OperandKind &a, &b;
+  const TensorOperandKind &a, &b;
   Type accumulator;
   int rows, columns; ///< M and N, of both CTAs of a pair
   bool isAKMajor, isBKMajor;
@@ -41,7 +41,7 @@ struct Instruction {
 };
 } // namespace
 
-static constexpr OperandKind kOperandKinds[] = {
+static constexpr TensorOperandKind kTensorOperandKinds[] = {
     {Type::f16, "f16", 0},     {Type::bf16, "f16", 1},
     {Type::tf32, "tf32", 2},   {Type::e4m3, "f8f6f4", 0},
     {Type::e5m2, "f8f6f4", 1}, {Type::e2m3, "f8f6f4", 3},
@@ -63,8 +63,8 @@ const ScaledKind *Instruction::scaled() const {
   return nullptr;
 }
 
-static const OperandKind &kindOf(Type type, const Where &where) {
-  for (const OperandKind &kind : kOperandKinds)
+static const TensorOperandKind &tensorKindOf(Type type, const Where &where) {
+  for (const TensorOperandKind &kind : kTensorOperandKinds)
     if (kind.type == type)
       return kind;
   userErrorAt(where,
@@ -253,8 +253,8 @@ void TensorTile::mma(const SharedTile &a, const SharedTile &b,
   checkThread(state, where);
   SharedOperand operandA{a, !a.is_transposed()};
   SharedOperand operandB{b, b.is_transposed()};
-  Instruction one{kindOf(operandA.type(), where),
-                  kindOf(operandB.type(), where),
+  Instruction one{tensorKindOf(operandA.type(), where),
+                  tensorKindOf(operandB.type(), where),
                   type_,
                   rows_ * cta_group_,
                   columns_,
@@ -287,8 +287,8 @@ void TensorTile::mma(const TensorTile &a, const SharedTile &b,
   auto &state = KernelBuilder::State::current(where);
   checkThread(state, where);
   SharedOperand operandB{b, b.is_transposed()};
-  Instruction one{kindOf(a.type(), where),
-                  kindOf(operandB.type(), where),
+  Instruction one{tensorKindOf(a.type(), where),
+                  tensorKindOf(operandB.type(), where),
                   type_,
                   rows_ * cta_group_,
                   columns_,

@@ -14,7 +14,7 @@
 
 namespace kiln {
 
-static constexpr int kLanes = 32;
+static constexpr int kReducedLanes = 32;
 
 static Value combined(Reduction reduction, const Value &a, const Value &b,
                       const Where &where) {
@@ -55,8 +55,9 @@ static RowSpread spreadOf(const RegisterLayout &layout, const Where &where) {
       continue;
     }
     // The part of the mode inside a warp, and the rest.
-    int lanes = std::min(next, kLanes) / std::min(faster, kLanes);
-    bool isWhole = std::has_single_bit(unsigned(faster)) || faster >= kLanes;
+    int lanes = std::min(next, kReducedLanes) / std::min(faster, kReducedLanes);
+    bool isWhole =
+        std::has_single_bit(unsigned(faster)) || faster >= kReducedLanes;
     if (!isWhole || !std::has_single_bit(unsigned(lanes)) ||
         mode.extent % lanes != 0)
       userErrorAt(where,
@@ -157,7 +158,8 @@ RegisterTile reduce_rows(const RegisterTile &tile, Reduction reduction,
     row = row.is_valid() ? combined(reduction, row, element, where) : element;
   }
   RowSpread spread = spreadOf(tile.layout(), where);
-  if (!spread.laneDistances.empty() && state.contract.threads() % kLanes != 0)
+  if (!spread.laneDistances.empty() &&
+      state.contract.threads() % kReducedLanes != 0)
     userErrorAt(where,
                 "a reduction shuffles among the 32 lanes of whole warps, and "
                 "kernel {} has {} threads",

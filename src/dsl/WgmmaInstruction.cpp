@@ -7,7 +7,7 @@ namespace kiln {
 
 namespace {
 /// What the instruction is called for an operand type, and what it gives.
-struct OperandKind {
+struct WgmmaOperandKind {
   Type type;
   const char *ptx;
   bool hasF16Accumulator;
@@ -20,22 +20,22 @@ struct OperandKind {
 };
 } // namespace
 
-static constexpr OperandKind kOperandKinds[] = {
+static constexpr WgmmaOperandKind kWgmmaOperandKinds[] = {
     {Type::f16, "f16", true, true},     {Type::bf16, "bf16", false, true},
     {Type::tf32, "tf32", false, false}, {Type::e4m3, "e4m3", true, false},
     {Type::e5m2, "e5m2", true, false},  {Type::i8, "s8", false, false},
     {Type::u8, "u8", false, false},
 };
 
-static const OperandKind *findKind(Type type) {
-  for (const OperandKind &kind : kOperandKinds)
+static const WgmmaOperandKind *findKind(Type type) {
+  for (const WgmmaOperandKind &kind : kWgmmaOperandKinds)
     if (kind.type == type)
       return &kind;
   return nullptr;
 }
 
-static const OperandKind &kindOf(Type type, const Where &where) {
-  if (const OperandKind *kind = findKind(type))
+static const WgmmaOperandKind &wgmmaKindOf(Type type, const Where &where) {
+  if (const WgmmaOperandKind *kind = findKind(type))
     return *kind;
   userErrorAt(where,
               "wgmma has no operands of type {}; it takes f16, bf16, "
@@ -45,7 +45,7 @@ static const OperandKind &kindOf(Type type, const Where &where) {
 
 std::string WgmmaShape::text(int steps) const {
   int registers = accumulatorRegisters();
-  const OperandKind &kindA = *findKind(a), &kindB = *findKind(b);
+  const WgmmaOperandKind &kindA = *findKind(a), &kindB = *findKind(b);
   // Integers have no signs to turn, and only 16 bits can be transposed.
   std::string tail;
   if (!kindA.isInteger())
@@ -98,8 +98,8 @@ void checkWgmmaColumns(Type type, int columns, const Where &where) {
 }
 
 void checkWgmma(const WgmmaShape &shape, const Where &where) {
-  const OperandKind &kindA = kindOf(shape.a, where);
-  const OperandKind &kindB = kindOf(shape.b, where);
+  const WgmmaOperandKind &kindA = wgmmaKindOf(shape.a, where);
+  const WgmmaOperandKind &kindB = wgmmaKindOf(shape.b, where);
   bool isMixable = kindA.isEightBitFloat() ? kindB.isEightBitFloat()
                    : kindA.isInteger()     ? kindB.isInteger()
                                            : kindA.type == kindB.type;

@@ -21,7 +21,7 @@
 namespace kiln {
 
 static constexpr int kWordBytes = 4;
-static constexpr int kLanes = 32;
+static constexpr int kWarpLanes = 32;
 /// Rows a lane has in flight.
 static constexpr int kRowsInFlight = 32;
 /// Rows after which a swizzle repeats itself.
@@ -47,7 +47,8 @@ bool canCopyWords(const SharedTile &to, const Tensor &from, int threads) {
     return false;
   if (layout.row_bytes() % kWordBytes || words > threads || threads % words)
     return false;
-  if (words > kLanes) // a row of a panel is one of a warp, or of a part of it
+  if (words >
+      kWarpLanes) // a row of a panel is one of a warp, or of a part of it
     return false;
   if (from.argument() < 0) // its first word may begin before it
     return false;

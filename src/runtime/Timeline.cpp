@@ -11,10 +11,10 @@
 namespace kiln {
 
 using nlohmann::ordered_json;
-using Event = Timeline::Event;
+using TimelineEvent = Timeline::Event;
 
 /// "wait full 2"
-static std::string labelOf(const Event &event) {
+static std::string labelOf(const TimelineEvent &event) {
   return event.slot < 0 ? event.name
                         : fmt::format("{} {}", event.name, event.slot);
 }
@@ -36,7 +36,7 @@ std::string Timeline::to_trace() const {
                     {"tid", row},
                     {"args", {{"name", name}}}});
   };
-  for (const Event &event : events) {
+  for (const TimelineEvent &event : events) {
     auto [process, isNewCta] =
         processes.try_emplace(event.cta, static_cast<int>(processes.size()));
     if (isNewCta)
@@ -87,11 +87,11 @@ using Spans = std::vector<Span>;
 /// do who multiply; where nobody does, the first warps.
 class Table {
 public:
-  explicit Table(const std::vector<Event> &events);
+  explicit Table(const std::vector<TimelineEvent> &events);
   std::string print(int rows) const;
 
 private:
-  void take(const Event &event);
+  void take(const TimelineEvent &event);
   std::string frame() const;
   std::string head() const;
   std::string cellsAt(std::uint64_t time) const;
@@ -119,12 +119,12 @@ static int groupOf(const std::string &row) {
   return -1;
 }
 
-static bool isCopyRow(const Event &event) {
+static bool isCopyRow(const TimelineEvent &event) {
   return event.row == "tma" || event.row == "cp.async";
 }
 
 /// "mma", "tma", "cp.async", "wait", "store"
-static std::string wordOf(const Event &event) {
+static std::string wordOf(const TimelineEvent &event) {
   if (event.kind == Timeline::Kind::product)
     return "mma";
   return isCopyRow(event) && event.kind == Timeline::Kind::load
@@ -132,7 +132,7 @@ static std::string wordOf(const Event &event) {
              : nameOf(event.kind);
 }
 
-static void add(Spans &spans, const Event &event, std::string word) {
+static void add(Spans &spans, const TimelineEvent &event, std::string word) {
   if (event.slot >= 0)
     word += fmt::format("-{}", event.slot);
   // Copies of threads come a few instructions apart.
@@ -180,8 +180,8 @@ static const char *slotAt(const Spans &loads, const Spans &products, int slot,
   return time < product->end ? "in use" : "";
 }
 
-Table::Table(const std::vector<Event> &events) {
-  for (const Event &event : events) {
+Table::Table(const std::vector<TimelineEvent> &events) {
+  for (const TimelineEvent &event : events) {
     if (event.cta != events.front().cta)
       break;
     take(event);
@@ -195,7 +195,7 @@ Table::Table(const std::vector<Event> &events) {
         producer_.push_back(span);
 }
 
-void Table::take(const Event &event) {
+void Table::take(const TimelineEvent &event) {
   std::string word = wordOf(event);
   slots_ = std::max(slots_, event.slot + 1);
   if (isCopyRow(event) && event.kind == Timeline::Kind::load)

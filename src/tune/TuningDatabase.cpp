@@ -40,21 +40,16 @@ static std::string uriOf(const std::string &path) {
   return uri;
 }
 
-namespace {
-
 using Access = TuningDatabase::Access;
 
-/// Closes what SQLite opened.
-struct Close {
-  void operator()(sqlite3 *database) const { sqlite3_close(database); }
-  void operator()(sqlite3_stmt *statement) const {
-    sqlite3_finalize(statement);
-  }
-};
-
-} // namespace
-
 struct TuningDatabase::Connection {
+  /// Closes what SQLite opened.
+  struct Close {
+    void operator()(sqlite3 *database) const { sqlite3_close(database); }
+    void operator()(sqlite3_stmt *statement) const {
+      sqlite3_finalize(statement);
+    }
+  };
   Connection(const std::string &path, Access access,
              std::chrono::milliseconds patience)
       : path(path), patience(patience) {

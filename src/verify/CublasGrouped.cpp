@@ -63,16 +63,16 @@ struct Library {
                              cublasComputeType_t) = nullptr;
 };
 
-struct Session {
-  Session(std::shared_ptr<const CudaDriver> driver, int ordinal,
-          std::shared_ptr<const Library> libraryToUse)
+struct GroupedSession {
+  GroupedSession(std::shared_ptr<const CudaDriver> driver, int ordinal,
+                 std::shared_ptr<const Library> libraryToUse)
       : library(std::move(libraryToUse)),
         context(std::move(driver), ordinal, "cuBLAS") {
     context.enter(
         [&] { library->check(library->create(&handle), "cublasCreate"); });
   }
-  Session(const Session &) = delete;
-  ~Session() {
+  GroupedSession(const GroupedSession &) = delete;
+  ~GroupedSession() {
     context.leave([&] { library->destroy(handle); });
   }
 
@@ -125,7 +125,8 @@ struct Products {
       device.copy_in(pointers, all.data(), 8 * all.size());
   }
 
-  cublasStatus_t run(const Session &session, const Stream &stream) const {
+  cublasStatus_t run(const GroupedSession &session,
+                     const Stream &stream) const {
     const Library &library = *session.library;
     auto count = static_cast<int>(n.size());
     if (count == 0)
@@ -148,7 +149,8 @@ struct Products {
 
 class LoadedCublasGrouped final : public CublasGrouped {
 public:
-  LoadedCublasGrouped(Device &device, std::shared_ptr<const Session> session)
+  LoadedCublasGrouped(Device &device,
+                      std::shared_ptr<const GroupedSession> session)
       : device_(device), session_(std::move(session)) {}
 
   std::string version() const override {
@@ -180,7 +182,7 @@ public:
 
 private:
   Device &device_;
-  std::shared_ptr<const Session> session_;
+  std::shared_ptr<const GroupedSession> session_;
 };
 
 } // namespace
@@ -190,7 +192,7 @@ openCublasGrouped(Device &device, int ordinal,
                   std::shared_ptr<const CudaDriver> driver,
                   const std::string &library) {
   return std::make_shared<LoadedCublasGrouped>(
-      device, std::make_shared<const Session>(
+      device, std::make_shared<const GroupedSession>(
                   std::move(driver), ordinal,
                   std::make_shared<const Library>(library)));
 }

@@ -58,10 +58,10 @@ void CublasLibrary::check(cublasStatus_t status, const char *call,
 namespace {
 
 /// The library, a handle, and the context it works in.
-class Session {
+class LtSession {
 public:
-  Session(std::shared_ptr<const CudaDriver> driver, int ordinal,
-          std::shared_ptr<const CublasLibrary> libraryToUse, Buffer memory)
+  LtSession(std::shared_ptr<const CudaDriver> driver, int ordinal,
+            std::shared_ptr<const CublasLibrary> libraryToUse, Buffer memory)
       : library(std::move(libraryToUse)), workspace(std::move(memory)),
         context(std::move(driver), ordinal, "cuBLASLt") {
     context.enter([&] {
@@ -69,8 +69,8 @@ public:
                      "starting cuBLASLt");
     });
   }
-  Session(const Session &) = delete;
-  ~Session() {
+  LtSession(const LtSession &) = delete;
+  ~LtSession() {
     context.leave([&] { library->cublasLtDestroy(handle); });
   }
 
@@ -83,7 +83,7 @@ public:
 /// The descriptions of one product, which all its plans share.
 class Descriptions {
 public:
-  Descriptions(std::shared_ptr<const Session> sessionToUse,
+  Descriptions(std::shared_ptr<const LtSession> sessionToUse,
                const ReferenceGemm &gemm)
       : session(std::move(sessionToUse)), problem(cublasProblem(gemm)),
         alpha(scaleBits(gemm.alpha)), beta(scaleBits(gemm.beta)),
@@ -129,7 +129,7 @@ public:
     library.check(status, call, "describing a product to cuBLASLt");
   }
 
-  const std::shared_ptr<const Session> session;
+  const std::shared_ptr<const LtSession> session;
   const CublasProblem problem;
   const std::uint32_t alpha, beta; ///< bits of the type `scale`
   const CublasLibrary &library;
@@ -175,9 +175,10 @@ private:
   }
 };
 
-class Plan final : public CublasPlan {
+class LtPlan final : public CublasPlan {
 public:
-  Plan(std::shared_ptr<const Descriptions> of, const cublasLtMatmulAlgo_t &algo)
+  LtPlan(std::shared_ptr<const Descriptions> of,
+         const cublasLtMatmulAlgo_t &algo)
       : of_(std::move(of)), algo_(algo) {}
 
   void enqueue(const CublasOperands &operands,
@@ -185,7 +186,7 @@ public:
     auto pointer = [](const Buffer &buffer) {
       return reinterpret_cast<void *>(buffer.address());
     };
-    const Session &session = *of_->session;
+    const LtSession &session = *of_->session;
     const Buffer *first = &operands.a, *second = &operands.b;
     const Buffer *ofFirst = &operands.a_scales, *ofSecond = &operands.b_scales;
     if (of_->problem.isSwapped) {
@@ -216,7 +217,7 @@ private:
 
 class LoadedCublasLt final : public CublasLt {
 public:
-  explicit LoadedCublasLt(std::shared_ptr<const Session> session)
+  explicit LoadedCublasLt(std::shared_ptr<const LtSession> session)
       : session_(std::move(session)) {}
 
   std::string version() const override {
@@ -229,7 +230,7 @@ public:
                                                  int most) override;
 
 private:
-  std::shared_ptr<const Session> session_;
+  std::shared_ptr<const LtSession> session_;
 };
 
 } // namespace
@@ -262,7 +263,7 @@ LoadedCublasLt::plans(const ReferenceGemm &gemm, int most) {
   std::vector<std::shared_ptr<CublasPlan>> plans;
   for (int i = 0; i < count; ++i)
     if (found[i].state == CUBLAS_STATUS_SUCCESS)
-      plans.push_back(std::make_shared<Plan>(described, found[i].algo));
+      plans.push_back(std::make_shared<LtPlan>(described, found[i].algo));
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || plans.empty())
     userError("cuBLASLt {} has no way to multiply {}x{}x{} of {} to {}",
               version(), gemm.m, gemm.n, gemm.k, name(gemm.type),
@@ -276,7 +277,7 @@ std::shared_ptr<CublasLt>
 openCublasLt(Device &device, int ordinal,
              std::shared_ptr<const CudaDriver> driver,
              std::shared_ptr<const CublasLibrary> library) {
-  return std::make_shared<LoadedCublasLt>(std::make_shared<const Session>(
+  return std::make_shared<LoadedCublasLt>(std::make_shared<const LtSession>(
       std::move(driver), ordinal, std::move(library),
       device.allocate(kWorkspaceBytes)));
 }

@@ -61,10 +61,11 @@ static std::string versionOf(const CudnnLibrary &library) {
 namespace {
 
 /// The library, a handle, and the context it works in.
-class Session {
+class CudnnSession {
 public:
-  Session(std::shared_ptr<const CudaDriver> driver, int ordinal,
-          std::shared_ptr<const CudnnLibrary> libraryToUse, Device &deviceToUse)
+  CudnnSession(std::shared_ptr<const CudaDriver> driver, int ordinal,
+               std::shared_ptr<const CudnnLibrary> libraryToUse,
+               Device &deviceToUse)
       : library(std::move(libraryToUse)),
         context(std::move(driver), ordinal, "cuDNN"), device(deviceToUse) {
     context.enter([&] {
@@ -72,7 +73,7 @@ public:
                      "starting cuDNN");
     });
   }
-  ~Session() {
+  ~CudnnSession() {
     context.leave([&] { library->cudnnDestroy(handle); });
   }
 
@@ -82,9 +83,10 @@ public:
   cudnnHandle_t handle = nullptr;
 };
 
-class Plan final : public CudnnPlan {
+class LoadedCudnnPlan final : public CudnnPlan {
 public:
-  Plan(std::shared_ptr<const Session> session, const CudnnAttention &problem)
+  LoadedCudnnPlan(std::shared_ptr<const CudnnSession> session,
+                  const CudnnAttention &problem)
       : session_(std::move(session)), problem_(problem),
         graph_(
             describeAttention(*session_->library, session_->handle, problem_)) {
@@ -173,7 +175,7 @@ public:
   }
 
 private:
-  std::shared_ptr<const Session> session_;
+  std::shared_ptr<const CudnnSession> session_;
   CudnnAttention problem_;
   CudnnGraph graph_;
   std::optional<CudnnDescriptor> plan_;
@@ -182,20 +184,21 @@ private:
 
 class LoadedCudnn final : public Cudnn {
 public:
-  explicit LoadedCudnn(std::shared_ptr<const Session> session)
+  explicit LoadedCudnn(std::shared_ptr<const CudnnSession> session)
       : session_(std::move(session)) {}
 
   std::string version() const override { return versionOf(*session_->library); }
 
   std::shared_ptr<CudnnPlan> plan(const CudnnAttention &attention) override {
     std::shared_ptr<CudnnPlan> result;
-    session_->context.enter(
-        [&] { result = std::make_shared<Plan>(session_, attention); });
+    session_->context.enter([&] {
+      result = std::make_shared<LoadedCudnnPlan>(session_, attention);
+    });
     return result;
   }
 
 private:
-  std::shared_ptr<const Session> session_;
+  std::shared_ptr<const CudnnSession> session_;
 };
 
 } // namespace
@@ -203,7 +206,7 @@ private:
 std::shared_ptr<Cudnn> openCudnn(Device &device, int ordinal,
                                  std::shared_ptr<const CudaDriver> driver,
                                  std::shared_ptr<const CudnnLibrary> library) {
-  return std::make_shared<LoadedCudnn>(std::make_shared<const Session>(
+  return std::make_shared<LoadedCudnn>(std::make_shared<const CudnnSession>(
       std::move(driver), ordinal, std::move(library), device));
 }
 

@@ -95,9 +95,9 @@ TEST_P(TileMath, FunctionsAndFastDivision) {
   EXPECT_EQ(count(kernel.ptx, "rcp.approx.f32"), 8 + 2 + 1)
       << "one for each row of a thread, and one for all";
   EXPECT_EQ(count(kernel.ptx, "div."), 0);
-  expectFormula(GetParam(), kernel, f32, f32, 64, 16,
-                [](int, int, double v) { return v - 3; },
-                GetParam() == "sim" ? 0 : 1e-5);
+  expectFormula(
+      GetParam(), kernel, f32, f32, 64, 16,
+      [](int, int, double v) { return v - 3; }, GetParam() == "sim" ? 0 : 1e-5);
   SKIP_WITHOUT_DEVICE();
 }
 

@@ -63,9 +63,7 @@ Module one_tile() {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() { return ladder::launch(ladder::one_tile(), {128, 128, 64}); }
-#endif
 
 // To take away: one thread issues, a barrier tells when it is finished, and
 // four warps load the sums. Everything else of the ladder is about doing these

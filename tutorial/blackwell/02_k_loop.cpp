@@ -52,9 +52,7 @@ Module k_loop(int k) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() { return ladder::launch(ladder::k_loop(256), {128, 128, 256}); }
-#endif
 
 // To take away: sums live in tensor memory from the first k to the last, and a
 // loop of products needs no registers at all.

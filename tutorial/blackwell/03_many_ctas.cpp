@@ -47,9 +47,7 @@ Module many_ctas(const Shape &shape) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{256, 256, 128};
   return ladder::launch(ladder::many_ctas(shape), shape);
 }
-#endif

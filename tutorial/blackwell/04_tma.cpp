@@ -67,9 +67,7 @@ Module tma(const Shape &shape) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{256, 256, 128};
   return ladder::launch(ladder::tma(shape), shape);
 }
-#endif

@@ -90,9 +90,7 @@ Module software_pipeline(const Shape &shape) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{256, 128, 320};
   return ladder::launch(ladder::software_pipeline(shape), shape);
 }
-#endif

@@ -114,9 +114,7 @@ Module persistent(const Shape &shape, int ctas) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{384, 256, 192};
   return ladder::launch(ladder::persistent(shape, 4), shape);
 }
-#endif

@@ -142,9 +142,7 @@ Module warp_specialized(const Shape &shape, int ctas) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{384, 256, 192};
   return ladder::launch(ladder::warp_specialized(shape, 4), shape);
 }
-#endif

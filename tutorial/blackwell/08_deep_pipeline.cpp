@@ -115,9 +115,7 @@ Module deep_pipeline(const Shape &shape, int ctas) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{384, 256, 512};
   return ladder::launch(ladder::deep_pipeline(shape, 4), shape);
 }
-#endif

@@ -128,9 +128,7 @@ Module cta_pair(const Shape &shape, int ctas) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{512, 512, 192};
   return ladder::launch(ladder::cta_pair(shape, 4), shape);
 }
-#endif

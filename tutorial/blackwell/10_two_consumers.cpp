@@ -131,12 +131,10 @@ Module two_consumers(const Shape &shape, int ctas) {
 
 } // namespace ladder
 
-#ifndef KILN_LESSONS_WITHOUT_MAIN
 int main() {
   ladder::Shape shape{1024, 512, 192};
   return ladder::launch(ladder::two_consumers(shape, 4), shape);
 }
-#endif
 
 // To take away: ten steps, and the arithmetic never changed. What did is who
 // waits for whom.

@@ -8,6 +8,11 @@
 
 namespace kiln::cudart {
 
+/// Where something is, as the simulator counts.
+inline std::uint64_t addressOf(const void *pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+
 /// The last error of this thread, until it is asked for.
 cudaError_t &lastError();
 

@@ -3,10 +3,6 @@
 
 using namespace kiln::cudart;
 
-static std::uint64_t addressOf(const void *pointer) {
-  return reinterpret_cast<std::uint64_t>(pointer);
-}
-
 /// Whether a copy of that kind is one between these two places.
 static bool isDirection(cudaMemcpyKind kind, const void *to, const void *from) {
   if (kind < 0 || kind > 4)

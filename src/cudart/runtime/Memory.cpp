@@ -4,10 +4,6 @@
 using namespace kiln::cudart;
 using Kind = Allocation::Kind;
 
-static std::uint64_t addressOf(const void *pointer) {
-  return reinterpret_cast<std::uint64_t>(pointer);
-}
-
 KILN_CUDA cudaError_t cudaMalloc(void **pointer, std::size_t bytes) {
   return call("cudaMalloc", [&]() -> cudaError_t {
     if (!pointer)

@@ -9,13 +9,13 @@
 
 namespace kiln::sim {
 
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 
 /// How often what waits is looked at while nobody asks for it.
 static constexpr auto kLook = std::chrono::microseconds(500);
 /// For how long another thread of the host may take to write what a kernel
 /// waits for.
-static constexpr auto kPatience = std::chrono::seconds(10);
+static constexpr auto kHostPatience = std::chrono::seconds(10);
 
 /// Threads of this process.
 static int countThreads() {
@@ -177,20 +177,20 @@ void Streams::finish(const std::function<bool()> &isDone) {
 
 void Streams::settle(const std::function<bool()> &isDone) {
   std::unique_lock lock(mutex_);
-  auto start = Clock::now();
+  auto start = WallClock::now();
   while (!isDone()) {
     if (advanceQuietly()) {
-      start = Clock::now();
+      start = WallClock::now();
       continue;
     }
     if (!calls_.empty()) {
       isEnding_.wait_for(lock, kLook);
-      start = Clock::now();
+      start = WallClock::now();
       continue;
     }
     // This thread, the attendant and the caller of functions write nothing.
     bool isAlone = countThreads() <= 1 + isAttended_ + caller_.joinable();
-    if (isAlone || Clock::now() - start > kPatience) {
+    if (isAlone || WallClock::now() - start > kHostPatience) {
       if (!advanceQuietly(/*isLast=*/true))
         return;
       continue;

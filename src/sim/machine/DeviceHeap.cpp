@@ -6,7 +6,7 @@
 namespace kiln::sim {
 
 /// Between blocks, so that who leaves one is not in the next.
-static constexpr std::uint64_t kGap = 16;
+static constexpr std::uint64_t kBlockGap = 16;
 
 static std::uint64_t roundUp(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + 15) / 16 * 16;
@@ -16,7 +16,7 @@ std::uint64_t DeviceHeap::allocate(std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
   if (bytes > kBytes)
     return 0;
-  std::uint64_t size = roundUp(bytes) + kGap, address = blocks_.next;
+  std::uint64_t size = roundUp(bytes) + kBlockGap, address = blocks_.next;
   if (size <= base_ + kBytes - blocks_.next) {
     blocks_.next += size;
   } else {
@@ -35,7 +35,7 @@ bool DeviceHeap::free(std::uint64_t address) {
   auto block = blocks_.used.find(address);
   if (block == blocks_.used.end())
     return false;
-  blocks_.unused.emplace(roundUp(block->second) + kGap, address);
+  blocks_.unused.emplace(roundUp(block->second) + kBlockGap, address);
   blocks_.used.erase(block);
   return true;
 }

@@ -52,8 +52,8 @@ TEST(LexerTest, Numbers) {
               ElementsAre("mov", ".f32", "%f1", ",", "2.", ";", "add", ".2d",
                           "-", ".5", ",", "1.e3"));
   for (const char *bad : {"0f3F80", "0x", "12abc", "0d00", "0b2"})
-    EXPECT_THAT(errorOf(bad),
-                HasSubstr(std::string("t.ptx:1: '") + bad + "' is not a valid number"));
+    EXPECT_THAT(errorOf(bad), HasSubstr(std::string("t.ptx:1: '") + bad +
+                                        "' is not a valid number"));
 }
 
 TEST(LexerTest, CommentsCountLines) {

@@ -88,17 +88,22 @@ TEST(Dim, RefusesWhatIsNoDimension) {
   auto parseError = [](const char *text) {
     return errorText([&] { Dim::parse(text); });
   };
-  EXPECT_EQ(parseError(""), "\"\" is not a valid dimension: an integer, a name or an "
-                            "operation is wanted at character 1");
-  EXPECT_EQ(parseError("m n"),
-            "\"m n\" is not a valid dimension: the end is wanted at character 3");
-  EXPECT_EQ(parseError("add(m; 1)"),
-            "\"add(m; 1)\" is not a valid dimension: ',' is wanted at character 6");
-  EXPECT_EQ(parseError("add(m, 1"),
-            "\"add(m, 1\" is not a valid dimension: ')' is wanted at character 9");
-  EXPECT_EQ(parseError("pow(m, 2)"),
-            "\"pow(m, 2)\" is not a valid dimension: one of add, sub, mul, div, "
-            "ceil_div, mod, min, max is wanted at character 1");
+  EXPECT_EQ(parseError(""),
+            "\"\" is not a valid dimension: an integer, a name or an "
+            "operation is wanted at character 1");
+  EXPECT_EQ(
+      parseError("m n"),
+      "\"m n\" is not a valid dimension: the end is wanted at character 3");
+  EXPECT_EQ(
+      parseError("add(m; 1)"),
+      "\"add(m; 1)\" is not a valid dimension: ',' is wanted at character 6");
+  EXPECT_EQ(
+      parseError("add(m, 1"),
+      "\"add(m, 1\" is not a valid dimension: ')' is wanted at character 9");
+  EXPECT_EQ(
+      parseError("pow(m, 2)"),
+      "\"pow(m, 2)\" is not a valid dimension: one of add, sub, mul, div, "
+      "ceil_div, mod, min, max is wanted at character 1");
   EXPECT_THAT(parseError("9223372036854775808"),
               HasSubstr("an integer of 64 bits is wanted at character 1"));
   EXPECT_THAT(parseError("-"), HasSubstr("an integer of 64 bits"));

@@ -9,8 +9,8 @@
 using namespace kiln;
 
 TEST(Printable, LeavesTextAlone) {
-  for (std::string text : {"", "plain text\n\twith tabs",
-                           "größer ≤ 日本語 🙂", "~ \\x1b"})
+  for (std::string text :
+       {"", "plain text\n\twith tabs", "größer ≤ 日本語 🙂", "~ \\x1b"})
     EXPECT_EQ(printable(text), text);
 }
 

@@ -81,7 +81,7 @@ static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-static Step commit(Warp &warp, const Op &, LaneMask active) {
+static Step commitAsync(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
     commitGroup(warp.cta().cluster(), warp.asyncCopies[lane]);
     noteCommit(warp, warp.clock.copyCommits[lane]);
@@ -212,8 +212,8 @@ static void decodeSource(Decoder &decoder, const ptx::Instruction &instruction,
     copy.sourceBytes = decoder.reg(operand, 4);
 }
 
-static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
-                       Op &op) {
+static void decodeCpAsync(Decoder &decoder, const ptx::Instruction &instruction,
+                          Op &op) {
   AsyncCopy copy;
   auto bytes = static_cast<std::int64_t>(instruction.operands[2].bits);
   bool isKnown = instruction.has("cg")
@@ -235,7 +235,7 @@ static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
 void decodeAsyncCopy(Decoder &decoder, const ptx::Instruction &instruction,
                      Op &op) {
   if (instruction.has("commit_group")) {
-    op.handler = commit;
+    op.handler = commitAsync;
   } else if (instruction.has("wait_group")) {
     op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
     op.handler = waitGroup;
@@ -246,7 +246,7 @@ void decodeAsyncCopy(Decoder &decoder, const ptx::Instruction &instruction,
     op.flags = instruction.has("noinc");
     op.handler = arrive;
   } else {
-    decodeCopy(decoder, instruction, op);
+    decodeCpAsync(decoder, instruction, op);
   }
 }
 

@@ -172,7 +172,7 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-static Step commit(Warp &warp, const Op &, LaneMask active) {
+static Step commitBulk(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
     commitGroup(warp.cta().cluster(), warp.bulk[lane]);
     noteCommit(warp, warp.clock.bulkCommits[lane]);
@@ -199,7 +199,7 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-static Step nothing(Warp &, const Op &, LaneMask) { return Step::next; }
+static Step ignorePrefetch(Warp &, const Op &, LaneMask) { return Step::next; }
 
 /// st.async, red.async: registers of each lane to a CTA of the cluster.
 static Step storeAsync(Warp &warp, const Op &op, LaneMask active) {
@@ -264,8 +264,8 @@ static std::pair<Space, Space> spacesOf(Decoder &decoder,
 
 /// Refuse unless there are `count` operands, leaving out a cache policy.
 
-static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
-                       Op &op) {
+static void decodeCpBulk(Decoder &decoder, const ptx::Instruction &instruction,
+                         Op &op) {
   auto [to, from] = spacesOf(decoder, instruction);
   bool isReduction = instruction.has("reduce");
   bool isMulticast = instruction.has("multicast::cluster");
@@ -297,15 +297,15 @@ static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
 void decodeBulkCopy(Decoder &decoder, const ptx::Instruction &instruction,
                     Op &op) {
   if (instruction.has("commit_group")) {
-    op.handler = commit;
+    op.handler = commitBulk;
   } else if (instruction.has("wait_group")) {
     op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
     op.flags = instruction.has("read");
     op.handler = wait;
   } else if (instruction.has("prefetch")) {
-    op.handler = nothing;
+    op.handler = ignorePrefetch;
   } else {
-    decodeCopy(decoder, instruction, op);
+    decodeCpBulk(decoder, instruction, op);
   }
 }
 

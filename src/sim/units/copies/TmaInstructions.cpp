@@ -307,7 +307,9 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-static Step nothing(Warp &, const Op &, LaneMask) { return Step::next; }
+static Step ignoreTensorPrefetch(Warp &, const Op &, LaneMask) {
+  return Step::next;
+}
 
 /// [map, {coordinates}]
 static void decodeMapOperand(Decoder &decoder, const ptx::Operand &operand,
@@ -324,7 +326,7 @@ static void decodeTensorCopy(Decoder &decoder,
       copy.rank = rank;
   const auto &operands = instruction.operands;
   if (instruction.has("prefetch")) {
-    op.handler = nothing;
+    op.handler = ignoreTensorPrefetch;
     return;
   }
   copy.isStore = instruction.has("bulk_group");
@@ -356,7 +358,7 @@ static void decodeCopy(Decoder &decoder, const ptx::Instruction &instruction,
 }
 
 static void decodePrefetch(Decoder &, const ptx::Instruction &, Op &op) {
-  op.handler = nothing;
+  op.handler = ignoreTensorPrefetch;
 }
 
 static void copyEffect(Decoder &decoder, const ptx::Instruction &instruction,

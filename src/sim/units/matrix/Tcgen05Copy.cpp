@@ -29,7 +29,7 @@ struct TensorCopy {
 };
 } // namespace
 
-static constexpr CopyShape kShapes[] = {
+static constexpr CopyShape kCopyShapes[] = {
     {"128x256b", nullptr, 128, 32, 128, 128, 1, 0},
     {"4x256b", nullptr, 4, 32, 1, 32, 1, 0},
     {"128x128b", nullptr, 128, 16, 128, 128, 1, 0},
@@ -150,7 +150,7 @@ static Step issueCopy(Warp &warp, const Op &op, LaneMask active) {
 void decodeTensorCopy(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
   TensorCopy copy;
-  for (const CopyShape &shape : kShapes)
+  for (const CopyShape &shape : kCopyShapes)
     if (instruction.has(shape.shape) &&
         (!shape.multicast || instruction.has(shape.multicast)))
       copy.shape = &shape;

@@ -149,7 +149,7 @@ static void note(Warp &warp, const Op &op, int lane,
   }
 }
 
-static Step issue(Warp &warp, const Op &op, LaneMask active) {
+static Step issueMma(Warp &warp, const Op &op, LaneMask active) {
   ++warp.clock.now;
   forEachLane(active, [&](int lane) {
     LaneMask bit = LaneMask(1) << lane;
@@ -250,7 +250,7 @@ void decodeTensorProduct(Decoder &decoder, const ptx::Instruction &instruction,
     product.shiftD = static_cast<int>(shift);
   }
   op.extra = std::make_shared<TensorProduct>(std::move(product));
-  op.handler = issue;
+  op.handler = issueMma;
 }
 
 } // namespace kiln::sim

@@ -45,7 +45,7 @@ struct Place {
 };
 } // namespace
 
-static constexpr MoveShapeRow kShapes[] = {
+static constexpr MoveShapeRow kMoveShapes[] = {
     {"32x32b", MoveShape::lanes32, 32, 1, 1, 128},
     {"16x64b", MoveShape::bits64, 16, 2, 1, 128},
     {"16x128b", MoveShape::bits128, 16, 4, 2, 64},
@@ -296,7 +296,7 @@ static std::uint32_t repetitionsOf(const ptx::Instruction &instruction) {
 void decodeTensorMove(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op) {
   TensorMove move;
-  for (const MoveShapeRow &row : kShapes)
+  for (const MoveShapeRow &row : kMoveShapes)
     if (instruction.has(row.word))
       move.shape = &row;
   move.repetitions = repetitionsOf(instruction);

@@ -12,7 +12,7 @@
 
 namespace kiln::sim {
 
-static constexpr int kMaxRows = 128, kMaxColumns = 256, kMaxK = 64;
+static constexpr int kMaxRows = 128, kMaxTensorColumns = 256, kMaxK = 64;
 
 AccumulatorLayout::AccumulatorLayout(const TensorForm &form,
                                      const TensorShape &shape)
@@ -53,8 +53,8 @@ AccumulatorLayout::rowRanges(TensorAddress address,
 namespace {
 /// Operands as floats, and the rows of them that nobody wrote wholly.
 struct Operands {
-  alignas(64) std::array<float, kMaxK * kMaxRows> a;    ///< [k][row]
-  alignas(64) std::array<float, kMaxK * kMaxColumns> b; ///< [k][column]
+  alignas(64) std::array<float, kMaxK * kMaxRows> a;          ///< [k][row]
+  alignas(64) std::array<float, kMaxK * kMaxTensorColumns> b; ///< [k][column]
   std::vector<bool> rows, columns; ///< that were not written
   /// By row, or column, and block of K; empty: there are no scales.
   std::vector<float> scalesA, scalesB;
@@ -135,7 +135,7 @@ static void loadB(const IssuedProduct &issued, Operands &operands) {
     std::vector<bool> unwritten(static_cast<std::size_t>(issued.viewB.rows));
     loadColumns(cta->shared, cta->sharedValid, issued.viewB, shape.typeB,
                 shape.isBNegated ? -1.0f : 1.0f, operands.b.data() + first,
-                kMaxColumns, unwritten);
+                kMaxTensorColumns, unwritten);
     std::copy(unwritten.begin(), unwritten.end(),
               operands.columns.begin() + first);
     first += issued.viewB.rows;
@@ -153,7 +153,7 @@ static void loadA(const IssuedProduct &issued, Cta &cta,
 }
 
 /// Sums as floats, [column][row].
-using Tile = std::array<float, kMaxColumns * kMaxRows>;
+using Tile = std::array<float, kMaxTensorColumns * kMaxRows>;
 
 static std::uint32_t *bitsOf(Tile &tile) {
   return reinterpret_cast<std::uint32_t *>(tile.data());
@@ -166,10 +166,10 @@ static void addScaled(const TensorShape &shape, int rows, int blockElements,
   auto part = std::make_unique<Tile>();
   for (int block = 0; block < blocks; ++block) {
     int first = block * blockElements;
-    addOuterProducts(shape.n, rows, blockElements,
-                     operands.a.data() + first * kMaxRows, kMaxRows,
-                     operands.b.data() + first * kMaxColumns, kMaxColumns,
-                     bitsOf(*part), kMaxRows, /*isAdded=*/false);
+    addOuterProducts(
+        shape.n, rows, blockElements, operands.a.data() + first * kMaxRows,
+        kMaxRows, operands.b.data() + first * kMaxTensorColumns,
+        kMaxTensorColumns, bitsOf(*part), kMaxRows, /*isAdded=*/false);
     for (int column = 0; column < shape.n; ++column) {
       double scaleB =
           operands.scalesB[static_cast<std::size_t>(column * blocks + block)];
@@ -251,8 +251,8 @@ static void addInTile(const IssuedProduct &issued, int number,
     addScaled(shape, layout.rows(), form.blockElements, operands, *tile);
   else
     addOuterProducts(shape.n, layout.rows(), shape.k, operands.a.data(),
-                     kMaxRows, operands.b.data(), kMaxColumns, bitsOf(*tile),
-                     kMaxRows, /*isAdded=*/true);
+                     kMaxRows, operands.b.data(), kMaxTensorColumns,
+                     bitsOf(*tile), kMaxRows, /*isAdded=*/true);
   forEachSum(
       issued, number, layout, [&](int row, int column, TensorAddress at) {
         std::uint32_t &word = *memory.at(at.lane, at.column);
@@ -308,7 +308,7 @@ void multiply(const IssuedProduct &issued) {
                      !form.isBlockScaled() && issued.product->shiftD == 0;
     if (isInPlace)
       addOuterProducts(shape.n, kMaxRows, shape.k, operands.a.data(), kMaxRows,
-                       operands.b.data(), kMaxColumns,
+                       operands.b.data(), kMaxTensorColumns,
                        cta.tensorMemory().at(0, issued.d.column),
                        TensorMemory::kLanes, issued.isAdded);
     else

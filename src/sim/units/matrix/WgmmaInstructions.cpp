@@ -110,7 +110,7 @@ static void checkFence(Warp &warp, const Op &op, const Product &product,
     warp.races()->tell(id, access, earlier, why, {});
 }
 
-static Step issue(Warp &warp, const Op &op, LaneMask active) {
+static Step issueWgmma(Warp &warp, const Op &op, LaneMask active) {
   checkAligned(warp, op, active);
   const auto &product = *static_cast<const Product *>(op.extra.get());
   auto group = groupOf(warp, op);
@@ -229,8 +229,8 @@ static void decodeMetadata(Decoder &decoder,
 /// d, a, b-desc, of a sparse product metadata and selector, scale-d; for floats
 /// imm-scale-a and imm-scale-b; for 16 bits imm-trans-a, unless A is in
 /// registers, and imm-trans-b.
-static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
-                          Op &op) {
+static void decodeMmaAsync(Decoder &decoder,
+                           const ptx::Instruction &instruction, Op &op) {
   Product product;
   ProductShape &shape = product.shape;
   shape.isSparse = instruction.has("sp");
@@ -281,7 +281,7 @@ static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
   if (transposes)
     shape.isBTransposed = operands.back().bits != 0;
   op.extra = std::make_shared<Product>(std::move(product));
-  op.handler = issue;
+  op.handler = issueWgmma;
 }
 
 static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
@@ -294,7 +294,7 @@ static void decodeWgmma(Decoder &decoder, const ptx::Instruction &instruction,
     op.imm = static_cast<std::int64_t>(instruction.operands[0].bits);
     op.handler = wait;
   } else {
-    decodeProduct(decoder, instruction, op);
+    decodeMmaAsync(decoder, instruction, op);
   }
 }
 

@@ -189,7 +189,7 @@ static std::vector<bool> unwrittenElements(const Warp &warp,
 }
 
 template <typename T>
-static Step multiply(Warp &warp, const Op &op, LaneMask active) {
+static Step multiplyFragments(Warp &warp, const Op &op, LaneMask active) {
   checkOperands(warp, op, active);
   const auto &product = *static_cast<const WmmaProduct *>(op.extra.get());
   const Reg *d = op.list.data(), *a = d + product.d.registers();
@@ -299,7 +299,7 @@ static void decodeAccess(Decoder &decoder, const ptx::Instruction &instruction,
   op.handler = isLoad ? loadMatrix : storeMatrix;
 }
 
-static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
+static void decodeWmmaMma(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
   int m, n, k;
   shapeOf(decoder, instruction, m, n, k);
@@ -327,15 +327,15 @@ static void decodeProduct(Decoder &decoder, const ptx::Instruction &instruction,
   for (int i = 0; i < 4; ++i)
     appendRegisters(decoder, instruction, instruction.operands[i], *matrices[i],
                     op);
-  op.handler = types[0] == f64   ? multiply<double>
-               : types[0] == s32 ? multiply<std::int64_t>
-                                 : multiply<float>;
+  op.handler = types[0] == f64   ? multiplyFragments<double>
+               : types[0] == s32 ? multiplyFragments<std::int64_t>
+                                 : multiplyFragments<float>;
   op.extra = std::make_shared<WmmaProduct>(product);
 }
 
 void decodeWmma(Decoder &decoder, const ptx::Instruction &instruction, Op &op) {
   if (instruction.has("mma"))
-    return decodeProduct(decoder, instruction, op);
+    return decodeWmmaMma(decoder, instruction, op);
   decodeAccess(decoder, instruction, op);
 }
 
