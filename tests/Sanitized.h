@@ -19,13 +19,3 @@
 #else
 #define SKIP_WHERE_SANITIZED(reason) static_assert(true)
 #endif
-
-/// How many draws of something random a test makes: under a sanitizer a draw
-/// takes ten times as long, and a quarter of them walks the same code.
-constexpr int draws_where_sanitized(int usual) {
-#ifdef KILN_SANITIZED
-  return (usual + 3) / 4;
-#else
-  return usual;
-#endif
-}

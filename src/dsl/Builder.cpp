@@ -3,6 +3,8 @@
 #include "dsl/State.h"
 #include "support/Error.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 namespace kiln {
 
 KernelBuilder::KernelBuilder(std::string name, const KernelOptions &options,

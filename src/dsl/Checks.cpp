@@ -5,6 +5,8 @@
 #include "dsl/State.h"
 #include "support/Error.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 namespace kiln {
 
 static int roundUp(int value, int multiple) {
@@ -64,12 +66,13 @@ void checkRegisterPlan(KernelBuilder::State &state) {
   for (Role &role : state.roles) {
     if (!role.registers)
       continue;
+    auto op = mlir::cast<mlir::NVVM::SetMaxRegisterOp>(role.setRegisters);
     if (*role.registers == atEntry)
-      role.op.erase();
+      op.erase();
     else
-      role.op.setAction(*role.registers > atEntry
-                            ? mlir::NVVM::SetMaxRegisterAction::increase
-                            : mlir::NVVM::SetMaxRegisterAction::decrease);
+      op.setAction(*role.registers > atEntry
+                       ? mlir::NVVM::SetMaxRegisterAction::increase
+                       : mlir::NVVM::SetMaxRegisterAction::decrease);
   }
 }
 

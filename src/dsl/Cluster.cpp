@@ -3,6 +3,8 @@
 #include "dsl/State.h"
 #include "support/Error.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 namespace kiln {
 
 /// Take the cluster of the options into the contract.

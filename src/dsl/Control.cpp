@@ -7,6 +7,8 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/Support/SaveAndRestore.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 namespace kiln {
 
 /// Run a user's lambda with the builder inside `block`, before its terminator.
@@ -279,7 +281,7 @@ void warpgroups(int first, int count, const RoleOptions &options,
   if_(At(isMine, where), [&] {
     if (options.registers)
       // Which way it goes is known when all roles are (checkRegisterPlan).
-      state.roles[role].op = mlir::NVVM::SetMaxRegisterOp::create(
+      state.roles[role].setRegisters = mlir::NVVM::SetMaxRegisterOp::create(
           state.builder, state.at(where), *options.registers,
           mlir::NVVM::SetMaxRegisterAction::decrease);
     llvm::SaveAndRestore inRole(state.currentRole, std::optional(role));

@@ -10,6 +10,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/SaveAndRestore.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include <algorithm>
 
 namespace kiln {

@@ -25,7 +25,7 @@ struct Role {
   int first, count;
   std::optional<int> registers;
   SourceLine where;
-  mlir::NVVM::SetMaxRegisterOp op;
+  mlir::Operation *setRegisters = nullptr; ///< nvvm.setmaxregister
   int accumulatorRegisters = 0; ///< of each thread, for the role's budget
 };
 

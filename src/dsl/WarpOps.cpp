@@ -3,6 +3,8 @@
 #include "kiln/warp.h"
 #include "support/Error.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include <bit>
 
 namespace kiln {

@@ -12,6 +12,8 @@
 
 #include "llvm/Config/llvm-config.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include <chrono>
 #include <optional>
 

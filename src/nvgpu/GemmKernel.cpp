@@ -5,6 +5,8 @@
 // multiplies, and each tells the other over mbarriers.
 #include "nvgpu/GemmModule.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 namespace kiln::nvgpu_gemm {
 
 using namespace mlir;

@@ -1,13 +1,11 @@
 // Attention: fused attention against float64, under every order.
-#include "../Sanitized.h"
+#include "../Draws.h"
 #include "Conformance.h"
 
 #include <kiln/attention.h>
 #include <kiln/reference.h>
 
 #include <fmt/format.h>
-
-#include <cstdlib>
 
 using namespace conformance;
 
@@ -208,11 +206,8 @@ static int one_of(std::mt19937 &random, const std::vector<int> &numbers) {
 
 TEST_P(Attention, RandomProblems) {
   SKIP_WITHOUT_DEVICE();
-  // KILN_ATTENTION_DRAWS=1000 draws more of them.
-  const char *asked = std::getenv("KILN_ATTENTION_DRAWS");
-  int draws = asked ? std::atoi(asked) : draws_where_sanitized(60);
   std::mt19937 random(2024);
-  for (int draw = 0; draw < draws; ++draw) {
+  for (int draw = 0; draw < draws(30); ++draw) {
     int sharing = one_of(random, {1, 2, 3});
     AttentionProblem problem;
     problem.batch = one_of(random, {1, 1, 2});

@@ -1,6 +1,6 @@
 // GemmCover: the GEMM family in breadth: every pair of choices, random ones,
 // and one kernel for every M.
-#include "../Sanitized.h"
+#include "../Draws.h"
 #include "CoveringArray.h"
 #include "GemmRun.h"
 
@@ -211,7 +211,7 @@ TEST_P(GemmCover, RandomChoices) {
   unsigned seed = first_seed();
   SCOPED_TRACE(testing::Message() << "--gtest_random_seed=" << seed);
   std::mt19937 random(seed);
-  for (int done = 0; done < draws_where_sanitized(200); ++done) {
+  for (int done = 0; done < draws(60); ++done) {
     Choice choice = random_choice(random);
     SCOPED_TRACE(choice.problem.to_string() + " | " +
                  choice.schedule.to_string());

@@ -1,5 +1,6 @@
 // GroupedGemm: products of groups whose rows are known on the device alone,
 // against the reference, under every order.
+#include "../Draws.h"
 #include "Conformance.h"
 
 #include <kiln/grouped_gemm.h>
@@ -7,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <numeric>
 
 using namespace conformance;
@@ -131,11 +131,8 @@ TEST_P(GroupedGemm, RowsThatTmaCannotStore) {
 
 TEST_P(GroupedGemm, RandomGroups) {
   SKIP_WITHOUT_DEVICE();
-  // KILN_GROUPED_DRAWS=1000 draws more of them.
-  const char *asked = std::getenv("KILN_GROUPED_DRAWS");
-  int draws = asked ? std::atoi(asked) : 16;
   std::mt19937 random(2025);
-  for (int draw = 0; draw < draws; ++draw) {
+  for (int draw = 0; draw < draws(16); ++draw) {
     GroupedGemmProblem problem{.groups = 1 + static_cast<int>(random() % 9)};
     std::vector<int> rows;
     for (int i = 0; i < problem.groups; ++i)
