@@ -12,21 +12,32 @@ V      ?= 0
 # The release preset builds where people look first.
 BUILD := build$(if $(filter-out release,$(PRESET)),-$(PRESET))
 CONFIGURED := $(BUILD)/build.ninja
+# Configured when what the tests need was there.
+FOR_TESTS := $(BUILD)/configured_for_tests
 # One moving line on a terminal, silence in a log, everything on request.
-QUIET := $(if $(filter-out 0,$(V)),--verbose,$(shell test -t 2 || echo --quiet))
 NINJA := cmake --build --preset $(PRESET) -j $(JOBS)
+ifneq ($(V),0)
+SHOW := -- --verbose
+else ifeq ($(shell test -t 2 && echo yes),yes)
+SHOW := | scripts/build_progress
+else
+SHOW := -- --quiet
+endif
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check-all dist install format clean help setup
+.PHONY: build run test check-all dist install format clean help setup \
+  setup_for_tests
 
 build: $(CONFIGURED) ## the kiln command, at build/kiln
-	@$(NINJA) --target kiln_cli -- $(QUIET)
+	@$(NINJA) --target kiln_cli $(SHOW)
 
 run: build ## build, then a product of two 1024 x 1024 matrices
 	@$(BUILD)/kiln gemm 1024 1024 1024
 
-test: $(CONFIGURED) ## build everything and run every test
-	@$(NINJA) -- $(QUIET)
+test: $(FOR_TESTS) ## build everything and run every test
+	@$(NINJA) $(SHOW)
 	@if ctest --preset $(PRESET) -j $(JOBS); then \
 	  echo "kiln: all tests passed"; \
 	else \
@@ -34,7 +45,7 @@ test: $(CONFIGURED) ## build everything and run every test
 	  exit 1; \
 	fi
 
-check-all: ## the long checks: clang, clang-tidy, sanitizers, aarch64
+check-all: ## the long checks: build time, random tests, clang, sanitizers, aarch64
 	@JOBS=$(JOBS) scripts/check_all $(ONLY)
 
 dist: ## one self-contained executable, at dist/kiln
@@ -57,9 +68,19 @@ help: ## this list
 setup:
 	@scripts/setup
 
+setup_for_tests:
+	@scripts/setup test
+
 # Ninja configures again by itself when a CMakeLists.txt changes; here only the
-# first time, and when the presets do.
+# first time, when the presets do, and when what the tests need came later.
+define configure
+@echo "kiln: configuring $(BUILD); the first build takes $$(scripts/setup --estimate)"
+@cmake --preset $(PRESET) >/dev/null || { scripts/setup --needs; exit 3; }
+@touch $(CONFIGURED) $@
+endef
+
 $(CONFIGURED): CMakePresets.json | setup
-	@echo "kiln: configuring $(BUILD); the first build takes minutes"
-	@cmake --preset $(PRESET) >/dev/null || { scripts/setup --needs; exit 3; }
-	@touch $@
+	$(configure)
+
+$(FOR_TESTS): CMakePresets.json | setup_for_tests
+	$(configure)
