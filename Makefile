@@ -27,11 +27,15 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check-all dist install format clean help setup \
+.PHONY: build installed run test check-all dist package install format clean help setup \
   setup_for_tests
 
 build: $(CONFIGURED) ## the kiln command, at build/kiln
 	@$(NINJA) --target kiln_cli $(SHOW)
+
+# The command, and every library that is installed.
+installed: $(CONFIGURED)
+	@$(NINJA) --target kiln_cli kiln_c $(SHOW)
 
 run: build ## build, then a product of two 1024 x 1024 matrices
 	@$(BUILD)/kiln gemm 1024 1024 1024
@@ -52,7 +56,11 @@ dist: ## one self-contained executable, at dist/kiln
 	@$(MAKE) --no-print-directory PRESET=dist build
 	@scripts/dist build-dist/kiln dist/kiln
 
-install: build ## the command, the libraries and the headers, under PREFIX
+package: dist ## a .deb and the self-contained executable, in dist/
+	@$(MAKE) --no-print-directory PRESET=package installed
+	@scripts/package build-package dist
+
+install: installed ## the command, the libraries and the headers, under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
 	@echo "kiln: installed under $(DESTDIR)$(PREFIX)"
 

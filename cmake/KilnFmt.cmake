@@ -13,7 +13,7 @@ if(NOT KILN_STATIC_LLVM AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 # Distributions ship the headers and a shared library, and no source: this file
-# is what fmt's own src/format.cc comes to.
+# is what src/format.cc of fmt 9 and 10 comes to.
 set(source ${PROJECT_BINARY_DIR}/kiln_fmt.cpp)
 file(CONFIGURE OUTPUT ${source} CONTENT [[
 #include <fmt/format-inl.h>
@@ -29,8 +29,9 @@ template FMT_API auto thousands_sep_impl(locale_ref)
     -> thousands_sep_result<char>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
 template FMT_API void buffer<char>::append(const char *, const char *);
-template FMT_API void vformat_to(buffer<char> &, string_view,
-                                 typename vformat_args<>::type, locale_ref);
+template FMT_API void vformat_to(buffer<char> &, basic_string_view<char>,
+                                 basic_format_args<buffer_context<char>>,
+                                 locale_ref);
 } // namespace detail
 FMT_END_NAMESPACE
 ]])

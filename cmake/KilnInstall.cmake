@@ -31,6 +31,11 @@ if(TARGET kiln_cli)
   set_target_properties(kiln_cli PROPERTIES
     INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # The manual pages are what the commands declare, written by the command.
+  install(CODE "execute_process(COMMAND $<TARGET_FILE:kiln_cli>
+    --man-pages=${PROJECT_BINARY_DIR}/man COMMAND_ERROR_IS_FATAL ANY)")
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/man/
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
@@ -45,3 +50,24 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kilnConfig.cmake
   ${PROJECT_BINARY_DIR}/kilnConfigVersion.cmake DESTINATION ${package_dir})
+
+# `make package` (preset package): a .deb that needs the C and C++ libraries and
+# nothing of LLVM.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME kiln)
+set(CPACK_PACKAGE_CONTACT "The authors of Kiln <kiln@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tile programs in C++ to tensor-core kernels")
+set(CPACK_PACKAGE_DESCRIPTION
+"Kiln compiles tile programs written in C++ to PTX for NVIDIA GPUs and runs them
+there, or on a simulator that executes PTX on the CPU and finds races, deadlocks
+and bytes that nobody wrote. It runs CUDA and MLIR programs the same way.")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
+  ${CMAKE_LIBRARY_OUTPUT_DIRECTORY} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/kiln/cuda)
+# For programs that are built against the libraries.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+include(CPack)

@@ -33,7 +33,13 @@ target_link_libraries(kiln_mlir INTERFACE
   MLIRNVVMToLLVMIRTranslation
   LLVMNVPTXCodeGen LLVMNVPTXDesc LLVMNVPTXInfo LLVMPasses LLVMTarget)
 target_link_options(kiln_mlir INTERFACE
-  -static-libstdc++ -static-libgcc -Wl,--gc-sections,--as-needed,-O2,--icf=all)
+  -Wl,--gc-sections,--as-needed,-O2,--icf=all)
+if(BUILD_SHARED_LIBS)
+  # Another LLVM in the same process is none of ours.
+  target_link_options(kiln_mlir INTERFACE -Wl,--exclude-libs,ALL)
+else()
+  target_link_options(kiln_mlir INTERFACE -static-libstdc++ -static-libgcc)
+endif()
 
 # Debian's MLIR archives name the shared LLVM as what they need: let them need
 # the archives instead, and those the archives of zlib and zstd.

@@ -2,6 +2,7 @@
 // exit status and one line on stderr.
 #include "command_line.h"
 #include "commands.h"
+#include "man_pages.h"
 #include "sim_options.h"
 #include "unknown_words.h"
 
@@ -73,8 +74,15 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::add_run_command(commands, action);
   cli::add_layout_command(commands, action);
   cli::add_info_commands(commands, action);
+  std::string manual;
+  app.add_option("--man-pages", manual, "a folder for the manual pages")
+      ->group(""); // for whoever installs Kiln
   cli::check_words(app, argc, argv);
   app.parse(argc, argv);
+  if (!manual.empty()) {
+    cli::write_man_pages(app, manual);
+    return ExitStatus::ok;
+  }
   if (!action)
     throw UserError("a command is required; see `kiln --help`");
   return action();
