@@ -5,10 +5,12 @@
 #include <kiln/environment.h>
 #include <kiln/error.h>
 #include <kiln/file.h>
+#include <kiln/text.h>
 
 #include <csignal>
 #include <fmt/format.h>
-#include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <unistd.h>
 
@@ -97,13 +99,33 @@ static std::string coloured(Finding::Grade grade, const std::string &word) {
   return fmt::format("\x1b[1;{}m{}\x1b[0m", colour, word);
 }
 
-/// That line of a file, for people; empty where it cannot be read.
+/// Whether a file is likely a program: a kernel's debug information names
+/// files, and whoever wrote it may have named any.
+static bool is_source(const std::string &file) {
+  static const std::set<std::string> kinds = {
+      ".c",   ".cc",  ".cpp", ".cu",   ".cuh", ".cxx", ".h",
+      ".hpp", ".inc", ".inl", ".mlir", ".ptx", ".pyx", ".py"};
+  return kinds.count(std::filesystem::path(file).extension().string()) > 0;
+}
+
+/// That line of a file, for people; empty where there is none to show.
 static std::string line_of(const SourceLine &where) {
-  std::ifstream file(where.file);
+  constexpr std::uint64_t most_bytes = 16 << 20;
+  // Findings of one kernel are of the same few files.
+  static std::map<std::string, std::string> texts;
+  if (!is_source(where.file))
+    return "";
+  auto [text, is_new] = texts.try_emplace(where.file);
+  if (is_new)
+    try {
+      text->second = read_file(where.file, most_bytes);
+    } catch (const Error &) {
+    }
+  std::istringstream lines(text->second);
   std::string line;
-  for (unsigned i = 0; i < where.line && std::getline(file, line); ++i)
+  for (unsigned i = 0; i < where.line && std::getline(lines, line); ++i)
     ;
-  return file ? line : "";
+  return lines ? printable(line) : "";
 }
 
 void show_finding(const Finding &finding) {
@@ -119,8 +141,9 @@ void show_finding(const Finding &finding) {
   std::string shown = coloured(finding.grade, word);
   std::fwrite(shown.data(), 1, shown.size(), stdout);
   say(" {}{}{}\n", finding.id, place, text);
-  if (std::string line = line_of(finding.where);
-      isatty(STDOUT_FILENO) && !line.empty())
+  if (!isatty(STDOUT_FILENO))
+    return;
+  if (std::string line = line_of(finding.where); !line.empty())
     say("{:>10} | {}\n", finding.where.line, line);
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -326,8 +327,16 @@ void LaunchScheduler::runThreads() {
     }
   };
   std::vector<std::thread> pool;
-  for (int i = 1; i < threads_; ++i)
-    pool.emplace_back(guarded);
+  pool.reserve(static_cast<std::size_t>(threads_));
+  try {
+    for (int i = 1; i < threads_; ++i)
+      pool.emplace_back(guarded);
+  } catch (const std::system_error &) {
+    // Where the machine gives fewer threads, those do it; this one is not idle
+    // yet, so that nobody has taken the others for all.
+    std::lock_guard lock(mutex_);
+    threads_ = 1 + static_cast<int>(pool.size());
+  }
   guarded();
   for (std::thread &thread : pool)
     thread.join();
