@@ -98,6 +98,14 @@ bool Cluster::isDone() const {
                      [](const auto &cta) { return cta->isDone(); });
 }
 
+void Cluster::leave(Warp &warp, LaneMask lanes) {
+  auto &rounds = warp.clusterArrivals.rounds;
+  barrierArrived -= countLanes(rounds[barrierGeneration % 2].lanes & lanes);
+  for (ClusterArrivals::Round &round : rounds)
+    round.lanes &= ~lanes;
+  notify();
+}
+
 std::shared_ptr<Pending> Cluster::enqueue(std::function<void()> perform) {
   auto work = std::make_shared<Pending>(Pending{std::move(perform)});
   if (machine_.config().order == SimOrder::eager) {

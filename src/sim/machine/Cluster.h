@@ -66,12 +66,15 @@ public:
 
   /// Something has changed that a waiting group may be waiting for.
   void notify() { ++epoch; }
+  /// Lanes leave the kernel: the barriers no longer count on them.
+  void leave(Warp &warp, LaneMask lanes);
   /// Work that happens later; with the eager order it happens now.
   std::shared_ptr<Pending> enqueue(std::function<void()> perform);
   /// Do it now, if it has not been done.
   void complete(const std::shared_ptr<Pending> &work);
 
   std::uint64_t epoch = 1;
+  /// Threads that have arrived and not left, and completed rounds.
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;
   std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;

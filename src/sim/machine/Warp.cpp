@@ -86,7 +86,7 @@ void Warp::exit(LaneMask lanes) {
     for (auto reconvergence = group.reconvergence; reconvergence;
          reconvergence = reconvergence->outer)
       reconvergence->expected &= ~lanes;
-  cta_.cluster().notify();
+  cta_.cluster().leave(*this, lanes);
   if (checks() && cta_.isDone())
     checks()->end(cta_);
 }
@@ -248,10 +248,10 @@ Progress Warp::run(int limit) {
       break;
     }
   }
-  settle();
+  bool haveMet = settle();
   if (!groups_.empty())
     next_ = (next_ + 1) % groups_.size();
-  return isSpinning ? Progress::spun : Progress::moved;
+  return isSpinning && !haveMet ? Progress::spun : Progress::moved;
 }
 
 void WgmmaQueue::hold(const Held &product) {

@@ -110,6 +110,19 @@ struct BulkGroups {
   std::deque<std::vector<std::shared_ptr<Pending>>> committed;
 };
 
+/// Lanes that have arrived at the cluster barrier and have not waited since. A
+/// round cannot end before all of them have waited for the one before it, so
+/// that two are enough: of even and of odd number.
+struct ClusterArrivals {
+  struct Round {
+    LaneMask lanes = 0;
+    std::shared_ptr<SyncPoint> handed; ///< what the arrived hand over
+  };
+  std::array<Round, 2> rounds;
+
+  LaneMask lanes() const { return rounds[0].lanes | rounds[1].lanes; }
+};
+
 /// A call that has not returned.
 struct Frame {
   std::shared_ptr<Frame> caller; ///< null: the entry called
@@ -297,9 +310,7 @@ public:
   std::uint32_t localBytes = 0;    ///< of it per lane; grows with calls
   /// State that units keep per warp or per lane (committed groups and the
   /// like).
-  std::uint32_t clusterGeneration = 0; ///< of the cluster barrier, at arrival
-  LaneMask clusterArrived = 0;         ///< lanes that have not waited since
-  std::shared_ptr<SyncPoint> clusterRound; ///< likewise
+  ClusterArrivals clusterArrivals;
   WarpClock clock;
   WgmmaQueue wgmma;
   TensorQueue tensor;
@@ -314,8 +325,8 @@ private:
   void doubt(const Op &branch, LaneMask lanes);
   /// They do it: what others notice of it is wrong.
   void noteDoubtful(const Op &op, LaneMask lanes);
-  void settle();
-  void passWarpBarriers();
+  bool settle();
+  bool passWarpBarriers();
   /// A group whose lanes have met.
   Group join(std::shared_ptr<ReconvergencePoint> reconvergence);
   /// Make room for local memory up to `bytes` per lane.

@@ -55,7 +55,8 @@ static bool isAtWarpBarrier(const Group &group, const Code &code) {
 
 /// Lanes that name each other meet at a bar.warp.sync wherever each of them
 /// stands, from sm_70 on.
-void Warp::passWarpBarriers() {
+bool Warp::passWarpBarriers() {
+  bool isPassed = false;
   for (const Group &first : groups_) {
     if (!isAtWarpBarrier(first, code_))
       continue;
@@ -80,7 +81,9 @@ void Warp::passWarpBarriers() {
       group->blockedEpoch = 0;
       ++group->pc;
     }
+    isPassed = true;
   }
+  return isPassed;
 }
 
 /// Two groups that came to one place by different paths go on as one: they will
@@ -102,8 +105,10 @@ static void leaveInnerPoints(Group &first, Group &second) {
   leave(second, first);
 }
 
-/// Drop empty groups and join those whose reconvergence is complete.
-void Warp::settle() {
+/// Drop empty groups and join those whose reconvergence is complete; whether
+/// lanes have met, which can go on now.
+bool Warp::settle() {
+  bool haveMet = false;
   std::erase_if(groups_, [](const Group &group) { return group.lanes == 0; });
   // Groups that wait for each other's lanes at one instruction become one.
   for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -125,8 +130,9 @@ void Warp::settle() {
     }
     if (isJoined)
       groups_[i].wait = {};
+    haveMet |= isJoined;
   }
-  passWarpBarriers();
+  haveMet |= passWarpBarriers();
   for (bool changed = true; changed;) {
     changed = false;
     for (Group &group : groups_) {
@@ -134,10 +140,11 @@ void Warp::settle() {
           group.reconvergence->arrived != group.reconvergence->expected)
         continue;
       groups_.push_back(join(group.reconvergence));
-      changed = true;
+      changed = haveMet = true;
       break;
     }
   }
+  return haveMet;
 }
 
 bool Warp::breakReconvergence(std::uint64_t patience) {

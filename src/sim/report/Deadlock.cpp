@@ -226,7 +226,14 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
     wait = waitForColumns(machine, cta, reason);
     break;
   default:
-    wait.what = "nothing that is known";
+    // It could have gone on: the launch has lost its turn, which says nothing
+    // of the kernel.
+    internalError("threads {} to {} of CTA ({}, {}, {}) wait for nothing at "
+                  "{}, and were not run",
+                  warp.thread(firstLane(group.lanes)),
+                  warp.thread(31 - std::countl_zero(group.lanes)),
+                  cta.index()[0], cta.index()[1], cta.index()[2],
+                  machine.findings().placeOf(warp.code().ops[group.pc]));
   }
   wait.op = &warp.code().ops[group.pc];
   return wait;

@@ -323,8 +323,9 @@ void Recorder::after(Warp &warp, const Op &op, LaneMask active, Step step) {
                          static_cast<std::uint32_t>(awaited_)}]);
     return;
   case EffectKind::clusterWait:
-    return waitUntil(warp, op, "wait cluster",
-                     rounds_[{nullptr, -1, warp.clusterGeneration}]);
+    return waitUntil(
+        warp, op, "wait cluster",
+        rounds_[{nullptr, -1, cta->cluster().barrierGeneration - 1}]);
   case EffectKind::load:
   case EffectKind::store:
   case EffectKind::atomic:

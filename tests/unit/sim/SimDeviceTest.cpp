@@ -223,6 +223,77 @@ TEST(SimDevice, KernelsOfTwoStreamsWaitForEachOther) {
   EXPECT_TRUE(device->is_done(after));
 }
 
+/// A barrier of two devices, as all-reduces have it: lanes 0 and 1 tell the
+/// ranks 0 and 1 that this one is there, and wait for what they say; then the
+/// warp meets.
+static constexpr std::string_view kRanks = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry ranks(.param .u64 flags, .param .u32 rank)
+{
+.reg .u32 %r<8>;
+.reg .u64 %a<8>;
+.reg .pred %p<3>;
+ld.param.u64 %a0, [flags];
+ld.param.u32 %r0, [rank];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+mul.wide.u32 %a1, %r2, 8;
+add.u64 %a0, %a0, %a1;
+mul.wide.u32 %a1, %r1, 64;
+mul.wide.u32 %a2, %r0, 4;
+add.u64 %a1, %a1, %a2;
+add.u64 %a1, %a0, %a1;
+mul.wide.u32 %a2, %r0, 64;
+mul.wide.u32 %a3, %r1, 4;
+add.u64 %a2, %a2, %a3;
+add.u64 %a2, %a0, %a2;
+mov.u32 %r3, 0;
+setp.gt.u32 %p0, %r1, 1;
+round:
+@%p0 bra meet;
+st.release.sys.global.u32 [%a1], 1;
+again:
+ld.acquire.sys.global.u32 %r4, [%a2];
+setp.ne.u32 %p1, %r4, 1;
+@%p1 bra again;
+meet:
+bar.sync 0;
+add.u64 %a1, %a1, 32;
+add.u64 %a2, %a2, 32;
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p2, %r3, 2;
+@%p2 bra round;
+ret;
+}
+)";
+
+TEST(SimDevice, LanesOfTwoStreamsWaitForEachOtherTwice) {
+  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random})
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      auto device = open_sim({.order = order, .seed = seed});
+      auto module = load(*device, kRanks);
+      std::vector<std::uint32_t> zeros(32, 0);
+      Buffer flags = device->allocate(128);
+      device->copy_in(flags, zeros.data(), 128);
+      std::vector<Stream> streams;
+      for (std::uint32_t rank : {0u, 1u}) {
+        LaunchDescription launch{
+            .name = "ranks",
+            .parameters = {raw(flags.address()), raw(rank)},
+            .module = module};
+        launch.grid = {2, 1, 1};
+        launch.block = {32, 1, 1};
+        streams.push_back(device->create_stream(false));
+        device->enqueue(
+            launch, streams.back(), [&](const LaunchResult &result) {
+              EXPECT_TRUE(result.findings.empty()) << result.to_string();
+            });
+      }
+      device->synchronize();
+    }
+}
+
 TEST(SimDevice, NobodyWillComeIsADeadlock) {
   auto device = open_sim();
   auto module = load(*device, kWait);

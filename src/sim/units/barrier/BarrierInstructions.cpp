@@ -131,19 +131,21 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
   if (op.flags & isAligned)
     checkAligned(warp, op, active);
   Cluster &cluster = warp.cta().cluster();
-  if (warp.clusterArrived & active)
+  ClusterArrivals &arrivals = warp.clusterArrivals;
+  if (LaneMask again = arrivals.lanes() & active)
     warp.machine().findings().fault(
-        FindingId::clusterBarrier, warp, op, warp.clusterArrived & active,
+        FindingId::clusterBarrier, warp, op, again,
         "this arrives at the cluster barrier again, and no "
         "barrier.cluster.wait stands between");
-  warp.clusterArrived |= active;
-  warp.clusterGeneration = cluster.barrierGeneration;
+  ClusterArrivals::Round &round =
+      arrivals.rounds[cluster.barrierGeneration % 2];
+  round.lanes |= active;
   cluster.barrierArrived += countLanes(active);
   if (RaceDetector *races = warp.races()) {
     if (!cluster.barrierRound)
       cluster.barrierRound = std::make_shared<SyncPoint>();
     races->publish(warp, active, op.semantics, *cluster.barrierRound);
-    warp.clusterRound = cluster.barrierRound;
+    round.handed = cluster.barrierRound;
     warp.clock.clusterArrival = warp.clock.now;
   }
   settle(cluster);
@@ -154,26 +156,29 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
   if (op.flags & isAligned)
     checkAligned(warp, op, active);
   Cluster &cluster = warp.cta().cluster();
-  if (active & ~warp.clusterArrived)
+  ClusterArrivals &arrivals = warp.clusterArrivals;
+  if (LaneMask missing = active & ~arrivals.lanes())
     warp.machine().findings().fault(FindingId::clusterBarrier, warp, op,
-                                    active & ~warp.clusterArrived,
+                                    missing,
                                     "this waits at the cluster barrier, and no "
                                     "barrier.cluster.arrive stands before it");
   settle(cluster);
-  if (cluster.barrierGeneration != warp.clusterGeneration) {
-    warp.group().wait = {};
-    warp.clusterArrived &= ~active;
-    if (warp.clusterRound) {
-      CheckTime time(warp.observer());
-      warp.group().clocks.acquire(*warp.clusterRound, warp.clock, active);
-      warp.clock.clusterBarriers = warp.clusterGeneration + 1;
-      warp.clock.lastMeeting =
-          std::max(warp.clock.lastMeeting, warp.clock.clusterArrival);
-    }
-    return Step::next;
+  if (arrivals.rounds[cluster.barrierGeneration % 2].lanes & active) {
+    warp.group().wait = {WaitReason::Kind::clusterBarrier, 0, 0};
+    return Step::blocked;
   }
-  warp.group().wait = {WaitReason::Kind::clusterBarrier, 0, 0};
-  return Step::blocked;
+  warp.group().wait = {};
+  ClusterArrivals::Round &round =
+      arrivals.rounds[(cluster.barrierGeneration + 1) % 2];
+  round.lanes &= ~active;
+  if (round.handed) {
+    CheckTime time(warp.observer());
+    warp.group().clocks.acquire(*round.handed, warp.clock, active);
+    warp.clock.clusterBarriers = cluster.barrierGeneration;
+    warp.clock.lastMeeting =
+        std::max(warp.clock.lastMeeting, warp.clock.clusterArrival);
+  }
+  return Step::next;
 }
 
 static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
