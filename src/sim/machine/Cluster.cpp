@@ -155,10 +155,10 @@ std::uint64_t Cluster::activity() const {
 }
 
 /// Give a warp its turn: all its groups where they only spin.
-static Progress runWarp(Warp &warp, int limit) {
+static Progress runWarp(Warp &warp, int limit, bool endsAtAtomics) {
   Progress best = Progress::none;
   for (std::size_t i = warp.groups().size(); i > 0; --i) {
-    Progress progress = warp.run(limit);
+    Progress progress = warp.run(limit, endsAtAtomics);
     if (progress == Progress::moved)
       return progress;
     if (progress == Progress::none)
@@ -179,7 +179,9 @@ bool Cluster::step(bool isAlone) {
         Warp &warp = *warps[(i + shift) % warps.size()];
         std::uint64_t before = warp.instructions;
         int limit = isRandom ? 1 + int(random_() % 64) : kTurn;
-        hasMoved |= runWarp(warp, limit) == Progress::moved;
+        // The order of atomics is what CTAs that talk get wrong.
+        bool endsAtAtomics = isRandom && limit % 2 == 0;
+        hasMoved |= runWarp(warp, limit, endsAtAtomics) == Progress::moved;
         instructions += warp.instructions - before;
         // However long its partners take, a lane gets its turn.
         hasMoved |= warp.breakReconvergence(kPatience);

@@ -137,7 +137,7 @@ Step Warp::execute(const Op &op, LaneMask active) {
   }
 }
 
-Progress Warp::run(int limit) {
+Progress Warp::run(int limit, bool endsAtAtomics) {
   std::uint64_t epoch = cta_.cluster().epoch;
   std::size_t count = groups_.size(), chosen = count;
   for (std::size_t i = 0; i < count; ++i) {
@@ -215,6 +215,7 @@ Progress Warp::run(int limit) {
       observer->checked(*this, op);
     int pc = group.pc;
     LaneMask together = group.lanes;
+    std::uint64_t effectsBefore = effects;
     Step step = execute(op, active);
     if (observer)
       observer->after(*this, op, active, step);
@@ -229,6 +230,8 @@ Progress Warp::run(int limit) {
     case Step::same:
       group.isUnaccompanied = false;
       ++group.pc;
+      isLeaving =
+          endsAtAtomics && op.semantics.isAtomic && effects != effectsBefore;
       break;
     case Step::jumped:
       // A split has made groups move in memory; begin anew with one of them.

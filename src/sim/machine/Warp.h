@@ -272,8 +272,9 @@ public:
   /// This lane's thread number in the CTA.
   int thread(int lane) const { return index_ * kLanes + lane; }
 
-  /// Run one group for at most `limit` instructions.
-  Progress run(int limit);
+  /// Run one group for at most `limit` instructions, or until an atomic of it
+  /// has changed something.
+  Progress run(int limit, bool endsAtAtomics = false);
   /// Make blocked groups look again.
   void wake();
   /// Let one parked group that has waited for `patience` instructions of the

@@ -17,6 +17,7 @@ struct MemorySemantics {
   bool isAcquire = false, isRelease = false, isRelaxed = false;
   bool isAtomic = false;    ///< reads, changes and writes at once
   bool isReturning = false; ///< and the thread sees what was read
+  bool isHeeded = true;     ///< which decides something, or is kept
   Scope scope = Scope::gpu;
 };
 

@@ -21,10 +21,11 @@ static void forEachRegister(const ptx::Operand &operand, Body &&body) {
 
 void markUnheeded(const ptx::Function &function, std::vector<Op> &ops,
                   int first) {
-  auto isWait = [](const Op &op) {
-    return op.effect->kind == EffectKind::barrierWait;
+  auto isAsking = [](const Op &op) {
+    return op.effect->kind == EffectKind::barrierWait ||
+           op.semantics.isReturning;
   };
-  if (std::none_of(ops.begin() + first, ops.end(), isWait))
+  if (std::none_of(ops.begin() + first, ops.end(), isAsking))
     return;
   std::size_t count = function.registers.size();
   std::vector<bool> isRead(count, false);
@@ -54,7 +55,7 @@ void markUnheeded(const ptx::Function &function, std::vector<Op> &ops,
       continue;
     }
     lookAtSources(op);
-    if (!isWait(op))
+    if (!isAsking(op))
       forEachRegister(result, look);
   }
   while (!next.empty()) {
@@ -64,11 +65,12 @@ void markUnheeded(const ptx::Function &function, std::vector<Op> &ops,
       lookAtSources(*writer);
   }
   for (std::size_t i = first; i < ops.size(); ++i)
-    if (isWait(ops[i])) {
+    if (isAsking(ops[i])) {
       bool isHeeded = false;
       forEachRegister(ops[i].origin->operands[0],
                       [&](int reg) { isHeeded |= isRead[reg]; });
       ops[i].isUnheeded = !isHeeded;
+      ops[i].semantics.isHeeded = isHeeded;
     }
 }
 

@@ -1,7 +1,8 @@
-// Unheeded: waits for an mbarrier whose answer decides nothing.
+// Unheeded: waits for an mbarrier, and atomics, whose answer decides nothing.
 //
 // A test_wait or try_wait says whether a phase is over. Who does not look at
-// the answer has waited for nothing, however it came out.
+// the answer has waited for nothing, however it came out. Nor does an atomic
+// whose old value nobody looks at tell anybody that it came last.
 #pragma once
 
 #include "sim/program/Program.h"

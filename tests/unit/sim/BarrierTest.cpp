@@ -122,6 +122,28 @@ TEST(Barrier, LanesThatWereLetGoMeetTheElectedOneAtABarrier) {
                });
 }
 
+TEST(Barrier, RandomTurnsEndAtAtomics) {
+  // Two counters, one behind the other: CTAs come to the second in another
+  // order than to the first.
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    RunKernel run(R"(
+      setp.ne.u32 %p0, %t, 0;
+      @%p0 ret;
+      atom.global.add.u32 %r0, [%out], 1;
+      atom.global.add.u32 %r1, [%out+4], 1;
+      setp.eq.u32 %p0, %r0, %r1;
+      @%p0 ret;
+      red.global.add.u32 [%out+8], 1;
+    )");
+    run.config.grid = {8, 1, 1};
+    run.config.seed = seed;
+    run.output(std::vector<std::uint32_t>(3, 0)).runCleanly(SimOrder::random);
+    changed += run.result<std::uint32_t>(2) > 0;
+  }
+  EXPECT_GE(changed, 15);
+}
+
 TEST(Barrier, ALostTurnIsNoDeadlock) {
   // Nobody waits yet: a ledger of that says nothing of the kernel.
   GlobalMemory memory;
