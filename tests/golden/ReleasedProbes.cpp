@@ -33,6 +33,36 @@ done:
   return probe;
 }
 
+/// Half of the threads write shared and global memory and leave; the others
+/// meet without them, and read.
+static Probe exitAsArrival() {
+  Probe probe{.group = "practice", .name = "exit_as_arrival"};
+  probe.ptx = moduleText(0, 0, R"(
+.reg .b32 %a, %n, %m;
+.reg .b64 %g;
+.reg .pred %p;
+mad.lo.u32 %a, %t, 4, %smem;
+mad.wide.u32 %g, %t, 4, %out;
+setp.lt.u32 %p, %t, 256;
+@%p bra stay;
+mad.lo.u32 %n, %t, 77, 5;
+st.shared.u32 [%a], %n;
+st.global.u32 [%g], %t;
+bra done;
+stay:
+bar.sync 0;
+ld.shared.u32 %n, [%a+1024];
+ld.global.u32 %m, [%g+1024];
+add.u32 %n, %n, %m;
+st.global.u32 [%g], %n;
+done:
+)");
+  probe.threads = 512;
+  probe.smemBytes = 2048;
+  probe.outputBytes = 2048;
+  return probe;
+}
+
 /// Lanes of each warp come to a barrier by two paths: to one instruction, or,
 /// where `isSplit`, to one of two.
 static Probe twoPaths(bool isSplit) {
@@ -273,6 +303,7 @@ st.global.v4.u32 [%g], {%d0, %d1, %d2, %d3};
 
 void addReleasedProbes(std::vector<Probe> &list) {
   list.push_back(exitedThreads());
+  list.push_back(exitAsArrival());
   list.push_back(twoPaths(/*isSplit=*/false));
   list.push_back(twoPaths(/*isSplit=*/true));
   list.push_back(counterReset());

@@ -43,9 +43,19 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
       look(FindingId::copyAtExit, lane, group, waitAll);
     look(FindingId::copyAtExit, lane, warp.asyncCopies[lane].open, waitAll);
   });
-  // Other CTAs of the cluster may still reach what is given up.
-  if (warp.cta().cluster().size() > 1)
-    warp.group().clocks.release(warp.cta().left, warp.clock, lanes);
+  // Other CTAs of the cluster may still reach what is given up; and barriers
+  // that others wait at go on without the thread.
+  Cta &cta = warp.cta();
+  bool isMissed =
+      machine_.code().hasCtaBarrier &&
+      cta.liveThreads() > static_cast<std::uint32_t>(countLanes(lanes));
+  bool isInCluster = cta.cluster().size() > 1;
+  if (isMissed || isInCluster)
+    warp.group().clocks.release(cta.left, warp.clock, lanes);
+  // Who has arrived is not missed, whatever it has done since.
+  LaneMask missed = lanes & ~warp.clusterArrivals.lanes();
+  if (isInCluster && missed)
+    warp.group().clocks.release(cta.cluster().left, warp.clock, missed);
 }
 
 void RaceDetector::end(Cta &cta) {
@@ -124,8 +134,9 @@ void RaceDetector::end(Cluster &cluster) {
         cta.shadow.cells.peek(first + i, [&](const Record &record) {
           const Agent &who = agent(record.component);
           if (who.kind == Agent::Kind::lanes && who.ctaNumber != cta.number() &&
-              !isKnown(record,
-                       record.isAsync() ? View::completed : View::generic))
+              !isKnown(record, record.isAsync() || !record.isWrite()
+                                   ? View::completed
+                                   : View::generic))
             report(
                 record, record.isWrite() ? "writes" : "reads",
                 static_cast<std::uint32_t>((first + i) * Shadow::kCellBytes) +

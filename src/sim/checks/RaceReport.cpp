@@ -8,6 +8,19 @@
 
 namespace kiln::sim {
 
+/// Whether a thread that has left knew of the access, which was its own or one
+/// that it had waited for.
+static bool isKnownToGone(const Access &access, const Record &earlier) {
+  Cta &cta = access.warp->cta();
+  for (const SyncPoint *left : {&cta.left, &cta.cluster().left}) {
+    const Epoch *known =
+        left->deFacto.clock.find(View::completed, earlier.component);
+    if (known && known->covers(earlier.time, earlier.lanes))
+      return true;
+  }
+  return false;
+}
+
 FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
                                std::uint16_t overlap) const {
   if (agent(earlier.component).kind == Agent::Kind::tensorLoads &&
@@ -20,6 +33,8 @@ FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
   if (other.clusterNumber == access.warp->clock.cluster &&
       access.warp->cta().cluster().size() > 1)
     id = FindingId::mbarrierRemoteScope;
+  if (isKnownToGone(access, earlier))
+    id = FindingId::exitAsArrival;
   // Where another lane of either warp is ordered, the rest is convergence.
   View view = earlier.isAsync() ? View::completed : access.view;
   bool isKnownToSome = earlier.component == access.warp->clock.lanes;
@@ -132,6 +147,9 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
   if (id == FindingId::acquireFence)
     return "a fence after the atomic that was read and before this "
            "(fence.acq_rel.gpu, __threadfence)";
+  if (id == FindingId::exitAsArrival)
+    return "an arrival of the thread before it leaves (bar.sync or bar.arrive, "
+           "barrier.cluster.arrive); only its exit lets the barrier go";
   if (id == FindingId::memoryFence)
     return "a fence (fence.acq_rel, __threadfence) between the data and the "
            "flag, on the side of the writer and of the reader";

@@ -328,6 +328,7 @@ void Decoder::decodeBody() {
       op.effect = std::make_shared<Effect>(effectOf(*this, instruction, *row));
       op.isQuiet = op.effect->isQuiet();
       op.isAligned = op.effect->isAligned;
+      code_.hasCtaBarrier |= op.effect->kind == EffectKind::ctaBarrier;
     } catch (const UserError &error) {
       // All of them are told at once, before anything runs.
       noteRefusal(instruction, error);

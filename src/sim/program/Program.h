@@ -96,7 +96,7 @@ struct Op {
   std::shared_ptr<const Effect> effect;
   std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
   bool decidesLoop = false; ///< what it gives decides about a loop that waits
-  bool isUnheeded = false;  ///< a wait whose answer decides nothing at all
+  bool isUnheeded = false; ///< a wait or an atomic whose answer decides nothing
   const Instruction *row = nullptr; ///< of the registry
   const ptx::Instruction *origin = nullptr;
 };
@@ -140,6 +140,7 @@ struct Code {
   std::uint32_t registerBytes = 0;
   std::uint32_t registerCount = 0;
   int predicateCount = 0;
+  bool hasCtaBarrier = false; ///< some instruction waits at one, or arrives
   std::vector<InitialValue> initialValues;
 };
 

@@ -17,6 +17,9 @@ static void settle(CtaBarrier &barrier, const Cta &cta) {
       barrier.expected ? barrier.expected : cta.liveThreads();
   if (barrier.arrived < wanted)
     return;
+  // De facto who has left has arrived: the accesses of an SM come in order.
+  if (barrier.round && !barrier.expected)
+    barrier.round->deFacto.join(cta.left.deFacto);
   barrier.arrived = 0;
   barrier.expected = 0;
   barrier.results[barrier.generation & 1] = barrier.votes;
@@ -122,6 +125,11 @@ static void settle(Cluster &cluster) {
       cluster.barrierArrived < liveThreads(cluster))
     return;
   cluster.barrierArrived = 0;
+  // De facto what those have read who left is over. Their writes to other CTAs
+  // may still be under way: an H200 loses some.
+  if (cluster.barrierRound)
+    cluster.barrierRound->deFacto.clock.joinOnly(View::completed,
+                                                 cluster.left.deFacto.clock);
   cluster.barrierRound = nullptr;
   ++cluster.barrierGeneration;
   cluster.notify();
