@@ -8,7 +8,9 @@ namespace kiln::sim {
 
 class LaunchChecks final : public Checks {
 public:
-  explicit LaunchChecks(Machine &machine) : races_(machine) {}
+  /// `keepsValues`: as RaceDetector does.
+  explicit LaunchChecks(Machine &machine, bool keepsValues = false)
+      : races_(machine, keepsValues) {}
 
   void begin(Warp &warp) override { races_.begin(warp); }
   void begin(Cta &cta) override { races_.begin(cta); }

@@ -21,17 +21,29 @@ void LaunchRaces::take(RaceDetector &races) {
     takePage(races, first, *page);
 }
 
+/// What a page has of a cell's values; null: nothing.
+static const std::uint8_t *
+valuesOfCell(const std::unique_ptr<std::uint8_t[]> &values, std::size_t cell) {
+  return values ? &values[cell * Shadow::kCellBytes] : nullptr;
+}
+
 void LaunchRaces::takePage(RaceDetector &races, std::uint64_t first,
                            Shadow::Page &page) {
   PageTouches &touched = pages_[first / Shadow::kPageCells];
+  auto compareCell = [&](std::size_t i, const Record &record,
+                         std::uint16_t bytes) {
+    compare(races, first + i, record, bytes, touched.cells[i],
+            valuesOfCell(touched.values, i), valuesOfCell(page.values, i));
+  };
   if (page.isSplit) {
     Shadow &shadow = races.global().cells;
     for (std::size_t i = 0; i < Shadow::kPageCells; ++i) {
       shadow.forEach(page.cells[i], [&](const Record &record) {
-        compare(races, first + i, record, record.bytes, touched.cells[i]);
+        compareCell(i, record, record.bytes);
       });
       shadow.forEach(page.cells[i], [&](const Record &record) {
-        add(races, record, record.bytes, CellSet(1) << i, touched);
+        add(races, record, record.bytes, CellSet(1) << i, touched,
+            valuesOfCell(page.values, i));
       });
     }
     return;
@@ -44,52 +56,77 @@ void LaunchRaces::takePage(RaceDetector &races, std::uint64_t first,
     auto i = static_cast<std::size_t>(std::countr_zero(shared));
     for (const Layer &layer : page.layers)
       if (layer.cells >> i & 1)
-        compare(races, first + i, layer.record, 0xffff, touched.cells[i]);
+        compareCell(i, layer.record, 0xffff);
   }
   for (const Layer &layer : page.layers)
-    add(races, layer.record, 0xffff, layer.cells, touched);
+    add(races, layer.record, 0xffff, layer.cells, touched, nullptr);
 }
 
 void LaunchRaces::add(const RaceDetector &races, const Record &record,
-                      std::uint32_t bytes, CellSet cells, PageTouches &page) {
+                      std::uint16_t bytes, CellSet cells, PageTouches &page,
+                      const std::uint8_t *values) {
   const Agent &who = races.agent(record.component);
   std::uint32_t thread =
       who.kind == Agent::Kind::mbarrier
           ? 0
           : who.number * kLanes +
                 static_cast<std::uint32_t>(firstLane(record.lanes));
+  bool isKept = record.isWrite() && record.isKept() && values;
+  if (isKept && !page.values)
+    page.values = std::make_unique<std::uint8_t[]>(Shadow::kPageBytes);
   (record.isWrite() ? page.written : page.read) |= cells;
   for (; cells; cells &= cells - 1) {
-    Touches &touches =
-        page.cells[static_cast<std::size_t>(std::countr_zero(cells))];
+    auto cell = static_cast<std::size_t>(std::countr_zero(cells));
+    Touches &touches = page.cells[cell];
     Touch &touch = record.isWrite() ? touches.write : touches.read;
     touch.cta = who.ctaNumber + 1;
     touch.op = record.op;
     touch.thread = thread;
     touch.bytes |= bytes;
     touch.isStrong |= record.isStrong();
+    touch.kept &= static_cast<std::uint16_t>(~bytes);
+    if (!isKept)
+      continue;
+    touch.kept |= bytes;
+    std::uint8_t *to = &page.values[cell * Shadow::kCellBytes];
+    for (unsigned left = bytes; left; left &= left - 1)
+      to[std::countr_zero(left)] = values[std::countr_zero(left)];
   }
 }
 
 void LaunchRaces::compare(const RaceDetector &races, std::uint64_t cell,
-                          const Record &record, std::uint32_t bytes,
-                          const Touches &touches) {
-  auto collides = [&](const Touch &touch) {
-    return touch.cta && (touch.bytes & bytes) &&
-           !(touch.isStrong && record.isStrong());
+                          const Record &record, std::uint16_t bytes,
+                          const Touches &touches,
+                          const std::uint8_t *earlierValues,
+                          const std::uint8_t *values) {
+  auto overlapOf = [&](const Touch &touch) {
+    bool isMorallyStrong = touch.isStrong && record.isStrong();
+    return static_cast<std::uint16_t>(
+        touch.cta && !isMorallyStrong ? touch.bytes & bytes : 0);
   };
-  if (collides(touches.write))
-    report(races, cell, record, touches.write.bytes & bytes, touches.write,
-           true);
-  if (record.isWrite() && collides(touches.read))
-    report(races, cell, record, touches.read.bytes & bytes, touches.read,
-           false);
+  std::uint16_t written = overlapOf(touches.write);
+  // Bytes that both have left alike.
+  std::uint16_t alike = 0;
+  if (written && record.isWrite() && record.isKept() && values)
+    for (unsigned left = written & touches.write.kept; left; left &= left - 1) {
+      int i = std::countr_zero(left);
+      alike |= static_cast<std::uint16_t>((values[i] == earlierValues[i]) << i);
+    }
+  if (written)
+    report(races, written == alike ? FindingId::sameValue : FindingId::race,
+           cell, record,
+           static_cast<std::uint16_t>(written == alike ? written
+                                                       : written & ~alike),
+           touches.write, true);
+  if (record.isWrite() && overlapOf(touches.read))
+    report(races, FindingId::race, cell, record, overlapOf(touches.read),
+           touches.read, false);
 }
 
-void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
-                         const Record &record, std::uint32_t overlap,
-                         const Touch &earlier, bool isEarlierWrite) {
-  FindingId id = FindingId::race;
+void LaunchRaces::report(const RaceDetector &races, FindingId id,
+                         std::uint64_t cell, const Record &record,
+                         std::uint16_t overlap, const Touch &earlier,
+                         bool isEarlierWrite) {
   PlacePair places = placesOf(machine_, record.op, earlier.op);
   if (machine_.findings().isAllowed(id) || isTold(id, places, 1))
     return;
@@ -103,12 +140,15 @@ void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
                           static_cast<unsigned>(std::countr_zero(overlap));
   std::string message = fmt::format(
       "this {} global address {:#x} ({}), which thread {} of CTA ({}, {}, {}) "
-      "at {}:{} {}; nothing orders the two; missing: release and acquire at "
-      ".gpu scope (a fence and an atomic on each side); CTAs run in any order",
+      "at {}:{} {}; nothing orders the two{}",
       record.isWrite() ? "writes" : "reads", address,
       machine_.memory().describe(address), std::uint32_t(earlier.thread),
       number % grid[0], number / grid[0] % grid[1], number / grid[0] / grid[1],
-      line.file, line.line, isEarlierWrite ? "writes" : "reads");
+      line.file, line.line, isEarlierWrite ? "writes" : "reads",
+      id == FindingId::sameValue
+          ? ", which write the same value; missing: one CTA that writes for all"
+          : "; missing: release and acquire at .gpu scope (a fence and an "
+            "atomic on each side); CTAs run in any order");
   int thread =
       who.kind == Agent::Kind::mbarrier
           ? 0
@@ -125,6 +165,13 @@ void LaunchRaces::report(const RaceDetector &races, std::uint64_t cell,
                   std::uint32_t(earlier.thread), number % grid[0],
                   number / grid[0] % grid[1], number / grid[0] / grid[1]),
       line, machine_.code().ops[earlier.op].origin->line, isEarlierWrite};
+}
+
+std::uint64_t LaunchRaces::bytes() const {
+  std::uint64_t total = 0;
+  for (const auto &[number, page] : pages_)
+    total += sizeof(PageTouches) + (page.values ? Shadow::kPageBytes : 0);
+  return total;
 }
 
 std::vector<Finding> LaunchRaces::findings() const {

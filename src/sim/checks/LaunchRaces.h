@@ -19,14 +19,15 @@ public:
   /// Everything that was found, in order.
   std::vector<Finding> findings() const;
   /// Memory that this takes.
-  std::uint64_t bytes() const { return pages_.size() * sizeof(PageTouches); }
+  std::uint64_t bytes() const;
 
 private:
   struct Touch {
     std::uint32_t cta; ///< number in the launch, plus one; 0: nobody
     std::uint32_t op;  ///< index of the instruction
     std::uint32_t isStrong : 1, thread : 31;
-    std::uint32_t bytes; ///< of the cell
+    std::uint16_t bytes; ///< of the cell
+    std::uint16_t kept;  ///< those of which the values are known
   };
   struct Touches {
     Touch write, read;
@@ -34,16 +35,20 @@ private:
   struct PageTouches {
     CellSet written = 0, read = 0; ///< cells that were
     std::array<Touches, Shadow::kPageCells> cells{};
+    std::unique_ptr<std::uint8_t[]> values; ///< as Shadow::Page has them
   };
   void takePage(RaceDetector &races, std::uint64_t first, Shadow::Page &page);
-  /// Add an access to cells of a page.
+  /// Add an access to cells of a page; `values`: what it has written there.
   static void add(const RaceDetector &races, const Record &record,
-                  std::uint32_t bytes, CellSet cells, PageTouches &page);
+                  std::uint16_t bytes, CellSet cells, PageTouches &page,
+                  const std::uint8_t *values);
+  /// `values`: of the cell, here and where the cluster has written them.
   void compare(const RaceDetector &races, std::uint64_t cell,
-               const Record &record, std::uint32_t bytes,
-               const Touches &touches);
-  void report(const RaceDetector &races, std::uint64_t cell,
-              const Record &record, std::uint32_t overlap, const Touch &earlier,
+               const Record &record, std::uint16_t bytes,
+               const Touches &touches, const std::uint8_t *earlierValues,
+               const std::uint8_t *values);
+  void report(const RaceDetector &races, FindingId id, std::uint64_t cell,
+              const Record &record, std::uint16_t overlap, const Touch &earlier,
               bool isEarlierWrite);
   /// Whether that pair is known; it counts as `count` more.
   bool isTold(FindingId id, PlacePair places, std::uint64_t count);

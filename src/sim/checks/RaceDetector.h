@@ -59,7 +59,11 @@ struct RaceFinding {
 
 class RaceDetector {
 public:
-  explicit RaceDetector(Machine &machine) : machine_(machine) {}
+  /// `keepsValues`: of what threads write to global memory.
+  explicit RaceDetector(Machine &machine, bool keepsValues = false)
+      : machine_(machine), keepsValues_(keepsValues) {}
+
+  bool keepsValues() const { return keepsValues_; }
 
   /// A new component in the block of a cluster.
   Component add(std::uint32_t cluster, const Agent &agent);
@@ -241,6 +245,7 @@ private:
   void forEachMapWrite(std::uint64_t address, Body &&body);
 
   Machine &machine_;
+  bool keepsValues_;
   /// A lane has acquired what somebody wrote to a map.
   struct AcquiredMap {
     Record write, acquire;

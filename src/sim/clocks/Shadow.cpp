@@ -2,6 +2,7 @@
 #include "sim/clocks/Shadow.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace kiln::sim {
 
@@ -76,7 +77,6 @@ void Shadow::merge(Page &page, const Record &record) {
 }
 
 void Shadow::forget(std::uint64_t begin, std::size_t bytes) {
-  constexpr std::uint64_t kPageBytes = kPageCells * kCellBytes;
   for (std::uint64_t at = begin; at < begin + bytes; at += kPageBytes) {
     Page &its = page(at / kPageBytes);
     its.layers.clear();
@@ -84,6 +84,17 @@ void Shadow::forget(std::uint64_t begin, std::size_t bytes) {
     if (its.cells)
       std::fill_n(its.cells.get(), kPageCells, Cell{});
   }
+}
+
+void Shadow::keep(std::uint64_t index, std::size_t first,
+                  const std::uint8_t *value, std::size_t bytes) {
+  Page &its = page(index / kPageCells);
+  if (!its.values) {
+    share_.take(kPageBytes, "what the checks know of memory");
+    its.values = std::make_unique<std::uint8_t[]>(kPageBytes);
+  }
+  std::memcpy(&its.values[index % kPageCells * kCellBytes + first], value,
+              bytes);
 }
 
 Shadow::More &Shadow::more(Cell &cell) {
@@ -128,6 +139,8 @@ std::size_t Shadow::bytes() const {
     total += page.layers.capacity() * sizeof(Layer);
     if (page.cells)
       total += kPageCells * sizeof(Cell);
+    if (page.values)
+      total += kPageBytes;
   };
   for (const Page &page : near_)
     count(page);

@@ -34,10 +34,13 @@ struct Record {
   // What `flags` holds.
   static constexpr unsigned kWrite = 1, kAsync = 2, kStrong = 4, kSplit = 8;
   static constexpr int kScopeShift = 4, kBaseShift = 6, kSizeShift = 10;
+  static constexpr unsigned kKept = 1u << 13;
 
   bool isWrite() const { return flags & kWrite; }
   bool isAsync() const { return flags & kAsync; } ///< through the async proxy
   bool isStrong() const { return flags & kStrong; }
+  /// Whether the page has the value that was written (Page::values).
+  bool isKept() const { return flags & kKept; }
   Scope scope() const { return static_cast<Scope>(flags >> kScopeShift & 3); }
   /// Whether they are of one access, whatever bytes of it.
   bool isSameAccess(const Record &other) const {
@@ -97,13 +100,16 @@ struct Layer {
 /// The cells of one memory.
 class Shadow {
 public:
-  static constexpr std::size_t kCellBytes = 16, kPageCells = 64;
+  static constexpr std::size_t kCellBytes = 16, kPageCells = 64,
+                               kPageBytes = kPageCells * kCellBytes;
   /// A page with more layers is cheaper as cells.
   static constexpr std::size_t kMaxLayers = 32;
 
   struct Page {
     std::vector<Layer> layers; ///< oldest first; while it is not split
     std::unique_ptr<Cell[]> cells;
+    /// What threads have written last in each byte, where that is kept.
+    std::unique_ptr<std::uint8_t[]> values;
     bool isSplit = false;
   };
 
@@ -145,6 +151,9 @@ public:
         body(layer.record);
   }
   void add(Cell &cell, const Record &record);
+  /// Keep the value of a write to the bytes of a cell from `first` on.
+  void keep(std::uint64_t index, std::size_t first, const std::uint8_t *value,
+            std::size_t bytes);
   /// The crowd of a cell; null: it has none.
   Crowd *findCrowd(Cell &cell) {
     return cell.more ? &lists_[cell.more - 1].crowd : nullptr;

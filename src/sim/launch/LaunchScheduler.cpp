@@ -64,7 +64,7 @@ bool LaunchScheduler::take(Mine &mine) {
   Dim3 first = firstCtaOf(number);
   std::unique_ptr<Checks> own;
   if (config_.checks && !isTalking_)
-    own = std::make_unique<LaunchChecks>(machine_);
+    own = std::make_unique<LaunchChecks>(machine_, count_ > 1);
   mine.push_back(std::make_unique<Cluster>(
       machine_, first, number, own ? own.get() : commonChecks_.get()));
   mine.back()->ownChecks = std::move(own);

@@ -3,6 +3,7 @@
 #include "support/Error.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace kiln::sim {
 
@@ -152,6 +153,12 @@ void Accessor::flush() {
   if (run_.isSplit)
     flags |= Record::kSplit | run_.first << Record::kBaseShift |
              std::countr_zero(run_.bytes) << Record::kSizeShift;
+  bool isKept = value_ && run_.isWrite && !run_.memory->owner;
+  if (isKept) {
+    flags |= Record::kKept;
+    run_.memory->cells.keep(run_.cell, run_.first, &run_.value[run_.first],
+                            run_.end - run_.first);
+  }
   access.record.flags = static_cast<std::uint16_t>(flags);
   access.record.lanes = access.issuers = run_.lanes;
   access.isSame = run_.isSame;
@@ -181,12 +188,18 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
     return;
   ShadowedMemory &memory = place.owner ? place.owner->shadow : order_->global();
   std::uint64_t begin = place.owner ? place.offset : address, at = begin;
+  auto keep = [&](std::uint32_t first, std::uint32_t last,
+                  const std::uint8_t *value) {
+    if (value)
+      std::memcpy(&run_.value[first], value, last - first);
+  };
   for (std::uint64_t end = begin + bytes; begin < end;) {
     constexpr std::uint64_t kCell = Shadow::kCellBytes;
     std::uint64_t cell = begin / kCell;
     auto first = static_cast<std::uint32_t>(begin % kCell);
     auto last = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(kCell, first + end - begin));
+    const std::uint8_t *value = value_ ? value_ + (begin - at) : nullptr;
     begin += last - first;
     bool isSameCell =
         run_.memory == &memory && run_.cell == cell && run_.isWrite == isWrite;
@@ -194,6 +207,7 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
     if (isSameCell && !run_.isSplit && run_.first == first &&
         run_.end == last) {
       run_.lanes |= bit;
+      keep(first, last, value);
       continue;
     }
     bool isNext = isSameCell && run_.end == first && lane == run_.lane + 1 &&
@@ -205,11 +219,13 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
       run_.end = last;
       run_.lane = lane;
       run_.lanes |= bit;
+      keep(first, last, value);
       continue;
     }
     flush();
     run_ = {&memory, cell, first, last,    last - first,
             lane,    bit,  false, isWrite, false};
+    keep(first, last, value);
   }
   // A lane that hands something over hands it to the lanes behind it, too.
   bool isAlone = op_.semantics.isStrong && isWrite &&

@@ -51,6 +51,9 @@ public:
   /// with a finding where they are not there.
   ByteRange locate(Space space, std::uint64_t address, std::size_t bytes,
                    std::size_t alignment, int lane, bool isWrite);
+  /// What the next lane writes, read where it is located. For a launch whose
+  /// clusters cannot talk to each other (LaunchRaces).
+  void setValue(const std::uint8_t *value) { value_ = value; }
   /// What the lane that was located last writes stands there already, or not.
   void noteValue(bool isSame) {
     run_.isSame = isSame && (run_.isSame || countLanes(run_.lanes) == 1);
@@ -99,9 +102,11 @@ private:
     bool isSplit = false; ///< the lanes took the bytes in turn
     bool isWrite = false;
     bool isSame = false; ///< all of them write what stands there
+    std::array<std::uint8_t, Shadow::kCellBytes> value{}; ///< of the bytes
   };
   Run run_;
-  Access reads_, writes_; ///< made when first needed
+  const std::uint8_t *value_ = nullptr; ///< of the next lane; null: not kept
+  Access reads_, writes_;               ///< made when first needed
 };
 
 /// The CTA and the plain shared address that a shared::cluster address means.
