@@ -116,6 +116,8 @@ const Redundant kRedundant = {
      "its copies join the next group, which is waited for too"},
     {"triton_matmul_matmul: bar.sync 0 (2): deleted",
      "wgmma.wait_group covers the products of all four warps"},
+    {"reductions_grid_sum: bar.sync 0 (2): deleted",
+     "only thread 0, which wrote the word, uses what is read"},
     {"cluster: barrier.cluster.wait.aligned: deleted",
      "nobody touches another CTA's memory after it"},
     {"cluster_exit: mbarrier.init.shared.b64 [done], 1: one more",

@@ -2,6 +2,8 @@
 #include "sim/checks/LaunchChecks.h"
 #include "sim/checks/Poison.h"
 #include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
+#include "sim/program/MaskedLoads.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -88,6 +90,17 @@ static void noteUsed(Warp &warp, const Op &op) {
                                               {.all = loads.front().time});
 }
 
+/// A load before `op` has read what `op` may throw away: where it does not, the
+/// access counts.
+static void tellMasked(Warp &warp, const Op &op, LaneMask active) {
+  const MaskedLoad &masked = *op.masks;
+  const Op &load = warp.code().ops[static_cast<std::size_t>(masked.load)];
+  LaneMask mask = warp.pred(masked.mask);
+  LaneMask used = active & (masked.isUsedWhere ? mask : ~mask);
+  if (used)
+    load.effect->tellOrder(warp, load, used);
+}
+
 void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
   if (op.touchesAccumulator) {
     if (!warp.wgmma.held.empty())
@@ -96,6 +109,8 @@ void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
   }
   if (op.readsLoaded && !warp.tensor.loads.empty())
     noteUsed(warp, op);
+  if (op.masks)
+    tellMasked(warp, op, active);
   if (op.poison.isGeneral())
     passPoison(warp, op, active);
 }

@@ -179,9 +179,11 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
       if (verdict >= Verdict::deFacto &&
           isObservedBefore(access, earlier, overlap, memory, index))
         verdict = Verdict::ordered;
-      if (verdict == Verdict::strong &&
-          isWarpSynchronous(access, earlier, overlap))
-        verdict = Verdict::deFacto;
+      // What a read has returned is over, and the read is judged by itself.
+      if (verdict == Verdict::unordered && later.isAsync() &&
+          isCopiedSince(earlier, overlap, memory, index) &&
+          isOrderedDeFacto(access, earlier, overlap, View::generic))
+        verdict = Verdict::ordered;
       if (verdict >= Verdict::deFacto)
         report(access, earlier, overlap, memory, index, verdict);
       if (verdict == Verdict::strong && !isWrite) {

@@ -192,9 +192,6 @@ private:
   bool isObservedBefore(const Access &access, const Record &earlier,
                         std::uint16_t overlap, const ShadowedMemory &memory,
                         std::uint64_t cell) const;
-  /// Whether a volatile access relies on lanes of the warp running together.
-  bool isWarpSynchronous(const Access &access, const Record &earlier,
-                         std::uint16_t overlap) const;
   bool isMutual(const Access &access, const Record &earlier) const;
   /// Operations of one thread that the tensor core does in order.
   bool isPipelined(const Access &access, const Record &earlier) const;
@@ -205,6 +202,20 @@ private:
   /// cp.async writes what a wgmma reads: released kernels have no proxy fence
   /// between the two.
   bool isCopyBeforeProduct(const Access &access, const Record &earlier) const;
+  /// Whether one is the plain load that a loop of atom.cas begins with, and the
+  /// other an atomic (RaceSwap).
+  bool isFirstOfSwap(const Access &access, const Record &earlier) const;
+  /// Whether a store follows a load that is over, by the word of a flag alone:
+  /// strong stores and loads without release and acquire.
+  bool isFlaggedAfterRead(const Access &access, const Record &earlier,
+                          std::uint16_t overlap) const;
+  /// Whether the value of a load is used before a flag tells of it: before the
+  /// next barrier of the CTA, or with one behind it and before a strong store,
+  /// as they stand in the program.
+  bool isUsedAtOnce(std::uint32_t load) const;
+  /// Whether tensormap.cp_fenceproxy has read what that thread wrote.
+  bool isCopiedSince(const Record &earlier, std::uint16_t overlap,
+                     ShadowedMemory &memory, std::uint64_t cell) const;
   /// Whether two stores of threads leave the same bytes, whoever comes last.
   bool isSameValue(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);
@@ -257,6 +268,9 @@ private:
   ShadowedMemory global_;
   std::vector<RaceFinding> findings_;
   std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
+  /// Loads that were asked of.
+  mutable std::map<const Op *, bool> firstOfSwap_;
+  mutable std::map<std::uint32_t, bool> usedAtOnce_;
 };
 
 } // namespace kiln::sim

@@ -1,6 +1,7 @@
 // RaceJudge: whether two accesses are ordered, by the PTX text or de facto.
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
+#include "sim/program/Effect.h"
 
 #include <algorithm>
 
@@ -79,16 +80,6 @@ bool RaceDetector::isObservedBefore(const Access &access, const Record &earlier,
          isOrderedStrictly(access, found->second.record, overlap, access.view);
 }
 
-bool RaceDetector::isWarpSynchronous(const Access &access,
-                                     const Record &earlier,
-                                     std::uint16_t overlap) const {
-  auto isPlain = [&](const Op &op) { return !op.semantics.isAtomic; };
-  return earlier.component == access.warp->clock.lanes &&
-         access.record.component == earlier.component && isPlain(*access.op) &&
-         isPlain(machine_.code().ops[earlier.op]) && !access.op->decidesLoop &&
-         isOrderedDeFacto(access, earlier, overlap, View::generic);
-}
-
 bool RaceDetector::isMutual(const Access &access, const Record &earlier) const {
   if (access.record.scope() == Scope::gpu && earlier.scope() == Scope::gpu)
     return true;
@@ -105,6 +96,69 @@ bool RaceDetector::isSameValue(const Access &access,
                                const Record &earlier) const {
   return access.isSame && earlier.isWrite() &&
          agent(earlier.component).kind == Agent::Kind::lanes;
+}
+
+bool RaceDetector::isUsedAtOnce(std::uint32_t load) const {
+  auto [known, isNew] = usedAtOnce_.try_emplace(load, false);
+  if (!isNew)
+    return known->second;
+  const std::vector<Op> &ops = machine_.code().ops;
+  const Op &read = ops[load];
+  auto isOfLoad = [&](const Reg &reg) {
+    return reg.isValid() && std::any_of(read.list.begin(), read.list.end(),
+                                        [&](const Reg &filled) {
+                                          return filled.index == reg.index;
+                                        });
+  };
+  bool isUsed = false, hasMet = false;
+  for (std::size_t i = load + 1; i < ops.size(); ++i) {
+    const Op &op = ops[i];
+    bool isUse = std::any_of(std::begin(op.src), std::end(op.src), isOfLoad) ||
+                 (!op.isListWritten &&
+                  std::any_of(op.list.begin(), op.list.end(), isOfLoad));
+    bool isBarrier = op.effect->kind == EffectKind::ctaBarrier;
+    bool isFlag = op.semantics.isStrong && op.effect->kind != EffectKind::load;
+    if (isFlag)
+      return false;
+    // Between threads the barrier behind the use hands on, if any does.
+    if ((isUse && !hasMet) || (isBarrier && isUsed))
+      return known->second = true;
+    isUsed |= isUse;
+    hasMet |= isBarrier;
+  }
+  return false;
+}
+
+bool RaceDetector::isFlaggedAfterRead(const Access &access,
+                                      const Record &earlier,
+                                      std::uint16_t overlap) const {
+  const Record &later = access.record;
+  bool isStoreAfterLoad =
+      later.isWrite() && !later.isStrong() && !later.isAsync() &&
+      later.component == access.warp->clock.lanes && !earlier.isWrite() &&
+      !earlier.isStrong() && !earlier.isAsync() &&
+      machine_.code().ops[earlier.op].effect->kind == EffectKind::load;
+  if (!isStoreAfterLoad)
+    return false;
+  const Epoch *known = access.warp->group().clocks.deFacto().apparent.find(
+      View::completed, earlier.component);
+  return known && known->covers(earlier.time, earlier.lanesOf(overlap)) &&
+         isUsedAtOnce(earlier.op);
+}
+
+bool RaceDetector::isCopiedSince(const Record &earlier, std::uint16_t overlap,
+                                 ShadowedMemory &memory,
+                                 std::uint64_t index) const {
+  if (!earlier.isWrite() || earlier.isAsync() || !memory.owner)
+    return false;
+  std::uint16_t left = overlap;
+  memory.cells.forEach(memory.cells.cell(index), [&](const Record &record) {
+    const Op &op = machine_.code().ops[record.op];
+    if (op.effect->kind == EffectKind::mapCopy && !record.isWrite() &&
+        record.component == earlier.component && record.time > earlier.time)
+      left &= static_cast<std::uint16_t>(~record.bytes);
+  });
+  return !left;
 }
 
 bool RaceDetector::isCopyBeforeProduct(const Access &access,
@@ -133,10 +187,11 @@ RaceDetector::Verdict RaceDetector::judge(const Access &access,
                       isCopyBeforeProduct(access, earlier)
                   ? View::completed
                   : access.view;
-  return isOrderedDeFacto(access, earlier, overlap, view) ||
-                 isSameValue(access, earlier)
-             ? Verdict::deFacto
-             : Verdict::unordered;
+  bool isDeFacto = isOrderedDeFacto(access, earlier, overlap, view) ||
+                   isSameValue(access, earlier) ||
+                   isFirstOfSwap(access, earlier) ||
+                   isFlaggedAfterRead(access, earlier, overlap);
+  return isDeFacto ? Verdict::deFacto : Verdict::unordered;
 }
 
 } // namespace kiln::sim

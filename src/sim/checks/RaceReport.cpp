@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace kiln::sim {
 
@@ -28,23 +29,35 @@ FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
     return FindingId::tcgen05Wait;
   if (access.view == View::tensor)
     return FindingId::tcgen05Fence;
-  FindingId id = FindingId::acquireFence;
   const Agent &other = agent(earlier.component);
+  View view = earlier.isAsync() ? View::completed : access.view;
+  auto isKnownIn = [&](const Clock &clock) {
+    const Epoch *known = clock.find(view, earlier.component);
+    return known && earlier.time <= std::max(known->all, known->some);
+  };
+  // Where another lane of either warp is ordered, the rest is convergence; so
+  // it is where nobody who is left has seen an atomic that tells of it.
+  bool isKnownToSome = earlier.component == access.warp->clock.lanes;
+  bool isSeen = false;
+  for (const Group &group : access.warp->groups())
+    group.clocks.forEachPart(kAllLanes,
+                             [&](LaneMask, const Knowledge &knowledge) {
+                               isKnownToSome |= isKnownIn(knowledge.clock);
+                               for (const Clock &seen : knowledge.seen)
+                                 isSeen |= isKnownIn(seen);
+                             });
+  FindingId id = FindingId::acquireFence;
   if (other.clusterNumber == access.warp->clock.cluster &&
       access.warp->cta().cluster().size() > 1)
     id = FindingId::mbarrierRemoteScope;
+  else if (!isSeen)
+    id = FindingId::warpConvergence;
   if (isKnownToGone(access, earlier))
     id = FindingId::exitAsArrival;
-  // Where another lane of either warp is ordered, the rest is convergence.
-  View view = earlier.isAsync() ? View::completed : access.view;
-  bool isKnownToSome = earlier.component == access.warp->clock.lanes;
-  const LaneClocks &clocks = access.warp->group().clocks;
-  clocks.forEachPart(kAllLanes, [&](LaneMask, const Knowledge &knowledge) {
-    const Epoch *known = knowledge.clock.find(view, earlier.component);
-    isKnownToSome |= known && earlier.time <= std::max(known->all, known->some);
-  });
   if (isKnownToSome)
     id = FindingId::warpConvergence;
+  if (isKnownIn(access.warp->cta().relaxedMeetings.clock))
+    id = FindingId::clusterBarrierRelaxed;
   bool isReadBeforeAsyncWrite =
       access.view != View::generic && !earlier.isAsync() &&
       !earlier.isWrite() &&
@@ -57,6 +70,11 @@ FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
   if (isSameValue(access, earlier) &&
       !isOrderedDeFacto(access, earlier, overlap, view))
     id = FindingId::sameValue;
+  if (isFirstOfSwap(access, earlier))
+    id = FindingId::casFirstRead;
+  if (!isOrderedDeFacto(access, earlier, overlap, view) &&
+      isFlaggedAfterRead(access, earlier, overlap))
+    id = FindingId::relaxedAfterRead;
   return id;
 }
 
@@ -101,23 +119,60 @@ const Op *RaceDetector::relaxedWaitFor(const Access &access,
   return hasSeen ? barrier->second.relaxedWait : nullptr;
 }
 
+/// Whether a store writes what comes of a load that `isIt`: from the
+/// instructions before it, as they stand in the program.
+template <typename IsIt>
+static bool isFedBy(const std::vector<Op> &ops, const Op &store, IsIt &&isIt) {
+  std::set<std::uint32_t> wanted;
+  auto want = [&](const Reg &reg) {
+    if (reg.isValid())
+      wanted.insert(reg.index);
+  };
+  auto isWanted = [&](const Reg &reg) {
+    return reg.isValid() && wanted.contains(reg.index);
+  };
+  for (const Reg &reg : store.list)
+    want(reg);
+  for (const Op *op = &store; op-- != ops.data();) {
+    bool isSource = isWanted(op->dst) || isWanted(op->dst2) ||
+                    (op->isListWritten &&
+                     std::any_of(op->list.begin(), op->list.end(), isWanted));
+    if (!isSource)
+      continue;
+    if (op->effect->kind == EffectKind::load && isIt(*op))
+      return true;
+    if (!op->row->isArithmetic())
+      continue;
+    for (const Reg &reg : op->src)
+      want(reg);
+  }
+  return false;
+}
+
 /// A place that many read and write: a counter, a bin, a sum. By one line of
 /// the source, or through one address.
 bool RaceDetector::isUpdate(const Op &one, const Op &two) const {
-  SourceLine here = machine_.findings().sourceLine(*one.origin);
-  SourceLine there = machine_.findings().sourceLine(*two.origin);
-  if (here.line == there.line && here.file == there.file && &one != &two)
-    return true;
-  auto isPair = [](const Op &load, const Op &store) {
-    return load.effect->kind == EffectKind::load &&
-           store.effect->kind == EffectKind::store &&
-           load.effect->address.index == store.effect->address.index &&
-           load.effect->offset == store.effect->offset;
+  auto isOneLine = [&](const Op &a, const Op &b) {
+    SourceLine here = machine_.findings().sourceLine(*a.origin);
+    SourceLine there = machine_.findings().sourceLine(*b.origin);
+    return here.line == there.line && here.file == there.file;
   };
-  if (&one != &two)
-    return isPair(one, two) || isPair(two, one);
-  return std::any_of(machine_.code().ops.begin(), machine_.code().ops.end(),
-                     [&](const Op &other) { return isPair(other, one); });
+  auto isPair = [&](const Op &load, const Op &store) {
+    bool isOneAddress =
+        load.effect->address.index == store.effect->address.index &&
+        load.effect->offset == store.effect->offset;
+    return isOneAddress || isOneLine(load, store);
+  };
+  auto isA = [](const Op &op, EffectKind kind) {
+    return op.effect->kind == kind;
+  };
+  if (isA(one, EffectKind::store) && isA(two, EffectKind::store))
+    return isFedBy(machine_.code().ops, one,
+                   [&](const Op &load) { return isPair(load, one); });
+  bool isLoadAndStore =
+      (isA(one, EffectKind::load) && isA(two, EffectKind::store)) ||
+      (isA(one, EffectKind::store) && isA(two, EffectKind::load));
+  return isLoadAndStore && isPair(one, two);
 }
 
 std::string RaceDetector::missingEdge(FindingId id, const Access &access,
@@ -144,6 +199,15 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
   if (id == FindingId::mbarrierRemoteScope)
     return ".release.cluster at the mbarrier.arrive and .acquire.cluster at "
            "the wait; by default both reach their own CTA only";
+  if (id == FindingId::clusterBarrierRelaxed)
+    return ".release at the barrier.cluster.arrive (leave .relaxed out), or a "
+           "barrier of the CTA (bar.sync)";
+  if (id == FindingId::casFirstRead)
+    return "ld.relaxed (or volatile) for the value that the loop of atom.cas "
+           "tries first";
+  if (id == FindingId::relaxedAfterRead)
+    return ".release at the flag that is set behind the read, and .acquire "
+           "where it is waited for";
   if (id == FindingId::acquireFence)
     return "a fence after the atomic that was read and before this "
            "(fence.acq_rel.gpu, __threadfence)";
@@ -205,6 +269,8 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
       isUpdate(*access.op, machine_.code().ops[earlier.op])
           ? "an atomic (atom or red) that reads, adds and writes at once; "
             "else "
+      : access.record.isWrite() && earlier.isWrite()
+          ? "one thread that stores for both; else "
           : "";
   if (isSameCta)
     return atomic + "a barrier of the CTA (bar.sync), or an arrival and a wait "

@@ -100,7 +100,15 @@ public:
       origins.push_back({&op, describe()});
     return known->second;
   }
-  std::string printed;                ///< and not shown yet
+  /// Stores of values that depend on bytes nobody wrote, to shared or local
+  /// memory: the last one of four bytes, and where its value was first read.
+  struct UnwrittenStore {
+    const Op *op = nullptr;
+    std::uint32_t origin = 0;
+  };
+  std::map<std::pair<const ValidBits *, std::size_t>, UnwrittenStore>
+      unwrittenStores; ///< by memory and the number of the four bytes
+  std::string printed; ///< and not shown yet
   std::unique_ptr<Observer> observer; ///< null: nobody asked for one
   /// Its own, where it cannot talk to others.
   std::unique_ptr<Checks> ownChecks;

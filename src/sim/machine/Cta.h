@@ -79,6 +79,10 @@ public:
   std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
   ShadowedMemory shadow;                      ///< of shared memory
   SyncPoint left; ///< what its threads knew when they left
+  /// De facto, what its threads handed over by relaxed arrivals at the cluster
+  /// barrier: in the round that is open, and in those they have waited for.
+  std::shared_ptr<FencedClock> relaxedRound;
+  FencedClock relaxedMeetings;
   std::map<std::uint32_t, MbarrierHistory> mbarrierHistory; ///< by address
 
 private:

@@ -48,6 +48,7 @@ struct Effect {
   bool isTensor = false;         ///< a copy of a tensor map's box
   bool isMulticast = false;      ///< to several CTAs
   bool isReduction = false;      ///< a copy that adds, a barrier that votes
+  bool isSwap = false;           ///< an atomic that writes where it compares
   bool isGivingUp = false;       ///< setmaxnreg.dec
   bool isClusterRequest = false; ///< clusterlaunchcontrol.try_cancel
   bool isArrival = false;        ///< at a barrier of the CTA, without waiting
@@ -62,6 +63,8 @@ struct Effect {
   /// The mbarrier of a copy.
   Reg barrier;
   std::int64_t barrierOffset = 0;
+  /// Tell the order of a load's accesses behind it (Op::isMasked).
+  void (*tellOrder)(Warp &warp, const Op &op, LaneMask lanes) = nullptr;
   Reg size; ///< bytes of a bulk copy without a tensor map
   std::int64_t count =
       0; ///< groups that may stay in flight; columns of a wgmma

@@ -19,8 +19,9 @@ struct PoisonRule {
     halves, ///< lower halves to the lower half, upper to the upper
     pack,   ///< the first source to the upper half, the second to the lower
   };
-  /// What is done with the predicate that a comparison also takes.
-  enum class Join : std::uint8_t { other, conjunction, disjunction };
+  /// What is done with the predicate that a comparison also takes; `choice`: it
+  /// takes the first source where that holds, the second elsewhere.
+  enum class Join : std::uint8_t { other, conjunction, disjunction, choice };
 
   Kind kind = Kind::none;
   std::uint8_t controls = 0; ///< sources that say where bits go: one bit each

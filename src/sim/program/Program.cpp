@@ -3,6 +3,7 @@
 #include "sim/program/ControlFlow.h"
 #include "sim/program/Effect.h"
 #include "sim/program/InstructionSet.h"
+#include "sim/program/MaskedLoads.h"
 #include "sim/program/SpinLoop.h"
 #include "sim/program/SymbolLayout.h"
 #include "sim/program/Unheeded.h"
@@ -339,6 +340,7 @@ void Decoder::decodeBody() {
     return; // nothing will run
   addSpinLoops(*this, code_.ops, firstInstruction());
   markUnheeded(function, code_.ops, firstInstruction());
+  markMasked(*this, code_.ops, firstInstruction());
 }
 
 void Decoder::tellRefusals() {

@@ -37,6 +37,7 @@ class Warp;
 class InstructionSet;
 struct Effect;
 struct Instruction;
+struct MaskedLoad;
 struct Op;
 struct SpinLoop;
 
@@ -96,8 +97,11 @@ struct Op {
   std::shared_ptr<const Effect> effect;
   std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
   bool decidesLoop = false; ///< what it gives decides about a loop that waits
-  bool isUnheeded = false; ///< a wait or an atomic whose answer decides nothing
-  const Instruction *row = nullptr; ///< of the registry
+  bool isMasked = false;    ///< a load; another one tells of it (`masks`)
+  /// A wait or an atomic whose answer decides nothing at all.
+  bool isUnheeded = false;
+  std::shared_ptr<const MaskedLoad> masks; ///< may be null
+  const Instruction *row = nullptr;        ///< of the registry
   const ptx::Instruction *origin = nullptr;
 };
 

@@ -1,6 +1,8 @@
 // RaceVerdicts: how two accesses that meet are graded, and what is silent.
 #include "unit/sim/RunKernel.h"
 
+#include <algorithm>
+
 namespace kiln::sim {
 
 namespace {
@@ -82,6 +84,372 @@ TEST(SameValue, DoesNotDependOnTheHostsThreads) {
     run.config.threads = static_cast<int>(threads);
     EXPECT_EQ(idsOf(run), (Ids{"same-value", "race"}));
   }
+}
+
+TEST(WarpConvergence, IsNoneBetweenVolatileAccesses) {
+  auto exchange = [](const std::string &store) {
+    return "shl.b32 %r0, %t, 2;"
+           "add.u32 %r0, %r0, %s;" +
+           store + ".shared.u32 [%r0], %t;" + store +
+           ".shared.u32 [%r0+128], %t;"
+           "ld.volatile.shared.u32 %r1, [%r0+64];";
+  };
+  expectIds(exchange("st.volatile"), {});
+  expectIds(exchange("st"), {"warp-convergence"});
+}
+
+/// A slot that lane 0 waits for, and others of its warp read.
+static const std::string kWaitByOne =
+    "setp.ne.u32 %p0, %t, 0;"
+    "@%p0 bra made;"
+    "mbarrier.init.shared.b64 [%bar], 1;"
+    "made: bar.sync 0;"
+    "setp.ge.u32 %p1, %t, 32;"
+    "@%p1 bra producer;"
+    "@%p0 bra met;"
+    "again: mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 0;"
+    "@!%p2 bra again;"
+    "met: @!%p0 bra done;"
+    "ld.shared.u32 %r1, [%s];"
+    "bra done;"
+    "producer: setp.ne.u32 %p3, %t, 32;"
+    "@%p3 bra done;"
+    "st.shared.u32 [%s], 5;"
+    "mbarrier.arrive.shared.b64 _, [%bar];"
+    "done:";
+
+TEST(WarpConvergence, IsWhatIsMissingWhereAnotherLaneHasWaited) {
+  expectIds(kWaitByOne, {"warp-convergence"}, {1, 1, 1}, 64);
+  // With CTAs that could arrive from elsewhere, too.
+  expectIds(kWaitByOne, {"warp-convergence"}, {2, 1, 1}, 64, {2, 1, 1});
+}
+
+/// The first finding's message.
+static std::string messageOf(const std::string &instructions, int threads) {
+  RunKernel run(instructions);
+  run.config.block = {static_cast<std::uint32_t>(threads), 1, 1};
+  return run.finding();
+}
+
+TEST(MissingEdge, IsAnAtomicOnlyWhereAStoreUpdates) {
+  expectContains(messageOf("st.shared.u32 [%s], %t;", 64),
+                 "missing: one thread that stores for both; else a barrier of "
+                 "the CTA (bar.sync)");
+  // What is read back later is no update.
+  expectContains(messageOf("st.shared.u32 [%s], %t;"
+                           "bar.sync 0;"
+                           "ld.shared.u32 %r1, [%s];",
+                           64),
+                 "missing: one thread that stores for both");
+  // Nor is a value that an address of the same line leads to.
+  expectContains(messageOf("ld.global.u32 %r1, [%in];"
+                           "st.shared.u32 [%s], %r1;",
+                           64),
+                 "missing: one thread that stores for both");
+  expectContains(messageOf("and.b32 %r0, %t, 31;"
+                           "setp.ne.u32 %p0, %r0, 0;"
+                           "@%p0 bra done;"
+                           "ld.shared.u32 %r1, [%s];"
+                           "add.u32 %r1, %r1, %t;"
+                           "st.shared.u32 [%s], %r1;"
+                           "done:",
+                           64),
+                 "missing: an atomic (atom or red) that reads, adds and "
+                 "writes at once; else a barrier of the CTA");
+}
+
+TEST(UnwrittenStore, IsNamedWithItsOrigin) {
+  std::string message = messageOf("ld.shared.u32 %r1, [%s];\n"
+                                  "st.shared.u32 [%s+64], %r1;\n"
+                                  "ld.shared.u32 %r2, [%s+64];\n"
+                                  "st.global.u32 [%out], %r2;",
+                                  1);
+  expectContains(message, "a value that depends on bytes nobody wrote goes to "
+                          "global memory; they were read at PTX:23: shared "
+                          "address 1088 (byte 64 of tile), where PTX:22 has "
+                          "stored a value that depends on bytes nobody wrote; "
+                          "they were read at PTX:21: shared address 1024 "
+                          "(byte 0 of tile), which nobody wrote");
+  // A value that nothing has set has no origin.
+  expectContains(messageOf("st.shared.u32 [%s], %r7;\n"
+                           "ld.shared.u32 %r2, [%s];\n"
+                           "st.global.u32 [%out], %r2;",
+                           1),
+                 "(byte 0 of tile), where PTX:21 has stored a value that "
+                 "depends on bytes nobody wrote: thread 0");
+}
+
+TEST(ClusterBarrierRelaxed, PassesDataOnInsideACtaAlone) {
+  auto kernel = [](const std::string &arrival, const std::string &read) {
+    return "setp.ne.u32 %p0, %t, 0;"
+           "@!%p0 st.shared.u32 [%s], 5;"
+           "mov.u32 %r4, %s;" +
+           arrival + "barrier.cluster.wait.aligned;" + read +
+           "ld.shared::cluster.u32 %r1, [%r4];"
+           "barrier.cluster.arrive.aligned;"
+           "barrier.cluster.wait.aligned;";
+  };
+  std::string relaxed = "barrier.cluster.arrive.relaxed.aligned;";
+  std::string far = "xor.b32 %r5, %rank, 1;"
+                    "mapa.shared::cluster.u32 %r4, %s, %r5;";
+  Dim3 two = {2, 1, 1};
+  expectIds(kernel(relaxed, ""), {"cluster-barrier-relaxed"}, two, 64, two);
+  expectIds(kernel("barrier.cluster.arrive.aligned;", ""), {}, two, 64, two);
+  expectIds(kernel(relaxed, far), {"race"}, two, 64, two);
+  expectIds(kernel("barrier.cluster.arrive.aligned;", far), {}, two, 64, two);
+  // Its fence does what the arrival does not.
+  expectIds(kernel("fence.acq_rel.cluster;" + relaxed, far), {}, two, 64, two);
+}
+
+/// A sum by atom.cas: `use` is done with what was read first, %r1.
+static std::string sumBySwap(const std::string &use,
+                             const std::string &load = "ld.global.u32") {
+  return load + " %r1, [%in];" + use +
+         "again:"
+         "add.u32 %r2, %r1, %t;"
+         "atom.global.cas.b32 %r3, [%in], %r1, %r2;"
+         "setp.ne.u32 %p1, %r1, %r3;"
+         "mov.u32 %r1, %r3;"
+         "@%p1 bra again;"
+         "shl.b32 %r5, %t, 2;"
+         "cvt.u64.u32 %x0, %r5;"
+         "add.u64 %x0, %x0, %out;";
+}
+
+TEST(CasFirstRead, IsAWarningWhereOnlyTheLoopUsesIt) {
+  expectIds(sumBySwap("") + "st.global.u32 [%x0], %r3;", {"cas-first-read"},
+            {1, 1, 1}, 64);
+  expectIds(sumBySwap(""), {"cas-first-read"}, {4, 1, 1}, 64);
+  expectIds(sumBySwap("", "ld.relaxed.gpu.global.u32"), {}, {4, 1, 1}, 64);
+}
+
+TEST(CasFirstRead, IsAWarningWhereTheValueIsUsedBehindTheLoop) {
+  // What compilers make of `return old`: the two are the same there.
+  expectIds(sumBySwap("") + "st.global.u32 [%x0], %r1;", {"cas-first-read"},
+            {1, 1, 1}, 64);
+  std::string last = "ld.global.u32 %r3, [%in];"
+                     "again: mov.u32 %r1, %r3;"
+                     "add.u32 %r2, %r1, %t;"
+                     "atom.global.cas.b32 %r3, [%in], %r1, %r2;"
+                     "setp.ne.u32 %p1, %r1, %r3;"
+                     "@%p1 bra again;"
+                     "mul.wide.u32 %x0, %t, 4;"
+                     "add.u64 %x0, %x0, %out;"
+                     "st.global.u32 [%x0], %r1;";
+  expectIds(last, {"cas-first-read"}, {1, 1, 1}, 64);
+  // Unless another way leads there.
+  RunKernel run("ld.global.u32 %r1, [%in];"
+                "mul.wide.u32 %x0, %t, 4;"
+                "add.u64 %x0, %x0, %out;"
+                "setp.eq.u32 %p0, %t, 3;"
+                "@%p0 bra left;"
+                "again: add.u32 %r2, %r1, %t;"
+                "atom.global.cas.b32 %r3, [%in], %r1, %r2;"
+                "setp.ne.u32 %p1, %r1, %r3;"
+                "mov.u32 %r1, %r3;"
+                "@%p1 bra again;"
+                "left: st.global.u32 [%x0], %r1;");
+  run.input(counting<std::uint32_t>(64));
+  run.config.block = {64, 1, 1};
+  EXPECT_NE(run.finding().find("race: "), std::string::npos);
+}
+
+TEST(CasFirstRead, IsARaceWhereTheValueGoesElsewhere) {
+  auto isRace = [](const std::string &instructions) {
+    RunKernel run(instructions);
+    run.input(counting<std::uint32_t>(64));
+    run.config.block = {64, 1, 1};
+    Ids ids = idsOf(run);
+    return std::find(ids.begin(), ids.end(), "race") != ids.end();
+  };
+  EXPECT_TRUE(isRace(sumBySwap("add.u32 %r6, %r1, 1;"
+                               "mul.wide.u32 %x1, %t, 4;"
+                               "add.u64 %x1, %x1, %out;"
+                               "st.global.u32 [%x1], %r6;")));
+  // Who leaves the loop because of the value has believed it.
+  EXPECT_TRUE(
+      isRace(sumBySwap("setp.gt.u32 %p2, %r1, 9; @%p2 bra done;") + "done:"));
+  EXPECT_TRUE(isRace(sumBySwap("and.b32 %r6, %r1, 60;"
+                               "add.u32 %r6, %r6, %s;"
+                               "st.shared.u32 [%r6], 1;")));
+  EXPECT_FALSE(isRace(sumBySwap("")));
+}
+
+TEST(GenericSharedAddress, IsAWarningAndMeansItsLowBits) {
+  RunKernel run("st.shared.u32 [%s+4], 77;"
+                "cvt.u64.u32 %x0, %s;"
+                "cvta.shared.u64 %x1, %x0;"
+                "ld.shared.u32 %r1, [%x1+4];"
+                "st.global.u32 [%out], %r1;");
+  run.config.block = {1, 1, 1};
+  LaunchResult result = run.run();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].id, "generic-shared-address");
+  EXPECT_EQ(result.findings[0].grade, Finding::Grade::warning);
+  EXPECT_EQ(run.result<std::uint32_t>(0), 77u);
+  // Another window is none of .shared's.
+  RunKernel global("ld.shared.u32 %r1, [%in];");
+  global.config.block = {1, 1, 1};
+  expectContains(global.finding(), "out-of-bounds: ");
+}
+
+/// Threads count in a shared word that others may have read before.
+static std::string countBehind(const std::string &use, int reading) {
+  return fmt::format("setp.ne.u32 %p0, %t, 0;"
+                     "@!%p0 st.shared.u32 [%s], 0;"
+                     "bar.sync 0;"
+                     "setp.ge.u32 %p2, %t, {};"
+                     "setp.lt.u32 %p4, %t, {};"
+                     "ld.shared.u32 %r1, [%s];"
+                     "{}"
+                     "@%p3 bra done;"
+                     "atom.shared.add.u32 %r2, [%s], 1;"
+                     "done:",
+                     reading, reading, use);
+}
+
+TEST(MaskedLoad, CountsWhereItsValueIsUsed) {
+  std::string compare = "setp.gt.s32 %p1, %r1, 100;";
+  for (const std::string &use :
+       {compare + "and.pred %p3, %p1, %p2;",
+        compare + "and.pred %p3, %p2, %p1;",
+        compare + "or.pred %p3, %p4, %p1; not.pred %p3, %p3;",
+        compare + "and.pred %p3, %p1, !%p4;",
+        std::string("setp.gt.and.s32 %p3, %r1, 100, %p2;"),
+        std::string("setp.lt.or.s32 %p3, %r1, 0, %p4; not.pred %p3, %p3;"),
+        std::string("selp.u32 %r3, %r1, 0, %p2; setp.gt.s32 %p3, %r3, 100;"),
+        std::string("selp.u32 %r3, 0, %r1, %p4; setp.gt.s32 %p3, %r3, 100;")}) {
+    // Nobody uses it; the second warp does.
+    expectIds(countBehind(use, 64), {}, {1, 1, 1}, 64);
+    RunKernel run(countBehind(use, 32));
+    run.config.block = {64, 1, 1};
+    Ids ids = idsOf(run);
+    EXPECT_TRUE(std::find(ids.begin(), ids.end(), "race") != ids.end()) << use;
+  }
+}
+
+TEST(MaskedLoad, CountsAlwaysWhereMoreIsDoneWithIt) {
+  auto isRace = [](const std::string &use) {
+    RunKernel run(countBehind(use, 64));
+    run.config.block = {64, 1, 1};
+    Ids ids = idsOf(run);
+    return std::find(ids.begin(), ids.end(), "race") != ids.end();
+  };
+  std::string masked = "setp.gt.s32 %p1, %r1, 100; and.pred %p3, %p1, %p2;";
+  EXPECT_FALSE(isRace(masked));
+  EXPECT_TRUE(isRace(masked + "add.u32 %r4, %r1, 1;"));
+  EXPECT_TRUE(isRace(masked + "selp.u32 %r4, 1, 2, %p1;"));
+  // Behind a branch or a barrier it is another time.
+  EXPECT_TRUE(isRace("bar.warp.sync 0xffffffff;" + masked));
+  EXPECT_TRUE(isRace("bra next; next: " + masked));
+}
+
+/// CTA 1 waits for CTA 0's flag and writes where that has read.
+static std::string inPlace(const std::string &read, const std::string &flag,
+                           const std::string &wait, const std::string &write) {
+  return "mov.u32 %r0, %ctaid.x;"
+         "shl.b32 %r9, %t, 2;"
+         "cvt.u64.u32 %x0, %r9;"
+         "add.u64 %x0, %x0, %in;"
+         "add.u32 %r9, %r9, %s;"
+         "setp.ne.u32 %p0, %t, 0;"
+         "setp.ne.u32 %p1, %r0, 0;"
+         "@%p1 bra second;" +
+         read + "@!%p0 " + flag +
+         " [%out], 1;"
+         "bra done;"
+         "second:"
+         "@%p0 bra met;"
+         "again: " +
+         wait +
+         " %r2, [%out];"
+         "setp.eq.u32 %p2, %r2, 0;"
+         "@%p2 bra again;"
+         "met: bar.sync 0;" +
+         write + "done:";
+}
+
+TEST(RelaxedAfterRead, IsAWarningWhereTheValueWasUsed) {
+  const std::string read = "ld.global.u32 %r1, [%x0];"
+                           "st.shared.u32 [%r9], %r1;"
+                           "bar.sync 0;";
+  const std::string write = "st.global.u32 [%x0], 7;";
+  const std::string flag = "st.relaxed.gpu.global.u32",
+                    wait = "ld.relaxed.gpu.global.u32";
+  Dim3 two = {2, 1, 1};
+  expectIds(inPlace(read, flag, wait, write), {"relaxed-after-read"}, two, 64);
+  expectIds(inPlace(read, "st.release.gpu.global.u32",
+                    "ld.acquire.gpu.global.u32", write),
+            {}, two, 64);
+  // The load may be under way when the flag is set.
+  expectIds(inPlace("ld.global.u32 %r1, [%x0];"
+                    "bar.sync 0;",
+                    flag, wait, write),
+            {"race"}, two, 64);
+  expectIds(inPlace("ld.global.u32 %r1, [%x0];"
+                    "bar.sync 0;"
+                    "st.shared.u32 [%r9], %r1;",
+                    flag, wait, write),
+            {"race"}, two, 64);
+  // All have used theirs where a second barrier stands.
+  expectIds(inPlace("ld.global.u32 %r1, [%x0];"
+                    "bar.sync 0;"
+                    "st.shared.u32 [%r9], %r1;"
+                    "bar.sync 0;",
+                    flag, wait, write),
+            {"relaxed-after-read"}, two, 64);
+  // Data that is passed on needs release and acquire.
+  expectIds(inPlace("st.global.u32 [%x0], %t;"
+                    "bar.sync 0;",
+                    flag, wait, "ld.global.u32 %r1, [%x0];"),
+            {"race"}, two, 64);
+  expectIds(inPlace("st.global.u32 [%x0], %t;"
+                    "bar.sync 0;",
+                    flag, wait, write),
+            {"race"}, two, 64);
+}
+
+/// A tensor map that is built in shared memory, and a copy over it later.
+static std::string mapInShared(const std::string &handOver,
+                               const std::string &barrier) {
+  std::string text = "setp.ne.u32 %p0, %t, 0;"
+                     "@!%p0 mbarrier.init.shared.b64 [%bar], 1;"
+                     "@!%p0 fence.mbarrier_init.release.cluster;"
+                     "bar.sync 0;"
+                     "setp.ge.u32 %p1, %t, 32;"
+                     "@%p1 bra met;"
+                     "shl.b32 %r0, %t, 2;"
+                     "add.u32 %r0, %r0, %s;"
+                     "st.shared.u32 [%r0], 0;"
+                     "bar.warp.sync 0xffffffff;";
+  text += handOver + "met: " + barrier +
+          "setp.ne.u32 %p0, %t, 32;"
+          "@%p0 bra done;"
+          "mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 128;"
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+          "[%s], [%in], 128, [%bar];"
+          "again: mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 0;"
+          "@!%p2 bra again;"
+          "done:";
+  return text;
+}
+
+TEST(CopiedTensorMap, MayBeOverwrittenByALaterCopy) {
+  const std::string copy =
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release."
+      "gpu.sync.aligned [%out], [%s], 128;";
+  expectIds(mapInShared(copy, "bar.sync 0;"), {"proxy-fence-after-read"},
+            {1, 1, 1}, 64);
+  expectIds(mapInShared("fence.proxy.async.shared::cta;" + copy +
+                            "fence.proxy.async.shared::cta;",
+                        "bar.sync 0;"),
+            {}, {1, 1, 1}, 64);
+  // What a thread has read itself is as it was.
+  expectIds(mapInShared("ld.shared.u32 %r1, [%r0];", "bar.sync 0;"),
+            {"proxy-fence", "proxy-fence-after-read"}, {1, 1, 1}, 64);
+  // Written again behind the copy.
+  expectIds(mapInShared(copy + "st.shared.u32 [%r0], 1;", "bar.sync 0;"),
+            {"warp-convergence", "proxy-fence"}, {1, 1, 1}, 64);
 }
 
 } // namespace kiln::sim

@@ -131,8 +131,18 @@ static void settle(Cluster &cluster) {
     cluster.barrierRound->deFacto.clock.joinOnly(View::completed,
                                                  cluster.left.deFacto.clock);
   cluster.barrierRound = nullptr;
+  for (std::size_t rank = 0; rank < cluster.size(); ++rank)
+    cluster.cta(static_cast<int>(rank)).relaxedRound = nullptr;
   ++cluster.barrierGeneration;
   cluster.notify();
+}
+
+/// Threads of one CTA see each other's accesses behind a relaxed arrival too,
+/// which released kernels rely on: it is ordered de facto.
+static void arriveRelaxed(Warp &warp, LaneMask active, FencedClock &round) {
+  SyncPoint handed;
+  warp.group().clocks.release(handed, warp.clock, active);
+  round.join(handed.deFacto);
 }
 
 static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
@@ -154,6 +164,12 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
       cluster.barrierRound = std::make_shared<SyncPoint>();
     races->publish(warp, active, op.semantics, *cluster.barrierRound);
     round.handed = cluster.barrierRound;
+    auto &relaxed = warp.cta().relaxedRound;
+    if (!relaxed)
+      relaxed = std::make_shared<FencedClock>();
+    round.relaxed = relaxed;
+    if (!op.semantics.isRelease)
+      arriveRelaxed(warp, active, *relaxed);
     warp.clock.clusterArrival = warp.clock.now;
   }
   settle(cluster);
@@ -182,6 +198,8 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
   if (round.handed) {
     CheckTime time(warp.observer());
     warp.group().clocks.acquire(*round.handed, warp.clock, active);
+    warp.group().clocks.deFacto().learn(*round.relaxed, warp.clock);
+    warp.cta().relaxedMeetings.join(*round.relaxed);
     warp.clock.clusterBarriers = cluster.barrierGeneration;
     warp.clock.lastMeeting =
         std::max(warp.clock.lastMeeting, warp.clock.clusterArrival);

@@ -30,6 +30,19 @@ ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
                                  std::size_t alignment, int lane, Cta **owner) {
   std::uint32_t plain;
   Cta *cta = sharedOwner(warp_.cta(), address, plain);
+  bool isGeneric =
+      !cta && address >> kWindowShift == kSharedWindow >> kWindowShift;
+  if (isGeneric) {
+    warp_.machine().findings().report(
+        FindingId::genericSharedAddress, warp_, op_, LaneMask(1) << lane,
+        fmt::format("{} of {} bytes in .shared at {:#x}, which is a generic "
+                    "address; missing: cvta.to.shared "
+                    "(__cvta_generic_to_shared)",
+                    verb_, bytes, address),
+        {"shared", address - kSharedWindow});
+    address -= kSharedWindow;
+    cta = sharedOwner(warp_.cta(), address, plain);
+  }
   if (!cta)
     fault(FindingId::outOfBounds, lane,
           fmt::format("shared address {:#x} names CTA {} of a cluster of {}",

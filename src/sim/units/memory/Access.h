@@ -41,8 +41,10 @@ struct ByteRange {
 /// other code turns an address that a kernel computed into a pointer.
 class Accessor {
 public:
-  Accessor(Warp &warp, const Op &op, const char *verb)
-      : warp_(warp), op_(op), verb_(verb), order_(warp.races()) {}
+  /// `isBehind`: of a masked load, which is told where its value is used.
+  Accessor(Warp &warp, const Op &op, const char *verb, bool isBehind = false)
+      : warp_(warp), op_(op), verb_(verb),
+        order_(op.isMasked && !isBehind ? nullptr : warp.races()) {}
   Accessor(const Accessor &) = delete;
   ~Accessor() { flush(); }
 

@@ -24,6 +24,7 @@ static void describeAccess(Decoder &decoder,
 void loadEffect(Decoder &decoder, const ptx::Instruction &instruction,
                 Effect &effect) {
   effect.kind = EffectKind::load;
+  effect.tellOrder = tellOrderOfLoad;
   describeAccess(decoder, instruction, effect);
 }
 
@@ -43,6 +44,7 @@ void atomicEffect(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("async"))
     return storeEffect(decoder, instruction, effect);
   effect.kind = EffectKind::atomic;
+  effect.isSwap = instruction.has("cas");
   describeAccess(decoder, instruction, effect);
 }
 

@@ -5,6 +5,8 @@
 
 namespace kiln::sim {
 
+/// Tell the order of accesses of what a load has read.
+void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes);
 /// Effects of a load, a store and an atomic.
 void loadEffect(Decoder &decoder, const ptx::Instruction &instruction,
                 Effect &effect);

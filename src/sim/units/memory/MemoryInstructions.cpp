@@ -62,6 +62,9 @@ static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
   return wide;
 }
 
+/// Bytes of which Cluster::unwrittenStores keeps one store.
+static constexpr std::size_t kUnwrittenBytes = 4;
+
 /// A value was stored; unwritten bytes may not reach global memory.
 static void markStored(Warp &warp, const Op &op, const ByteRange &place,
                        const Reg &value, std::size_t bytes, int lane) {
@@ -71,10 +74,16 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
   if (bytes < 8)
     unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
   place.mark(bytes, unwritten);
-  if (!unwritten || !place.isGlobal())
+  if (!unwritten)
     return;
-  // Whatever stores it, what was not loaded is one defect.
   std::uint32_t origin = warp.poisonOrigin(value);
+  if (!place.isGlobal()) {
+    for (std::size_t at = 0; at < bytes; at += kUnwrittenBytes)
+      warp.cta().cluster().unwrittenStores[{
+          place.valid, (place.offset + at) / kUnwrittenBytes}] = {&op, origin};
+    return;
+  }
+  // Whatever stores it, what was not loaded is one defect.
   warp.machine().findings().report(
       FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
       "a value that depends on bytes nobody wrote goes to global memory" +
@@ -95,7 +104,15 @@ static std::string describeUnwritten(Warp &warp, const ByteRange &place,
         static_cast<std::uint32_t>(place.offset + first + kFirstSharedAddress));
   else if (place.isGlobal())
     where = machine.memory().describe(address + first);
-  return where + ", which nobody wrote";
+  const auto &stores = warp.cta().cluster().unwrittenStores;
+  auto store =
+      stores.find({place.valid, (place.offset + first) / kUnwrittenBytes});
+  if (store == stores.end())
+    return where + ", which nobody wrote";
+  return fmt::format("{}, where {} has stored a value that depends on bytes "
+                     "nobody wrote{}",
+                     where, machine.findings().placeOf(*store->second.op),
+                     machine.findings().originText(warp, store->second.origin));
 }
 
 static Step load(Warp &warp, const Op &op, LaneMask active) {
@@ -139,6 +156,16 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
     }
   });
   return Step::next;
+}
+
+void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes) {
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  Accessor accessor(warp, op, "a load", /*isBehind=*/true);
+  std::size_t bytes = flags.bytes * op.list.size();
+  forEachLane(lanes, [&](int lane) {
+    accessor.locate(flags.space, addressOf(warp, op, lane), bytes, bytes, lane,
+                    false);
+  });
 }
 
 /// For the ledger of a deadlock.

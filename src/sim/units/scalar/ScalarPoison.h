@@ -13,6 +13,13 @@ template <int Controls = 0>
 PoisonRule bitsPoison(const ptx::Instruction &instruction) {
   return bitsPoison(instruction, Controls);
 }
+/// The same of two sources, of predicates too, and of a choice between them.
+template <PoisonRule::Join Join>
+PoisonRule joinPoison(const ptx::Instruction &instruction) {
+  PoisonRule rule = bitsPoison(instruction, 0);
+  rule.join = Join;
+  return rule;
+}
 /// The same, of predicates too.
 PoisonRule movePoison(const ptx::Instruction &instruction);
 /// Halves of pairs apart; else everything is spoilt.
