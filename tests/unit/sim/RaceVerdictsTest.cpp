@@ -141,8 +141,9 @@ TEST(MissingEdge, IsAnAtomicOnlyWhereAStoreUpdates) {
                            "ld.shared.u32 %r1, [%s];",
                            64),
                  "missing: one thread that stores for both");
-  // Nor is a value that an address of the same line leads to.
-  expectContains(messageOf("ld.global.u32 %r1, [%in];"
+  // Nor is what comes from elsewhere.
+  expectContains(messageOf("ld.shared.u32 %r1, [%s+128];\n"
+                           "add.u32 %r1, %r1, 1;\n"
                            "st.shared.u32 [%s], %r1;",
                            64),
                  "missing: one thread that stores for both");
