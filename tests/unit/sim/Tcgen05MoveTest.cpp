@@ -192,7 +192,8 @@ TEST(Tcgen05Move, TakesTheLanesOfTheWarpWhateverTheAddressNames) {
   };
   // All warps name the same lanes; those of 16 choose a half of 32.
   for (Load load : {Load{"32x32b.x4", 0, 0}, Load{"16x256b.x1", 0, 0},
-                    Load{"16x256b.x1", 80, 16}}) {
+                    Load{"16x256b.x1", 80, 16}, Load{"32x32b.x4", 128, 0},
+                    Load{"16x256b.x1", 208, 16}}) {
     SCOPED_TRACE(fmt::format("{} {}", load.shape, load.named));
     RunTensor run(bodyAround(fmt::format(
                       "tcgen05.ld.sync.aligned.{}.b32 {{{}}}, "
@@ -215,6 +216,26 @@ TEST(Tcgen05Move, TakesTheLanesOfTheWarpWhateverTheAddressNames) {
               << "thread " << t << " register " << r;
         }
       }
+  }
+}
+
+TEST(Tcgen05Move, StoresToTheLanesOfTheWarpWhateverTheAddressNames) {
+  for (int named : {32, 160}) {
+    SCOPED_TRACE(named);
+    // Columns 0 to 3, stored once more as 8 to 11.
+    RunTensor run(
+        bodyAround(fmt::format(
+            "tcgen05.st.sync.aligned.32x32b.x4.b32 [%tmem+{}], {{{}}};\n"
+            "tcgen05.wait::st.sync.aligned;\n"
+            "tcgen05.ld.sync.aligned.32x32b.x4.b32 {{{}}}, [%mine+8];\n"
+            "tcgen05.wait::ld.sync.aligned;",
+            (named << 16) + 8, registerList(0, 4), registerList(64, 4))),
+        {}, 128 * 4);
+    expectContains(run.finding(), "tcgen05-lanes: warp");
+    run.config.allow = {"tcgen05-lanes"};
+    std::vector<std::uint32_t> out = run.run(SimOrder::lazy);
+    for (int i = 0; i < 128 * 4; ++i)
+      ASSERT_EQ(out[i], 64 * (i / 4) + i % 4) << "word " << i;
   }
 }
 

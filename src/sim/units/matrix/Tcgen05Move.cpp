@@ -102,7 +102,7 @@ static TensorAddress routed(Warp &warp, const Op &op, LaneMask active,
                                at.lane, move.shape->word, lanes),
                    {"tensor", at.bits()});
   std::uint32_t quarter = 32 * (static_cast<std::uint32_t>(warp.index()) % 4);
-  if (at.lane / 32 * 32 == quarter || at.lane >= TensorMemory::kLanes)
+  if (at.lane / 32 * 32 == quarter)
     return at;
   TensorAddress taken{quarter + at.lane % 32, at.column};
   findings.report(
