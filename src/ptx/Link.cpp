@@ -90,10 +90,30 @@ void renumberFiles(Module &module, int first) {
   for (auto &[number, path] : module.files)
     files.emplace(number + first, std::move(path));
   module.files = std::move(files);
-  for (Function &function : module.functions)
+  auto renumber = [&](SourceRef &source) {
+    if (source.file)
+      source.file += first;
+  };
+  for (Function &function : module.functions) {
     for (Instruction &instruction : function.body)
-      if (instruction.source.file)
-        instruction.source.file += first;
+      renumber(instruction.source);
+    for (Inlined &inlined : function.inlined)
+      renumber(inlined.at);
+  }
+}
+
+/// Labels of .debug_str are the module's own, and the same in each.
+void renameDebugStrings(Module &module, std::size_t number) {
+  auto renamed = [&](const std::string &label) {
+    return fmt::format("{}$module{}", label, number);
+  };
+  std::map<std::string, std::string> strings;
+  for (auto &[label, text] : module.debugStrings)
+    strings.emplace(renamed(label), std::move(text));
+  module.debugStrings = std::move(strings);
+  for (Function &function : module.functions)
+    for (Inlined &inlined : function.inlined)
+      inlined.name = renamed(inlined.name);
 }
 } // namespace
 
@@ -165,7 +185,9 @@ Module link(std::vector<Module> modules) {
       Renamer(std::move(names)).apply(module);
     if (!result.files.empty())
       renumberFiles(module, result.files.rbegin()->first);
+    renameDebugStrings(module, i + 1);
     result.files.merge(module.files);
+    result.debugStrings.merge(module.debugStrings);
     result.aliases.merge(module.aliases);
     bool isNewer = std::pair(module.versionMajor, module.versionMinor) >
                    std::pair(result.versionMajor, result.versionMinor);

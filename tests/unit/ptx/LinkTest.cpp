@@ -73,6 +73,25 @@ TEST(Link, SourceFilesKeepTheirNames) {
   EXPECT_EQ(last.source.line, 3);
 }
 
+TEST(Link, InlinedFunctionsKeepTheirPlacesAndNames) {
+  const char *text = ".file 1 \"{0}.cu\"\n.visible .entry {0}() {{\n"
+                     ".loc 1 9 0, function_name $L__info_string0, "
+                     "inlined_at 1 7 0\nret; }}\n"
+                     ".section .debug_str\n{{\n$L__info_string0:\n"
+                     ".b8 {1}\n.b8 0\n}}\n";
+  Module module =
+      linked(fmt::format(fmt::runtime(text), "a", static_cast<int>('x')),
+             fmt::format(fmt::runtime(text), "b", static_cast<int>('y')));
+  for (auto [entry, name] : {std::pair{"a", "x"}, std::pair{"b", "y"}}) {
+    const Function &function = *module.find(entry);
+    const Inlined &inlined = function.inlined.at(
+        static_cast<std::size_t>(function.body.at(0).source.inlined));
+    EXPECT_EQ(module.files.at(inlined.at.file), std::string(entry) + ".cu");
+    EXPECT_EQ(inlined.at.line, 7);
+    EXPECT_EQ(module.debugStrings.at(inlined.name), name);
+  }
+}
+
 TEST(Link, RefusesTwoDefinitionsAndNone) {
   EXPECT_EQ(refusal(".visible .global .u32 x;", ".visible .global .u32 x;"),
             "the variable 'x' is defined in two of the modules that are "
