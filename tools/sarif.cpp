@@ -51,6 +51,17 @@ static ordered_json rule_of(const std::string &id) {
           {"defaultConfiguration", {{"level", name(row.grade)}}}};
 }
 
+static ordered_json stack_of(const std::vector<Finding::Frame> &stack) {
+  ordered_json frames = ordered_json::array();
+  for (const Finding::Frame &frame : stack) {
+    ordered_json place =
+        frame.where.is_known() ? place_of(frame.where) : ordered_json::object();
+    place["message"] = message(frame.function);
+    frames.push_back(ordered_json::object({{"location", place}}));
+  }
+  return {{"frames", frames}};
+}
+
 static ordered_json result_of(const Finding &finding, std::size_t rule) {
   ordered_json result = {{"ruleId", finding.id},
                          {"ruleIndex", rule},
@@ -66,16 +77,15 @@ static ordered_json result_of(const Finding &finding, std::size_t rule) {
                                (finding.other->is_write ? "writes" : "reads"));
     result["relatedLocations"] = ordered_json::array({other});
   }
-  ordered_json frames = ordered_json::array();
-  for (const Finding::Frame &frame : finding.stack) {
-    ordered_json place =
-        frame.where.is_known() ? place_of(frame.where) : ordered_json::object();
-    place["message"] = message(frame.function);
-    frames.push_back(ordered_json::object({{"location", place}}));
+  ordered_json stacks = ordered_json::array();
+  if (!finding.stack.empty())
+    stacks.push_back(stack_of(finding.stack));
+  if (finding.other && !finding.other->stack.empty()) {
+    stacks.push_back(stack_of(finding.other->stack));
+    stacks.back()["message"] = message("the other access");
   }
-  if (!frames.empty())
-    result["stacks"] =
-        ordered_json::array({ordered_json::object({{"frames", frames}})});
+  if (!stacks.empty())
+    result["stacks"] = stacks;
   result["properties"] = {{"ptx_line", finding.ptx_line},
                           {"instruction", finding.instruction}};
   return result;

@@ -160,9 +160,12 @@ static LaunchResult launch(Device &device, const SimJob &job,
   };
   for (Finding &finding : result.findings) {
     rename(finding.where);
-    if (finding.other)
-      rename(finding.other->where);
     for (Finding::Frame &frame : finding.stack)
+      rename(frame.where);
+    if (!finding.other)
+      continue;
+    rename(finding.other->where);
+    for (Finding::Frame &frame : finding.other->stack)
       rename(frame.where);
   }
   return result;

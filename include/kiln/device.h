@@ -178,23 +178,24 @@ struct Finding {
   std::string instruction = {}; ///< of the PTX, as it is written
   std::uint64_t count = 1;      ///< how often it was found at these places
 
+  /// Where a line is of a function that was inlined: from there out to the
+  /// kernel, each with its line.
+  struct Frame {
+    std::string function = {};
+    SourceLine where = {};
+  };
+  /// `where` is the innermost of the kernel's own file.
+  std::vector<Frame> stack = {};
+
   /// The access that it collides with, where there is one.
   struct Other {
     std::string who = {}; ///< "thread 32 of CTA (0, 0, 0)"
     SourceLine where = {};
     int ptx_line = 0;
     bool is_write = false;
+    std::vector<Frame> stack = {};
   };
   std::optional<Other> other = std::nullopt;
-
-  /// Where the line is of a function that was inlined: from there out to the
-  /// kernel, each with its line. `where` is the innermost of the kernel's own
-  /// file.
-  struct Frame {
-    std::string function = {};
-    SourceLine where = {};
-  };
-  std::vector<Frame> stack = {};
 
   /// "error out-of-bounds at gemm.cpp:12: a load of 4 bytes ..."
   std::string to_string() const;

@@ -24,11 +24,16 @@ std::string Finding::to_string() const {
       fmt::format("{} {}{}: {}", name(grade), id, place, message);
   if (count > 1)
     text += fmt::format(" ({} times)", count);
-  for (const Frame &frame : stack)
-    text += fmt::format("\n  {} {}:{}{}{}",
-                        &frame == &stack.front() ? "in" : "inlined at",
-                        frame.where.file, frame.where.line,
-                        frame.function.empty() ? "" : ", ", frame.function);
+  auto add = [&](const std::vector<Frame> &frames, const char *first) {
+    for (const Frame &frame : frames)
+      text += fmt::format("\n  {} {}:{}{}{}",
+                          &frame == &frames.front() ? first : "inlined at",
+                          frame.where.file, frame.where.line,
+                          frame.function.empty() ? "" : ", ", frame.function);
+  };
+  add(stack, "in");
+  if (other)
+    add(other->stack, "the other access in");
   return printable(text);
 }
 
@@ -66,6 +71,15 @@ std::string LaunchResult::to_string() const {
   return text;
 }
 
+static ordered_json toJson(const std::vector<Finding::Frame> &stack) {
+  ordered_json list = ordered_json::array();
+  for (const Finding::Frame &frame : stack)
+    list.push_back({{"function", frame.function},
+                    {"file", frame.where.file},
+                    {"line", frame.where.line}});
+  return list;
+}
+
 static ordered_json toJson(const Finding &finding) {
   ordered_json value = {
       {"id", finding.id},           {"grade", name(finding.grade)},
@@ -90,10 +104,10 @@ static ordered_json toJson(const Finding &finding) {
                       {"file", finding.other->where.file},
                       {"line", finding.other->where.line},
                       {"ptx_line", finding.other->ptx_line}};
-  for (const Finding::Frame &frame : finding.stack)
-    value["stack"].push_back({{"function", frame.function},
-                              {"file", frame.where.file},
-                              {"line", frame.where.line}});
+  if (finding.other && !finding.other->stack.empty())
+    value["other"]["stack"] = toJson(finding.other->stack);
+  if (!finding.stack.empty())
+    value["stack"] = toJson(finding.stack);
   return value;
 }
 

@@ -132,8 +132,8 @@ void LaunchRaces::report(const RaceDetector &races, FindingId id,
     return;
   const Agent &who = races.agent(record.component);
   const Op &op = machine_.code().ops[record.op];
-  SourceLine line =
-      machine_.findings().sourceLine(*machine_.code().ops[earlier.op].origin);
+  const ptx::Instruction &origin = *machine_.code().ops[earlier.op].origin;
+  SourceLine line = machine_.findings().sourceLine(origin);
   const auto &grid = machine_.config().grid;
   std::uint32_t number = earlier.cta - 1;
   std::uint64_t address = cell * Shadow::kCellBytes +
@@ -164,7 +164,7 @@ void LaunchRaces::report(const RaceDetector &races, FindingId id,
       fmt::format("thread {} of CTA ({}, {}, {})",
                   std::uint32_t(earlier.thread), number % grid[0],
                   number / grid[0] % grid[1], number / grid[0] / grid[1]),
-      line, machine_.code().ops[earlier.op].origin->line, isEarlierWrite};
+      line, origin.line, isEarlierWrite, machine_.findings().stackOf(origin)};
 }
 
 std::uint64_t LaunchRaces::bytes() const {

@@ -457,9 +457,9 @@ void RaceDetector::tell(FindingId id, const Access &access,
            earlier.op)});
   const ptx::Instruction &origin = *machine_.code().ops[earlier.op].origin;
   if (&origin != access.op->origin || earlier.bytes)
-    findings_.back().finding.other =
-        Finding::Other{actorOf(earlier), machine_.findings().sourceLine(origin),
-                       origin.line, earlier.isWrite()};
+    findings_.back().finding.other = Finding::Other{
+        actorOf(earlier), machine_.findings().sourceLine(origin), origin.line,
+        earlier.isWrite(), machine_.findings().stackOf(origin)};
 }
 
 FindingObject RaceDetector::sharedObject(std::uint32_t address) const {

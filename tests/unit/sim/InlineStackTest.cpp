@@ -38,7 +38,7 @@ $L__info_string1:
 
 static LaunchResult run(const std::string &ptx) {
   auto device = open_sim();
-  Buffer buffer = device->allocate(64);
+  Buffer buffer = device->allocate(256);
   return device->launch(
       {.ptx = ptx, .block = {64, 1, 1}, .parameters = {{buffer}}});
 }
@@ -105,6 +105,44 @@ TEST(InlineStack, OneFindingForEachLineAndKindWithItsCount) {
   EXPECT_NE(finding.to_string().find(" (2 times)"), std::string::npos);
   std::string json = result.to_json();
   EXPECT_NE(json.find("\"access\": \"write\""), std::string::npos) << json;
+}
+
+TEST(InlineStack, TheOtherAccessHasItsOwn) {
+  // A store of every thread, inlined twice over, and a load of the next one's.
+  LaunchResult result = run(module(R"(
+    .loc 1 7 3
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    sub.u64 %rd2, %rd1, %rd2;
+    .loc 2 40 5, function_name $L__info_string0, inlined_at 1 7 3
+    .loc 2 20 9, function_name $L__info_string1, inlined_at 2 40 5
+    st.global.u32 [%rd2+252], %r1;
+    .loc 1 8 3
+    xor.b32 %r1, %r1, 32;
+    mul.wide.u32 %rd2, %r1, 4;
+    sub.u64 %rd2, %rd1, %rd2;
+    ld.global.u32 %r2, [%rd2+252];
+)"));
+  // Each access finds the other where it was first.
+  ASSERT_EQ(result.findings.size(), 2u) << result.to_string();
+  const Finding &finding = result.findings[1];
+  EXPECT_EQ(finding.id, "race");
+  EXPECT_EQ(finding.where.line, 8u);
+  EXPECT_TRUE(finding.stack.empty());
+  std::string text = finding.to_string();
+  EXPECT_NE(text.find("\n  the other access in /usr/include/atomic.hpp:20, "
+                      "inner(int)\n  inlined at /usr/include/atomic.hpp:40, "
+                      "outer(int)\n  inlined at kernel.cu:7, test(float*)"),
+            std::string::npos)
+      << text;
+  ASSERT_TRUE(finding.other.has_value());
+  ASSERT_EQ(finding.other->stack.size(), 3u);
+  EXPECT_EQ(finding.other->stack[1].where.line, 40u);
+  std::string json = result.to_json();
+  std::size_t other = json.rfind("\"other\"");
+  ASSERT_NE(other, std::string::npos) << json;
+  EXPECT_NE(json.find("\"function\": \"inner(int)\"", other), std::string::npos)
+      << json;
 }
 
 /// A kernel that initialises an mbarrier, arrives at it, and waits once.
