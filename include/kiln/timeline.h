@@ -7,9 +7,10 @@
 //
 // Time is logical and the same in every order of events. Its unit is one warp
 // instruction: a warp that does not wait takes one unit for each. A copy into
-// or out of shared memory takes one unit for 32 bytes and a wgmma of n columns
-// n / 2 units, about the rates of an H200; each CTA has one copy engine, and
-// each warpgroup one tensor core, that do one thing after another. A wait ends
+// or out of shared memory takes one unit for 32 bytes, a wgmma or tcgen05.mma
+// of n columns n / 2 units, about the rates of an H200 and a B200. Each CTA has
+// one copy engine and one tensor core for tcgen05, and each warpgroup one for
+// wgmma; each of them does one thing after another. A wait ends
 // when the last thing it waits for has happened. It is a picture of who waits
 // for whom, and no forecast of microseconds.
 #pragma once
@@ -28,9 +29,9 @@ struct Timeline {
 
   struct Event {
     std::array<std::uint32_t, 3> cta{};
-    std::string row; ///< "warp 4", "tma", "cp.async", "wgmma 0"
+    std::string row; ///< "warp 4", "tma", "cp.async", "wgmma 0", "tcgen05"
     Kind kind = Kind::wait;
-    std::string name; ///< "wait full", "tma", "wgmma"
+    std::string name; ///< "wait full", "tma load", "wgmma", "tcgen05.mma"
     int slot = -1;    ///< of the pipeline, from the mbarrier; -1: none
     std::uint64_t start = 0, end = 0;
     /// Loads that an mbarrier tells of: its phase was complete in the end.

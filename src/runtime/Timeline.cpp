@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -109,9 +110,14 @@ private:
 };
 } // namespace
 
+/// The column of tcgen05's tensor core, which is no warpgroup's.
+static constexpr int kTensorMemory = std::numeric_limits<int>::max();
+
 /// The warpgroup of a row: "warp 5" and "wgmma 1" belong to 1; -1: none.
 static int groupOf(const std::string &row) {
   int number = 0;
+  if (row == "tcgen05")
+    return kTensorMemory;
   if (std::sscanf(row.c_str(), "warp %d", &number) == 1)
     return number / 4;
   if (std::sscanf(row.c_str(), "wgmma %d", &number) == 1)
@@ -207,7 +213,7 @@ void Table::take(const TimelineEvent &event) {
   if (event.name == "wait empty")
     issuing_.insert(groupOf(event.row));
   if (int group = groupOf(event.row);
-      group >= 0 && (event.row.starts_with("wgmma") ||
+      group >= 0 && (group == kTensorMemory || event.row.starts_with("wgmma") ||
                      event.row == fmt::format("warp {}", 4 * group) ||
                      event.name == "wait empty"))
     add(groups_[group], event, word);
@@ -250,7 +256,9 @@ std::string Table::head() const {
   for (int slot = 0; slot < slots_; ++slot)
     head += fmt::format("{:<9}|", fmt::format(" slot {}", slot));
   for (int group : multiplying_)
-    head += fmt::format("{:<10}|", fmt::format(" wgroup {}", group));
+    head += fmt::format("{:<10}|", group == kTensorMemory
+                                       ? " tcgen05"
+                                       : fmt::format(" wgroup {}", group));
   for (int warp : warps())
     head += fmt::format("{:<12}|", fmt::format(" warp {}", warp));
   return head + '\n';

@@ -52,6 +52,7 @@ struct Effect {
   bool isGivingUp = false;       ///< setmaxnreg.dec
   bool isClusterRequest = false; ///< clusterlaunchcontrol.try_cancel
   bool isArrival = false;        ///< at a barrier of the CTA, without waiting
+  bool isCommit = false; ///< an arrival when the thread's products are over
   Space space = Space::generic;
   int bytes = 0; ///< of a load, store or atomic
   /// The memory, the mbarrier, the destination of a copy, descriptor A.
@@ -65,9 +66,11 @@ struct Effect {
   std::int64_t barrierOffset = 0;
   /// Tell the order of a load's accesses behind it (Op::isMasked).
   void (*tellOrder)(Warp &warp, const Op &op, LaneMask lanes) = nullptr;
-  Reg size; ///< bytes of a bulk copy without a tensor map
-  std::int64_t count =
-      0; ///< groups that may stay in flight; columns of a wgmma
+  Reg size;  ///< bytes of a bulk copy without a tensor map
+  Reg shape; ///< the instruction descriptor of a tcgen05.mma
+  Reg mask;  ///< CTAs that a tcgen05.commit tells; not valid: one
+  /// Groups that may stay in flight; columns of a wgmma; CTAs of a tcgen05.mma.
+  std::int64_t count = 0;
 
   /// Nobody but the executing lanes can tell whether it was executed; an atomic
   /// that changes nothing is quiet too, which only its handler knows.

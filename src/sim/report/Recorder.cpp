@@ -2,6 +2,7 @@
 #include "sim/report/Recorder.h"
 #include "sim/machine/TensorMapImage.h"
 #include "sim/program/Effect.h"
+#include "sim/units/matrix/Tcgen05Descriptor.h"
 #include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
@@ -161,6 +162,21 @@ void Recorder::commitCopies(Warp &warp, const Op &op, LaneMask active) {
   });
 }
 
+std::uint32_t Recorder::barrierOfTile(Warp &warp, Reg descriptor,
+                                      int lane) const {
+  if (!descriptor.isValid())
+    return 0;
+  const Cta *cta = &warp.cta();
+  auto address =
+      static_cast<std::uint32_t>((warp.read(descriptor, lane) & 0x3fff) << 4);
+  auto tile = tiles_.upper_bound({cta, address});
+  if (tile == tiles_.begin())
+    return 0;
+  --tile;
+  bool isInside = tile->first.first == cta && address < tile->second.first;
+  return isInside ? tile->second.second : 0;
+}
+
 void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
   const Cta *cta = &warp.cta();
   int group = warp.index() / kWarpsPerGroup;
@@ -174,17 +190,55 @@ void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
       start + static_cast<Time>(op.effect->count) / kColumnsPerUnit;
   Drawn &drawn = draw(warp, op, fmt::format("wgmma {}", group),
                       Timeline::Kind::product, "wgmma", start, free);
-  for (Reg descriptor : {op.effect->address, op.effect->operand}) {
-    if (!descriptor.isValid())
+  for (Reg descriptor : {op.effect->address, op.effect->operand})
+    if (std::uint32_t barrier =
+            barrierOfTile(warp, descriptor, firstLane(active)))
+      drawn.barrier = barrier;
+}
+
+/// One tensor core of the CTA, or of both CTAs of a pair.
+void Recorder::beginTensorProduct(Warp &warp, const Op &op, int lane) {
+  constexpr int kTensorMemory = -1;
+  const Effect &effect = *op.effect;
+  std::vector<const Cta *> ctas = {&warp.cta()};
+  if (const Cta *peer = effect.count == 2 ? warp.cta().peer() : nullptr)
+    ctas.push_back(peer);
+  Time start = now(warp);
+  for (const Cta *cta : ctas)
+    start = std::max(start, tensorCore_[{cta, kTensorMemory}]);
+  int columns =
+      columnsOf(static_cast<std::uint32_t>(warp.read(effect.shape, lane)));
+  Time end = start + static_cast<Time>(columns) / kColumnsPerUnit;
+  tensorProducts_[{&warp, lane}] = end;
+  for (const Cta *cta : ctas) {
+    tensorCore_[{cta, kTensorMemory}] = end;
+    Drawn &drawn = draw(warp, op, "tcgen05", Timeline::Kind::product,
+                        "tcgen05.mma", start, end);
+    drawn.event.cta = cta->index();
+    for (Reg descriptor : {effect.address, effect.operand})
+      if (std::uint32_t barrier = barrierOfTile(warp, descriptor, lane))
+        drawn.barrier = barrier;
+  }
+}
+
+/// At an mbarrier, or by tcgen05.commit at those of several CTAs.
+void Recorder::arrive(Warp &warp, const Op &op, int lane) {
+  const Effect &effect = *op.effect;
+  auto [owner, address] = sharedAt(warp, effect.address, effect.offset, lane);
+  Time time = now(warp);
+  if (effect.isCommit)
+    time = std::max(time, tensorProducts_[{&warp, lane}]);
+  std::uint64_t mask = effect.mask.isValid()
+                           ? warp.read(effect.mask, lane)
+                           : std::uint64_t(1) << owner->rankInCluster();
+  Cluster &cluster = owner->cluster();
+  for (std::size_t rank = 0; rank < cluster.size(); ++rank) {
+    Cta &cta = cluster.cta(static_cast<int>(rank));
+    auto found = cta.mbarriers.find(address);
+    if (!(mask >> rank & 1) || found == cta.mbarriers.end())
       continue;
-    auto address = static_cast<std::uint32_t>(
-        (warp.read(descriptor, firstLane(active)) & 0x3fff) << 4);
-    auto tile = tiles_.upper_bound({cta, address});
-    if (tile == tiles_.begin())
-      continue;
-    --tile;
-    if (tile->first.first == cta && address < tile->second.first)
-      drawn.barrier = tile->second.second;
+    Time &done = barriers_[{&cta, address}].phases[found->second.phase];
+    done = std::max(done, time);
   }
 }
 
@@ -197,15 +251,7 @@ void Recorder::before(Warp &warp, const Op &op, LaneMask active) {
   };
   switch (effect.kind) {
   case EffectKind::barrierArrive:
-    forEachLane(active, [&](int lane) {
-      auto [owner, address] =
-          sharedAt(warp, effect.address, effect.offset, lane);
-      auto found = owner->mbarriers.find(address);
-      if (found == owner->mbarriers.end())
-        return;
-      Time &done = barriers_[{owner, address}].phases[found->second.phase];
-      done = std::max(done, now(warp));
-    });
+    forEachLane(active, [&](int lane) { arrive(warp, op, lane); });
     return;
   case EffectKind::barrierInit:
     forEachLane(active, [&](int lane) {
@@ -226,6 +272,9 @@ void Recorder::before(Warp &warp, const Op &op, LaneMask active) {
     return commitCopies(warp, op, active);
   case EffectKind::product:
     return beginProduct(warp, op, active);
+  case EffectKind::tensorProduct:
+    forEachLane(active, [&](int lane) { beginTensorProduct(warp, op, lane); });
+    return;
   case EffectKind::productWait: {
     const auto &groups = warp.wgmma.groups;
     auto keep = static_cast<std::size_t>(effect.count);

@@ -62,7 +62,11 @@ private:
   void beginAsyncCopies(Warp &warp, const Op &op, LaneMask active);
   void commitCopies(Warp &warp, const Op &op, LaneMask active);
   bool isComplete(const Drawn &drawn) const;
+  /// The mbarrier of the copy that has filled what a descriptor names; 0: none.
+  std::uint32_t barrierOfTile(Warp &warp, Reg descriptor, int lane) const;
   void beginProduct(Warp &warp, const Op &op, LaneMask active);
+  void beginTensorProduct(Warp &warp, const Op &op, int lane);
+  void arrive(Warp &warp, const Op &op, int lane);
   void noteAccess(Warp &warp, const Op &op);
   void endBarrierWait(Warp &warp, const Op &op, LaneMask active);
   void endCopyWait(Warp &warp, const Op &op, LaneMask active);
@@ -74,7 +78,10 @@ private:
   std::map<const Cta *, Time> copyEngine_; ///< free from then on
   /// The last cp.async of a CTA, an event; they follow one another.
   std::map<const Cta *, std::size_t> asyncCopies_;
+  /// By CTA and warpgroup; that of tcgen05 has the number -1.
   std::map<std::pair<const Cta *, int>, Time> tensorCore_;
+  /// When the tcgen05 products that a lane has issued are over.
+  std::map<std::pair<const Warp *, int>, Time> tensorProducts_;
   /// Products by CTA, warpgroup and number: warps that issued, when it is done.
   struct Product {
     int warps = 0;

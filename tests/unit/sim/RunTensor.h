@@ -32,10 +32,12 @@ public:
     std::memcpy(config.params.data() + 8, &output_.base, 8);
   }
 
+  LaunchResult launch() {
+    return Launch(memory_, module_, module_.functions.at(0), config).run();
+  }
   /// The first finding as "id: message"; empty: none.
   std::string finding() {
-    LaunchResult result =
-        Launch(memory_, module_, module_.functions.at(0), config).run();
+    LaunchResult result = launch();
     if (result.findings.empty())
       return "";
     return result.findings[0].id + ": " + result.findings[0].message;

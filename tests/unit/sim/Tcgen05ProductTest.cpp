@@ -472,4 +472,43 @@ TEST(Tcgen05Product, ScalesBlocks) {
     }
 }
 
+TEST(Tcgen05Product, IsDrawnInTheTimeline) {
+  for (int group : {1, 2})
+    for (SimOrder order : kOrders) {
+      SCOPED_TRACE(group);
+      Form form;
+      form.m = 128 * group;
+      form.group = group;
+      Place a{form, form.typeA, false, 128};
+      Place b{form, form.typeB, false, form.n / group};
+      RunTensor run(bodyOf(form, a, b), {}, 128 * 64 * group, group);
+      run.config.order = order;
+      run.config.timeline = true;
+      LaunchResult result = run.launch();
+      EXPECT_TRUE(result.findings.empty()) << result.to_string();
+      for (unsigned cta = 0; cta < static_cast<unsigned>(group); ++cta) {
+        std::vector<Timeline::Event> products, waits;
+        for (const Timeline::Event &event : result.timeline.events) {
+          if (event.cta[0] != cta)
+            continue;
+          if (event.kind == Timeline::Kind::product)
+            products.push_back(event);
+          if (event.name == "wait")
+            waits.push_back(event);
+        }
+        ASSERT_EQ(products.size(), 1u);
+        EXPECT_EQ(products[0].row, "tcgen05");
+        EXPECT_EQ(products[0].name, "tcgen05.mma");
+        EXPECT_EQ(products[0].end - products[0].start, 32u)
+            << "two columns in a unit";
+        ASSERT_EQ(waits.size(), 4u) << "of each warp, for the commit";
+        for (const Timeline::Event &wait : waits)
+          EXPECT_EQ(wait.end, products[0].end);
+      }
+      std::string table = result.timeline.to_table();
+      expectContains(table, "| tcgen05  |");
+      expectContains(table, "| mma      |");
+    }
+}
+
 } // namespace kiln::sim

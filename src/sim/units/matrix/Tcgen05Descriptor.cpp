@@ -155,7 +155,7 @@ static bool readScales(std::uint32_t bits, const TensorForm &form,
 bool readInstruction(std::uint32_t bits, const TensorForm &form,
                      TensorShape &shape, std::string &why) {
   shape.m = static_cast<int>(field(bits, 28, 24)) * 16;
-  shape.n = static_cast<int>(field(bits, 22, 17)) * 8;
+  shape.n = columnsOf(bits);
   shape.isANegated = field(bits, 13, 13);
   shape.isBNegated = field(bits, 14, 14);
   shape.isATransposed = field(bits, 15, 15);

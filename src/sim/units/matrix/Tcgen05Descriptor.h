@@ -44,6 +44,11 @@ struct TensorShape {
   int rows(const TensorForm &form) const { return m / form.group; }
 };
 
+/// Columns of D that an instruction descriptor says.
+inline int columnsOf(std::uint32_t bits) {
+  return static_cast<int>(bits >> 17 & 0x3f) * 8;
+}
+
 /// False with the reason where a field is not one that the form has.
 bool readInstruction(std::uint32_t bits, const TensorForm &form,
                      TensorShape &shape, std::string &why);

@@ -50,12 +50,22 @@ static void decodeTcgen05(Decoder &decoder, const ptx::Instruction &instruction,
 static void tcgen05Effect(Decoder &decoder, const ptx::Instruction &instruction,
                           Effect &effect) {
   effect.kind = EffectKind::other;
-  if (instruction.has("mma"))
+  const auto &operands = instruction.operands;
+  if (instruction.has("mma")) {
     effect.kind = EffectKind::tensorProduct;
+    effect.count = ctaGroupOf(instruction);
+    if (operands[1].kind == ptx::Operand::Kind::reg)
+      effect.address = decoder.reg(operands[1], 8);
+    effect.operand = decoder.reg(operands[2], 8);
+    effect.shape = decoder.reg(operands[3], 4);
+  }
   if (!instruction.has("commit"))
     return;
   effect.kind = EffectKind::barrierArrive;
+  effect.isCommit = true;
   takeAddress(decoder, instruction, 0, effect.address, effect.offset);
+  if (instruction.has("multicast::cluster"))
+    effect.mask = decoder.reg(operands[1], 2);
 }
 
 std::vector<Instruction> tcgen05Instructions() {
