@@ -43,6 +43,12 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
       look(FindingId::copyAtExit, lane, group, waitAll);
     look(FindingId::copyAtExit, lane, warp.asyncCopies[lane].open, waitAll);
   });
+  if (!warp.wgmma.held.empty())
+    tellLeft(FindingId::wgmmaAtExit, warp, *warp.wgmma.held.front().op,
+             firstLane(lanes),
+             "the warp leaves the kernel, and has not waited for this wgmma; "
+             "missing: wgmma.commit_group and wgmma.wait_group 0",
+             {});
   // Other CTAs of the cluster may still reach what is given up; and barriers
   // that others wait at go on without the thread.
   Cta &cta = warp.cta();

@@ -505,6 +505,34 @@ TEST(Wgmma, NamesWhoTouchedARegisterInAnyCta) {
             "thread 96 and 31 more of its warp of CTA (1, 0, 0)");
 }
 
+TEST(Wgmma, IsFoundInFlightWhenTheKernelEnds) {
+  auto found = [](const std::string &ending) {
+    RunKernel run(R"(
+      mov.f32 %f1, 0f00000000;
+      mov.f32 %f2, 0f00000000;
+      mov.f32 %f3, 0f00000000;
+      mov.f32 %f4, 0f00000000;
+      shr.u32 %r0, %s, 4;
+      cvt.u64.u32 %x1, %r0;
+      or.b64 %x1, %x1, 0x1000080000;
+      wgmma.fence.sync.aligned;
+      wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %x1, %x1, 1, 1, 1, 0, 0;
+    )" + ending);
+    run.config.block = {128, 1, 1};
+    return run.finding();
+  };
+  const std::string commit = "wgmma.commit_group.sync.aligned;\n",
+                    wait = "wgmma.wait_group.sync.aligned ";
+  const char *message =
+      "wgmma-at-exit: the warp leaves the kernel, and has not waited for this "
+      "wgmma; missing: wgmma.commit_group and wgmma.wait_group 0";
+  expectContains(found(""), message);
+  expectContains(found(commit), message);
+  expectContains(found(commit + wait + "1;"), message);
+  expectContains(found(wait + "0;"), message);
+  EXPECT_EQ(found(commit + wait + "0;"), "");
+}
+
 TEST(Wgmma, RefusesByReason) {
   expectRefusals({
       {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r, %r}, %d, %d, "
