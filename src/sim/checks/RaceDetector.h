@@ -21,6 +21,7 @@
 #include "sim/machine/Warp.h"
 
 #include <map>
+#include <set>
 #include <span>
 
 namespace kiln::sim {
@@ -55,6 +56,8 @@ struct RaceFinding {
   Finding finding;
   PlacePair places;
   std::uint64_t count = 1;
+  /// Threads of one CTA that issue the same copy; empty: it is no such finding.
+  std::set<int> issuers = {};
 };
 
 class RaceDetector {
@@ -234,6 +237,13 @@ private:
   void report(const Access &access, const Record &earlier,
               std::uint16_t overlap, const ShadowedMemory &memory,
               std::uint64_t cell, Verdict verdict);
+  /// The thread that has issued the copy `earlier`, where `access` is the same
+  /// instruction of another thread of its CTA, with no wait between; -1: none.
+  int issuerOfSame(const Access &access, const Record &earlier) const;
+  /// One more thread that issues a copy which one is enough for.
+  void reportRepeated(FindingId id, const Access &access, const Record &earlier,
+                      int other, const std::string &place,
+                      const FindingObject &object);
   /// The rule that orders them in deFacto.
   FindingId ruleOf(const Access &access, const Record &earlier,
                    std::uint16_t overlap) const;

@@ -368,6 +368,67 @@ void RaceDetector::reportOverBarrier(const Access &access,
   }
 }
 
+int RaceDetector::issuerOfSame(const Access &access,
+                               const Record &earlier) const {
+  const Agent &other = agent(earlier.component);
+  const Warp &warp = *access.warp;
+  const Effect &effect = *access.op->effect;
+  bool isSame = access.record.isWrite() && earlier.isWrite() &&
+                access.record.op == earlier.op &&
+                other.ctaNumber == warp.clock.cta && effect.address.isValid();
+  if (!isSame)
+    return -1;
+  // From or to the same shared memory, as far as the register still says.
+  int lane = firstLane(access.issuers);
+  auto isAnother = [&](const Warp &issuer, int issuing) {
+    return (&issuer != &warp || issuing != lane) &&
+           issuer.read(effect.address, issuing) ==
+               warp.read(effect.address, lane);
+  };
+  const auto &warps = warp.cta().warps();
+  if (other.kind == Agent::Kind::bulkWrites) {
+    const Warp &issuer = *warps[other.number];
+    int issuing = firstLane(earlier.lanes);
+    return isAnother(issuer, issuing) ? issuer.thread(issuing) : -1;
+  }
+  auto barrier = warp.cta().mbarrierHistory.find(other.number);
+  if (other.kind != Agent::Kind::mbarrier ||
+      barrier == warp.cta().mbarrierHistory.end() ||
+      earlier.component != access.record.component ||
+      earlier.time != access.record.time)
+    return -1;
+  for (const OnMbarrier &copy : barrier->second.copies)
+    if (copy.record.op == earlier.op && copy.phase == earlier.time &&
+        &copy.warp->cta() == &warp.cta() && isAnother(*copy.warp, copy.lane))
+      return copy.warp->thread(copy.lane);
+  return -1;
+}
+
+void RaceDetector::reportRepeated(FindingId id, const Access &access,
+                                  const Record &earlier, int other,
+                                  const std::string &place,
+                                  const FindingObject &object) {
+  bool isNew = !isTold(id, access, earlier);
+  if (isNew)
+    tell(id, access, earlier,
+         fmt::format("2 threads issue this copy to the same bytes, {}; "
+                     "nothing orders them; missing: one thread that issues it "
+                     "for all (elect.sync, or threadIdx.x == 0)",
+                     place),
+         object);
+  auto known =
+      told_.find({id, placesOf(machine_, access.record.op, earlier.op)});
+  if (known == told_.end())
+    return; // it is allowed
+  RaceFinding &found = findings_[known->second];
+  bool isAnother = !isNew && found.issuers.empty();
+  if (isAnother || found.finding.cta != access.warp->cta().index())
+    return;
+  found.issuers.insert({other, access.warp->thread(firstLane(access.issuers))});
+  std::string &message = found.finding.message;
+  message.replace(0, message.find(' '), fmt::to_string(found.issuers.size()));
+}
+
 void RaceDetector::report(const Access &access, const Record &earlier,
                           std::uint16_t overlap, const ShadowedMemory &memory,
                           std::uint64_t cell, Verdict verdict) {
@@ -376,7 +437,8 @@ void RaceDetector::report(const Access &access, const Record &earlier,
                          : ruleOf(access, earlier, overlap);
   if (verdict == Verdict::announced)
     id = FindingId::memoryFence;
-  if (isTold(id, access, earlier))
+  int issuer = isError ? issuerOfSame(access, earlier) : -1;
+  if (issuer < 0 && isTold(id, access, earlier))
     return;
   std::uint64_t first = cell * Shadow::kCellBytes +
                         static_cast<unsigned>(std::countr_zero(overlap));
@@ -399,6 +461,8 @@ void RaceDetector::report(const Access &access, const Record &earlier,
   if (memory.owner && memory.owner != &access.warp->cta())
     place +=
         fmt::format(" of CTA {} of the cluster", memory.owner->rankInCluster());
+  if (issuer >= 0)
+    return reportRepeated(id, access, earlier, issuer, place, object);
   const char *who = "only released hardware, not the PTX text, orders the two";
   if (verdict == Verdict::announced)
     who = "only the value of a flag orders the two";

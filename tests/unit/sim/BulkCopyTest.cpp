@@ -540,4 +540,83 @@ TEST(BulkCopy, AReductionByAWholeWarpCountsForEachLane) {
   }
 }
 
+/// What is found where 128 threads, or those that `guard` lets through, load 64
+/// bytes to `to`, and `bytes` are expected in all.
+static std::string findingOfLoads(const std::string &guard,
+                                  const std::string &to, int bytes,
+                                  const std::vector<std::string> &allow = {}) {
+  RunKernel run(fmt::format(R"(
+  setp.eq.u32 %p0, %t, 0;
+  and.b32 %r0, %t, 31;
+  setp.eq.u32 %p1, %r0, 0;
+  shl.b32 %r1, %t, 4;
+  add.u32 %r1, %s, %r1;
+  @%p0 mbarrier.init.shared.b64 [%bar], 1;
+  @%p0 fence.mbarrier_init.release.cluster;
+  @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [%bar], {};
+  bar.sync 0;
+  {} cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{}], [%in], 64, [%bar];
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 0;
+  @!%p2 bra wait;
+)",
+                            bytes, guard, to));
+  run.config.block = {128, 1, 1};
+  run.config.allow = allow;
+  run.input(counting<std::uint32_t>(16));
+  return run.finding();
+}
+
+TEST(BulkCopy, CountsTheThreadsThatIssueOneLoad) {
+  expectContains(findingOfLoads("", "%s", 128 * 64),
+                 "copy-not-awaited: 128 threads issue this copy to the same "
+                 "bytes, shared address 1024 (byte 0 of tile); nothing orders "
+                 "them; missing: one thread that issues it for all "
+                 "(elect.sync, or threadIdx.x == 0)");
+  expectContains(findingOfLoads("@%p1", "%s", 4 * 64),
+                 "copy-not-awaited: 4 threads issue this copy to the same "
+                 "bytes");
+  EXPECT_EQ(findingOfLoads("@%p0", "%s", 64), "");
+  // Each thread has bytes of its own, or shares some with its neighbours.
+  expectContains(findingOfLoads("", "%r1", 128 * 64),
+                 "copy-not-awaited: this writes shared address");
+  EXPECT_EQ(findingOfLoads("@%p1", "%r1", 4 * 64), "");
+  EXPECT_EQ(findingOfLoads("", "%s", 128 * 64, {"copy-not-awaited"}), "");
+}
+
+TEST(BulkCopy, CountsTheThreadsThatIssueOneStore) {
+  auto found = [](const std::string &guard) {
+    RunKernel run(R"(
+  shl.b32 %r1, %t, 2;
+  add.u32 %r1, %s, %r1;
+  st.shared.b32 [%r1], %t;
+  fence.proxy.async.shared::cta;
+  and.b32 %r0, %t, 31;
+  setp.eq.u32 %p3, %r0, 0;
+  setp.eq.u32 %p4, %t, 0;
+  bar.sync 0;
+)" + guard + R"( cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 128;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+)");
+    run.config.block = {64, 1, 1};
+    return run.finding();
+  };
+  expectContains(found("@%p3"), "copy-not-awaited: 2 threads issue this copy "
+                                "to the same bytes, global address");
+  EXPECT_EQ(found("@%p4"), "");
+}
+
+/// One thread that loads twice in a phase is told as before.
+TEST(BulkCopy, TwoLoadsOfOneThreadAreNotRepeated) {
+  RunKernel run(loading(128, R"(mov.u32 %r5, 0;
+again:
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 64, [%bar];
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p5, %r5, 2;
+  @%p5 bra again;)"));
+  run.input(counting<std::uint32_t>(16));
+  expectContains(run.finding(), "copy-not-awaited: this writes shared address");
+}
+
 } // namespace kiln::sim
