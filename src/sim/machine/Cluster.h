@@ -81,8 +81,9 @@ public:
   SyncPoint left;
   std::uint64_t instructions = 0;
   std::vector<Finding> findings; ///< that did not end it
-  /// Which of them is of an id and a line of the PTX.
-  std::map<std::pair<FindingId, int>, std::size_t> told;
+  /// Which of them is of an id and an instruction: modules that are linked have
+  /// the same lines.
+  std::map<std::pair<FindingId, const ptx::Instruction *>, std::size_t> told;
   /// Instructions that have read bytes nobody wrote, and the first such bytes,
   /// in words; the first of the list is none.
   struct Origin {

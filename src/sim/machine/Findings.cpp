@@ -211,7 +211,7 @@ void Findings::report(FindingId id, const Warp &warp, const Op &op,
   Cluster &cluster = warp.cta().cluster();
   bool isLast = isEnd(id);
   auto [known, isNew] = cluster.told.try_emplace(
-      {id, (cause ? cause : &op)->origin->line}, cluster.findings.size());
+      {id, (cause ? cause : &op)->origin}, cluster.findings.size());
   if (!isLast && !isNew) {
     ++cluster.findings[known->second].count;
     return;

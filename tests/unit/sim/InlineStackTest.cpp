@@ -145,6 +145,31 @@ TEST(InlineStack, TheOtherAccessHasItsOwn) {
       << json;
 }
 
+TEST(InlineStack, LinesOfLinkedModulesStayApart) {
+  // Both store a register that nobody wrote, on the same line of their PTX.
+  const std::string head = ".version 8.6\n.target sm_90a\n.address_size 64\n",
+                    body = "{\n.reg .b64 %x;\n.reg .b32 %r;\n"
+                           "ld.param.u64 %x, [p];\n.loc 1 7 0\n"
+                           "st.global.u32 [%x], %r;\n";
+  std::string kernel = head +
+                       ".extern .func f(.param .b64 q);\n"
+                       ".visible .entry k(.param .u64 p)" +
+                       body +
+                       ".param .b64 a;\nst.param.b64 [a], %x;\n"
+                       "call f, (a);\nret;\n}\n.file 1 \"a.cu\"\n";
+  std::string function = head + "\n.visible .func f(.param .b64 p)" + body +
+                         "ret;\n}\n.file 1 \"b.cu\"\n";
+  auto device = open_sim();
+  std::string_view both[] = {kernel, function};
+  Buffer buffer = device->allocate(64);
+  LaunchResult result =
+      device->launch({.parameters = {{buffer}}, .module = device->load(both)});
+  ASSERT_EQ(result.findings.size(), 2u) << result.to_string();
+  EXPECT_EQ(result.findings[0].ptx_line, result.findings[1].ptx_line);
+  EXPECT_EQ(result.findings[0].where.file, "a.cu");
+  EXPECT_EQ(result.findings[1].where.file, "b.cu");
+}
+
 /// A kernel that initialises an mbarrier, arrives at it, and waits once.
 static std::string barrierText(const std::string &arrival) {
   return R"(.version 8.6
