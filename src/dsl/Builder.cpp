@@ -366,6 +366,7 @@ Module KernelBuilder::State::finish(const Where &where_) {
   checkSharedMemory(*this);
   checkBarriers(*this);
   checkDims(*this);
+  checkGrid(*this);
   checkCluster(*this);
   checkRegisterPlan(*this); // the last: it settles each role's instruction
   contract.dynamic_smem_bytes = smemBytes;

@@ -135,4 +135,17 @@ void checkDims(const KernelBuilder::State &state) {
       checkDim(state, dim, fmt::format("the shape of '{}'", argument.name));
 }
 
+void checkGrid(const KernelBuilder::State &state) {
+  static constexpr const char *kAxes[] = {"x", "y", "z"};
+  for (int axis = 0; axis < 3; ++axis) {
+    const Dim &grid = state.contract.grid[axis];
+    int most = state.device.max_grid[axis];
+    if (grid.is_constant() && (grid.constant() < 1 || grid.constant() > most))
+      userErrorAt(state.where,
+                  "the grid of kernel {} has {} CTAs along {}; 1 to {} are "
+                  "possible",
+                  state.name, grid.constant(), kAxes[axis], most);
+  }
+}
+
 } // namespace kiln

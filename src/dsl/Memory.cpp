@@ -257,17 +257,43 @@ static mlir::Value elementAddress(KernelBuilder::State &state,
                                    state.lower(type), address, sum);
 }
 
-/// Refuse a constant index that lies outside a constant extent.
+/// Refuse a constant index that lies outside a constant extent, or before the
+/// first element.
 static void checkIndex(const char *what, std::size_t dimension, const At &index,
                        const Dim &extent) {
   const auto *number = std::get_if<std::int64_t>(&index.operand());
-  if (!number || !extent.is_constant() ||
-      (*number >= 0 && *number < extent.constant()))
+  if (!number)
+    return;
+  if (*number < 0 && !extent.is_constant())
+    userErrorAt(index.where(),
+                "index {} of dimension {} of a {}; indices begin at 0", *number,
+                dimension, what);
+  if (!extent.is_constant() || (*number >= 0 && *number < extent.constant()))
     return;
   userErrorAt(index.where(),
               "index {} of dimension {} of a {}; its {} elements are 0 to {}",
               *number, dimension, what, extent.constant(),
               extent.constant() - 1);
+}
+
+static void checkIndices(const std::vector<At> &indices,
+                         const std::vector<Dim> &shape) {
+  for (std::size_t i = 0; i < std::min(indices.size(), shape.size()); ++i)
+    checkIndex("tensor", i, indices[i], shape[i]);
+}
+
+/// Refuse a vector that surely leaves its row. `what`: "load_vector reads".
+static void checkRow(const char *what, const At &column, std::size_t count,
+                     const Dim &extent) {
+  const auto *number = std::get_if<std::int64_t>(&column.operand());
+  auto size = static_cast<std::int64_t>(count);
+  std::int64_t first = number ? *number : 0;
+  if (!extent.is_constant() || first + size <= extent.constant())
+    return;
+  userErrorAt(column.where(),
+              "{} {} values from {} of a row, which has {} elements", what,
+              count, number ? fmt::to_string(first) : "any column",
+              extent.constant());
 }
 
 Element Tensor::operator()(At i) const { return at({i}); }
@@ -277,8 +303,7 @@ Element Tensor::operator()(At i, At j, At k) const { return at({i, j, k}); }
 Element Tensor::at(const std::vector<At> &indices) const {
   Where where = indices.empty() ? Where::current() : indices[0].where();
   auto &state = KernelBuilder::State::current(where);
-  for (std::size_t i = 0; i < std::min(indices.size(), shape_.size()); ++i)
-    checkIndex("tensor", i, indices[i], shape_[i]);
+  checkIndices(indices, shape_);
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
   return Make::a<Element>(state.wrap(address, Type::u64), type_, argument_,
@@ -349,6 +374,9 @@ std::vector<Value> Tensor::load_vector(const std::vector<At> &indices,
   auto &state = KernelBuilder::State::current(where);
   checkVector("load_vector reads", type_, count, where);
   checkAdjacent(strides_, count, where);
+  checkIndices(indices, shape_);
+  if (indices.size() == shape_.size())
+    checkRow("load_vector reads", indices.back(), count, shape_.back());
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
   state.needAlignment(argument_, count * size_bytes(type_));
@@ -364,6 +392,10 @@ void Tensor::store_vector(const std::vector<At> &indices,
   auto &state = KernelBuilder::State::current(where);
   checkVector("store_vector writes", type_, values.size(), where);
   checkAdjacent(strides_, values.size(), where);
+  checkIndices(indices, shape_);
+  if (indices.size() == shape_.size())
+    checkRow("store_vector writes", indices.back(), values.size(),
+             shape_.back());
   mlir::Value address =
       elementAddress(state, base_, type_, strides_, indices, where);
   if (hint == CacheHint::none) {
@@ -438,6 +470,7 @@ static void checkTileVector(const char *what, const SharedTile &tile,
                 "{} {} values from column {}, which is not a multiple "
                 "of {}",
                 what, count, *literal + tile.origin_column(), count);
+  checkRow(what, column, count, tile.columns());
 }
 
 std::vector<Value> SharedTile::load_vector(At row, At column, int count) const {

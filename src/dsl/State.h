@@ -206,6 +206,11 @@ inline bool isEightBitFloat(Type type) {
 void checkArithmetic(const Value &value, mlir::Value mlirValue,
                      const char *what, const Where &where);
 
+/// Refuse a copy with these operands that every thread here would issue alike;
+/// `what` copies (IssuedOnce.cpp).
+void requireOneThread(KernelBuilder::State &state, const char *what,
+                      mlir::ValueRange operands, const Where &where);
+
 /// Refuse an accumulator that is used in a loop while the product of the turn
 /// before may be in flight; at the end of its body (WgmmaProtocol.cpp).
 void checkTurns(KernelBuilder::State &state, const WgmmaGroups::Loop &loop);
@@ -215,6 +220,7 @@ void checkRegisterPlan(KernelBuilder::State &state);
 void checkSharedMemory(const KernelBuilder::State &state);
 void checkBarriers(const KernelBuilder::State &state);
 void checkDims(const KernelBuilder::State &state);
+void checkGrid(const KernelBuilder::State &state);
 /// Whether the grid is whole clusters, where it is known (Cluster.cpp).
 void checkCluster(const KernelBuilder::State &state);
 

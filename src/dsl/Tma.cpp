@@ -133,13 +133,25 @@ struct LoadTarget {
 };
 } // namespace
 
+/// A copy of a box is issued by one thread; `barrier` null: it has none.
+static void requireOneThread(KernelBuilder::State &state, const char *what,
+                             const Box &box, mlir::Value barrier,
+                             const Where &where) {
+  llvm::SmallVector<mlir::Value> operands = box.coordinates;
+  operands.push_back(box.address);
+  if (barrier)
+    operands.push_back(barrier);
+  requireOneThread(state, what, operands, where);
+}
+
 /// Copy boxes into this CTA, or into those of a mask.
-static void loadBoxes(KernelBuilder::State &state, const SharedTile &tile,
-                      const TmaTensor &source, const std::vector<At> &origin,
-                      const Value &barrier, const LoadTarget &target,
-                      const Where &where) {
+static void loadBoxes(KernelBuilder::State &state, const char *what,
+                      const SharedTile &tile, const TmaTensor &source,
+                      const std::vector<At> &origin, const Value &barrier,
+                      const LoadTarget &target, const Where &where) {
   checkTile(source, tile, "loads", where);
   for (const Box &box : boxesOf(state, source, origin, &tile, where)) {
+    requireOneThread(state, what, box, state.use(barrier, where), where);
     CopyText copy{state, where};
     std::string to = copy.address(box.address), from = copy.place(source, box);
     std::string arguments = fmt::format(
@@ -156,12 +168,13 @@ static void loadBoxes(KernelBuilder::State &state, const SharedTile &tile,
 }
 
 /// Copy boxes out of shared memory; `opcode` up to the rank, and what follows.
-static void storeBoxes(KernelBuilder::State &state, const TmaTensor &tensor,
-                       const std::vector<At> &origin, const SharedTile &tile,
-                       const std::string &opcode, const std::string &combine,
-                       const Where &where) {
+static void storeBoxes(KernelBuilder::State &state, const char *what,
+                       const TmaTensor &tensor, const std::vector<At> &origin,
+                       const SharedTile &tile, const std::string &opcode,
+                       const std::string &combine, const Where &where) {
   checkTile(tensor, tile, "stores", where);
   for (const Box &box : boxesOf(state, tensor, origin, &tile, where)) {
+    requireOneThread(state, what, box, nullptr, where);
     CopyText copy{state, where};
     std::string to = copy.place(tensor, box);
     copy.finish(fmt::format("{}.tensor.{}d.global.shared::cta{}.tile."
@@ -177,15 +190,16 @@ void tma_load(const SharedTile &tile, const TmaTensor &source,
               const std::vector<At> &origin, const Mbarrier &barrier,
               Where where) {
   auto &state = KernelBuilder::State::current(where);
-  loadBoxes(state, tile, source, origin, barrier.address(), {}, where);
+  loadBoxes(state, "tma_load", tile, source, origin, barrier.address(), {},
+            where);
 }
 
 void tma_load_multicast(const SharedTile &tile, const TmaTensor &source,
                         const std::vector<At> &origin, const Mbarrier &barrier,
                         At mask, Where where) {
   auto &state = KernelBuilder::State::current(where);
-  loadBoxes(state, tile, source, origin, barrier.address(),
-            {.mask = state.ctaMask(mask, where)}, where);
+  loadBoxes(state, "tma_load_multicast", tile, source, origin,
+            barrier.address(), {.mask = state.ctaMask(mask, where)}, where);
 }
 
 void tma_load(const SharedTile &tile, const TmaTensor &source,
@@ -194,14 +208,14 @@ void tma_load(const SharedTile &tile, const TmaTensor &source,
   auto &state = KernelBuilder::State::current(where);
   state.requireTensorCore(TensorCore::tcgen05,
                           "a load that signals another CTA of its pair", where);
-  loadBoxes(state, tile, source, origin, barrier.address(), {.isPaired = true},
-            where);
+  loadBoxes(state, "tma_load", tile, source, origin, barrier.address(),
+            {.isPaired = true}, where);
 }
 
 void tma_store(const TmaTensor &tensor, const std::vector<At> &origin,
                const SharedTile &tile, Where where) {
-  storeBoxes(KernelBuilder::State::current(where), tensor, origin, tile,
-             "cp.async.bulk", "", where);
+  storeBoxes(KernelBuilder::State::current(where), "tma_store", tensor, origin,
+             tile, "cp.async.bulk", "", where);
 }
 
 namespace {
@@ -251,8 +265,8 @@ void tma_reduce_store(Reduction op, const TmaTensor &tensor,
   if (std::find(kind.types.begin(), kind.types.end(), type) == kind.types.end())
     userErrorAt(where, "TMA cannot reduce '{}' of {} by {}; it takes {}",
                 tensor.name(), name(type), kind.name, describe(kind.types));
-  storeBoxes(state, tensor, origin, tile, "cp.reduce.async.bulk",
-             fmt::format(".{}", kind.ptx), where);
+  storeBoxes(state, "tma_reduce_store", tensor, origin, tile,
+             "cp.reduce.async.bulk", fmt::format(".{}", kind.ptx), where);
 }
 
 void tma_store_commit(Where where) {
@@ -359,6 +373,7 @@ void bulk_copy(const SharedTile &to, const Tensor &from,
   std::string source = copy.address(useElement(state, from, origin, where));
   std::string count = copy.operand(size, 'r');
   std::string signal = copy.address(state.use(barrier.address(), where));
+  requireOneThread(state, "bulk_copy", copy.operands, where);
   copy.finish("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
               "bytes",
               fmt::format("{}, {}, {}, {}", target, source, count, signal), {});
@@ -371,9 +386,10 @@ void bulk_copy(const Tensor &to, const std::vector<At> &origin,
   CopyText copy{state, where};
   std::string target = copy.address(useElement(state, to, origin, where));
   std::string source = copy.address(state.use(from.address(where), where));
-  copy.finish(
-      "cp.async.bulk.global.shared::cta.bulk_group",
-      fmt::format("{}, {}, {}", target, source, copy.operand(size, 'r')), {});
+  std::string count = copy.operand(size, 'r');
+  requireOneThread(state, "bulk_copy", copy.operands, where);
+  copy.finish("cp.async.bulk.global.shared::cta.bulk_group",
+              fmt::format("{}, {}, {}", target, source, count), {});
   state.markWritten(to.argument());
 }
 

@@ -172,6 +172,67 @@ TEST_F(StoreErrors, PlainCopies) {
                     bytes));
 }
 
+TEST_F(StoreErrors, OutsideOneThread) {
+  Tensor line = kb.tensor("line", f16, {4096});
+  std::string message = " stands where each of 32 threads issues the same "
+                        "copy; one thread copies for all: put it inside "
+                        "one_thread";
+  refused(
+      __LINE__, [&] { tma_load(tile, a, {0, 0}, full); }, "tma_load" + message);
+  refused(
+      __LINE__, [&] { tma_load_multicast(tile, a, {0, 0}, full, 3); },
+      "tma_load_multicast" + message);
+  refused(__LINE__, [&] { tma_store(a, {8, 0}, tile); }, "tma_store" + message);
+  refused(
+      __LINE__, [&] { tma_reduce_store(Reduction::add, a, {0, 0}, tile); },
+      "tma_reduce_store" + message);
+  refused(
+      __LINE__, [&] { bulk_copy(tile, line, {block_id()}, 64, full); },
+      "bulk_copy" + message);
+  refused(
+      __LINE__, [&] { bulk_copy(line, {0}, tile, 64); }, "bulk_copy" + message);
+  // Loops and conditions that are the same for all threads choose none.
+  unsigned at = __LINE__ + 1;
+  auto load = [&](const At &row) { tma_load(tile, a, {row, 0}, full); };
+  refused(
+      at, [&] { for_range(0, 4, [&](Value i) { load(i * 8); }); },
+      "tma_load" + message);
+  refused(
+      at, [&] { if_(block_id() == 0, [&] { load(0); }); },
+      "tma_load" + message);
+}
+
+TEST_F(StoreErrors, CopiesOfChosenThreads) {
+  Tensor line = kb.tensor("line", f16, {4096});
+  auto load = [&] { tma_load(tile, a, {0, 0}, full); };
+  one_thread(load);
+  if_(thread_id() == 0, load);
+  predicated(elect(), load);
+  for_range(0, 4, [&](Value i) { if_(thread_id() == i, load); });
+  // Each thread has bytes of its own, or what this cannot tell.
+  tma_load(tile, a, {thread_id() * 8, 0}, full);
+  bulk_copy(line, {thread_id() * 64}, tile, 16);
+  Var row(i32, 0);
+  tma_load(tile, a, {row, 0}, full);
+}
+
+TEST_F(StoreErrors, OutsideOneThreadOfARole) {
+  KernelBuilder roles("roles", {.warpgroups = 3});
+  TmaTensor b = roles.tensor_map("b", f16, {64, 64}, {.tile = {8, 64}});
+  SharedTile room = roles.shared(b.tile());
+  Mbarrier ready = roles.mbarriers(1)[0];
+  unsigned line = __LINE__ + 1;
+  auto load = [&] { tma_load(room, b, {0, 0}, ready); };
+  refused(
+      line, [&] { warpgroup(0, load); },
+      "tma_load stands where each of 128 threads issues the same copy; one "
+      "thread copies for all: put it inside one_thread");
+  refused(
+      line, [&] { warpgroups(1, 2, {}, [&](Value) { load(); }); },
+      "tma_load stands where each of 256 threads issues the same copy; one "
+      "thread copies for all: put it inside one_thread");
+}
+
 TEST_F(StoreErrors, Barriers) {
   refused(
       __LINE__, [&] { full.arrive(0); },
@@ -200,6 +261,19 @@ TEST_F(StoreErrors, RemoteTiles) {
       __LINE__, [&] { map_shared(tile.transpose(), 0); },
       "map_shared takes a tile as it is stored, not its transpose; swap the "
       "indices instead");
+}
+
+TEST(GridErrors, MoreThanThereAre) {
+  unsigned declared = __LINE__ + 1;
+  KernelBuilder kb("k", {.threads = 32});
+  kb.grid(1, 70000);
+  refused(
+      declared, [&] { kb.module(); },
+      "the grid of kernel k has 70000 CTAs along y; 1 to 65535 are possible");
+  kb.grid(0);
+  refused(
+      declared, [&] { kb.module(); },
+      "the grid of kernel k has 0 CTAs along x; 1 to 2147483647 are possible");
 }
 
 TEST(ClusterErrors, Shapes) {

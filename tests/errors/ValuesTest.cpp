@@ -135,6 +135,9 @@ TEST_F(ValueErrors, IndicesOutsideAConstantShape) {
       __LINE__, [&] { any(1 << 20, -1); },
       "index -1 of dimension 1 of a tensor; its 4 elements are 0 to 3");
   refused(
+      __LINE__, [&] { any(-1, 0); },
+      "index -1 of dimension 0 of a tensor; indices begin at 0");
+  refused(
       __LINE__, [&] { tile(8, 0); },
       "index 8 of dimension 0 of a shared tile; its 8 elements are 0 to 7");
   refused(

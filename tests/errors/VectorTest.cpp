@@ -43,6 +43,25 @@ TEST_F(VectorErrors, Neighbours) {
       "4");
 }
 
+TEST_F(VectorErrors, Rows) {
+  refused(
+      __LINE__, [&] { x.store_vector({0, 6}, {one, one, one, one}); },
+      "store_vector writes 4 values from 6 of a row, which has 8 elements");
+  refused(
+      __LINE__, [&] { x.load_vector({8, 0}, 4); },
+      "index 8 of dimension 0 of a tensor; its 8 elements are 0 to 7");
+  Tensor narrow = kb.tensor("narrow", f32, {8, 2});
+  refused(
+      __LINE__, [&] { narrow.load_vector({0, thread_id()}, 4); },
+      "load_vector reads 4 values from any column of a row, which has 2 "
+      "elements");
+  SharedTile part = tile.slice(0, 0, 8, 6);
+  refused(
+      __LINE__, [&] { part.store_vector(0, 4, {one, one, one, one}); },
+      "store_vector writes 4 values from 4 of a row, which has 6 elements");
+  x.store_vector({0, 4}, {one, one, one, one});
+}
+
 TEST_F(VectorErrors, Hints) {
   refused(
       __LINE__, [&] { tile(0, 0).load(CacheHint::streaming); },
