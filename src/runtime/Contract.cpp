@@ -9,6 +9,7 @@
 
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <string_view>
 #include <unordered_map>
 
@@ -125,8 +126,13 @@ private:
     bool isHostFloat = given.type == Type::f32 || given.type == Type::f64;
     bool takesFloat = wanted == Type::f16 || wanted == Type::bf16 ||
                       wanted == Type::f32 || wanted == Type::f64;
-    if (isHostFloat && takesFloat)
-      return Scalar(wanted, to_bits(wanted, given.value()));
+    if (isHostFloat && takesFloat) {
+      Scalar result(wanted, to_bits(wanted, given.value()));
+      if (std::isfinite(given.value()) && !std::isfinite(result.value()))
+        userError("{} is a scalar {}; {} of type {} does not fit it",
+                  describe(i), name(wanted), given.value(), name(given.type));
+      return result;
+    }
     userError("{} is a scalar {}; a scalar {} was given: pass {}", describe(i),
               name(wanted), name(given.type), acceptedFor(wanted));
   }

@@ -198,8 +198,10 @@ static void checkElements(const Kernel &kernel,
     if (given.element_bytes == 0 || wanted.kind != ArgumentSpec::Kind::buffer)
       continue;
     auto size = static_cast<std::size_t>(size_bytes(wanted.type));
+    // The host has no type for shorter floats: those come as their bits.
+    bool isHostFloat = wanted.type == Type::f32 || wanted.type == Type::f64;
     if (given.element_bytes != size ||
-        (given.is_floating && !is_float(wanted.type)))
+        (given.is_floating ? !is_float(wanted.type) : isHostFloat))
       userError("argument {} \"{}\" of kernel \"{}\" is of {}, {} bytes an "
                 "element, and the array's elements are {} of {} bytes; give an "
                 "array of that type, or of bytes",

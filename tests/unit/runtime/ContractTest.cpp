@@ -147,6 +147,10 @@ TEST(Contract, IntegersConvertWhereTheyFit) {
   EXPECT_EQ(refuse(Type::i32, Scalar(1L << 31)),
             "argument 1 \"s\" of kernel \"one\" is a scalar i32; 2147483648 of "
             "type i64 does not fit it");
+  EXPECT_THAT(refuse(Type::f32, Scalar(1e300)),
+              HasSubstr("1e+300 of type f64 does not fit it"));
+  EXPECT_THAT(refuse(Type::f16, Scalar(70000.0f)),
+              HasSubstr("70000 of type f32 does not fit it"));
   EXPECT_THAT(refuse(Type::u32, Scalar(-1)),
               HasSubstr("-1 of type i32 does not fit it"));
   EXPECT_THAT(

@@ -148,6 +148,11 @@ TEST(Device, RunRefusesArraysOfAnotherType) {
             "argument 1 \"x\" of kernel \"saxpy\" is of f32, 4 bytes an "
             "element, and the array's elements are floats of 8 bytes; give an "
             "array of that type, or of bytes");
+  std::vector<int> whole(4);
+  EXPECT_EQ(errorText([&] { run(device, saxpyKernel(), whole, y, 1.0f); }),
+            "argument 1 \"x\" of kernel \"saxpy\" is of f32, 4 bytes an "
+            "element, and the array's elements are integers of 4 bytes; give "
+            "an array of that type, or of bytes");
   std::vector<std::byte> bytes(16);
   run(device, saxpyKernel(), bytes, y, 1.0f);
 }
