@@ -530,6 +530,69 @@ private:
       wanted[out + i] = (i ^ 1) + 6;
   }
 
+  /// CTAs take tiles from a queue until there are none; each tile waits for the
+  /// one before.
+  void addQueue() {
+    std::uint32_t tiles = 2 * grid + 1, counter = allocate(1);
+    std::uint32_t flags = allocate(tiles), out = allocate(tiles * threads);
+    std::uint32_t taken = slot(), by = 1 + draw(5);
+    std::string next = label(), done = label();
+    emit("{}:", next);
+    elect(draw(live_), [&] {
+      address("%x2", counter, "0");
+      emit("atom.global.add.u32 %r0, [%x2], 1;");
+      emit("st.shared.u32 [slots+{}], %r0;", taken);
+    });
+    meetThreads();
+    emit("ld.shared.u32 %r5, [slots+{}];", taken);
+    meetThreads();
+    emit("setp.ge.u32 %p3, %r5, {};", tiles);
+    emit("@%p3 bra {};", done);
+    elect(draw(live_), [&] {
+      std::string first = label();
+      address("%x1", flags, "%r5");
+      emit("mov.u32 %r2, {};", by);
+      emit("setp.eq.u32 %p2, %r5, 0;");
+      emit("@%p2 bra {};", first);
+      emit("sub.u64 %x0, %x1, 4;");
+      spin();
+      emit("add.u32 %r2, %r1, {};", by);
+      emit("{}:", first);
+      publish();
+    });
+    emit("mad.lo.u32 %r1, %r5, {}, %t;", threads);
+    address("%x0", out, "%r1");
+    emit("st.global.u32 [%x0], %r5;");
+    emit("bra {};", next);
+    emit("{}:", done);
+    for (std::uint32_t i = 0; i < tiles; ++i) {
+      wanted[flags + i] = by * (i + 1);
+      for (std::uint32_t t = 0; t < live_; ++t)
+        wanted[out + i * threads + t] = i;
+    }
+  }
+
+  /// All threads count those of a kind, or the lanes of a warp add up.
+  void addVote() {
+    std::uint32_t out = allocate(grid * threads), kind = 2 + draw(4), sum = 0;
+    bool isOfWarp = toss() && live_ % 32 == 0;
+    emit("rem.u32 %r0, %t, {};", kind);
+    emit("setp.eq.u32 %p1, %r0, 0;");
+    if (isOfWarp)
+      emit("redux.sync.add.u32 %r0, %t, -1;");
+    else
+      emit("bar.red.popc.u32 %r0, 0, %p1;");
+    emit("mad.lo.u32 %r1, %c, {}, %t;", threads);
+    address("%x0", out, "%r1");
+    emit("st.global.u32 [%x0], %r0;");
+    for (std::uint32_t t = 0; t < live_; ++t)
+      sum += t % kind == 0;
+    for (std::uint32_t i = 0; i < grid; ++i)
+      for (std::uint32_t t = 0; t < live_; ++t)
+        wanted[out + i * threads + t] =
+            isOfWarp ? 32 * (t & ~31u) + 31 * 16 : sum;
+  }
+
   /// Whole warps leave, or some lanes of the last one.
   void addExit() {
     if (live_ <= 32)
@@ -541,8 +604,10 @@ private:
   }
 
   void addPhase() {
-    switch (draw(11)) {
+    switch (draw(13)) {
     case 0:
+      addQueue();
+      break;
     case 1:
       addChain();
       break;
@@ -569,6 +634,12 @@ private:
       break;
     case 9:
       meetThreads();
+      break;
+    case 10:
+      addVote();
+      break;
+    case 11:
+      addChain();
       break;
     default:
       addExit();

@@ -49,19 +49,14 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
              "the warp leaves the kernel, and has not waited for this wgmma; "
              "missing: wgmma.commit_group and wgmma.wait_group 0",
              {});
-  // Other CTAs of the cluster may still reach what is given up; and barriers
-  // that others wait at go on without the thread.
+  // Other CTAs of the cluster may still reach what is given up; and a barrier
+  // that others wait at goes on without the thread.
   Cta &cta = warp.cta();
   bool isMissed =
       machine_.code().hasCtaBarrier &&
       cta.liveThreads() > static_cast<std::uint32_t>(countLanes(lanes));
-  bool isInCluster = cta.cluster().size() > 1;
-  if (isMissed || isInCluster)
+  if (isMissed || cta.cluster().size() > 1)
     warp.group().clocks.release(cta.left, warp.clock, lanes);
-  // Who has arrived is not missed, whatever it has done since.
-  LaneMask missed = lanes & ~warp.clusterArrivals.lanes();
-  if (isInCluster && missed)
-    warp.group().clocks.release(cta.cluster().left, warp.clock, missed);
 }
 
 void RaceDetector::end(Cta &cta) {
@@ -140,9 +135,8 @@ void RaceDetector::end(Cluster &cluster) {
         cta.shadow.cells.peek(first + i, [&](const Record &record) {
           const Agent &who = agent(record.component);
           if (who.kind == Agent::Kind::lanes && who.ctaNumber != cta.number() &&
-              !isKnown(record, record.isAsync() || !record.isWrite()
-                                   ? View::completed
-                                   : View::generic))
+              !isKnown(record,
+                       record.isAsync() ? View::completed : View::generic))
             report(
                 record, record.isWrite() ? "writes" : "reads",
                 static_cast<std::uint32_t>((first + i) * Shadow::kCellBytes) +

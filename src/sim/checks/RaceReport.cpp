@@ -9,17 +9,12 @@
 
 namespace kiln::sim {
 
-/// Whether a thread that has left knew of the access, which was its own or one
-/// that it had waited for.
+/// Whether a thread of the CTA that has left knew of the access, which was its
+/// own or one that it had waited for.
 static bool isKnownToGone(const Access &access, const Record &earlier) {
-  Cta &cta = access.warp->cta();
-  for (const SyncPoint *left : {&cta.left, &cta.cluster().left}) {
-    const Epoch *known =
-        left->deFacto.clock.find(View::completed, earlier.component);
-    if (known && known->covers(earlier.time, earlier.lanes))
-      return true;
-  }
-  return false;
+  const Clock &left = access.warp->cta().left.deFacto.clock;
+  const Epoch *known = left.find(View::completed, earlier.component);
+  return known && known->covers(earlier.time, earlier.lanes);
 }
 
 FindingId RaceDetector::ruleOf(const Access &access, const Record &earlier,
@@ -212,8 +207,8 @@ std::string RaceDetector::missingEdge(FindingId id, const Access &access,
     return "a fence after the atomic that was read and before this "
            "(fence.acq_rel.gpu, __threadfence)";
   if (id == FindingId::exitAsArrival)
-    return "an arrival of the thread before it leaves (bar.sync or bar.arrive, "
-           "barrier.cluster.arrive); only its exit lets the barrier go";
+    return "an arrival of the thread before it leaves (bar.sync, or bar.arrive "
+           "with a count); only its exit lets the barrier go";
   if (id == FindingId::memoryFence)
     return "a fence (fence.acq_rel, __threadfence) between the data and the "
            "flag, on the side of the writer and of the reader";

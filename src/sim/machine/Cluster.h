@@ -77,8 +77,6 @@ public:
   /// Threads that have arrived and not left, and completed rounds.
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;
   std::shared_ptr<SyncPoint> barrierRound;
-  /// What threads knew when they left, of those that had not arrived.
-  SyncPoint left;
   std::uint64_t instructions = 0;
   std::vector<Finding> findings; ///< that did not end it
   /// Which of them is of an id and an instruction: modules that are linked have

@@ -116,7 +116,7 @@ struct BulkGroups {
 struct ClusterArrivals {
   struct Round {
     LaneMask lanes = 0;
-    std::shared_ptr<SyncPoint> handed; ///< what the arrived hand over
+    std::shared_ptr<SyncPoint> handed;    ///< what the arrived hand over
     std::shared_ptr<FencedClock> relaxed; ///< its CTA's (Cta::relaxedRound)
   };
   std::array<Round, 2> rounds;

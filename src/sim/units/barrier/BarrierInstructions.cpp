@@ -125,11 +125,6 @@ static void settle(Cluster &cluster) {
       cluster.barrierArrived < liveThreads(cluster))
     return;
   cluster.barrierArrived = 0;
-  // De facto what those have read who left is over. Their writes to other CTAs
-  // may still be under way: an H200 loses some.
-  if (cluster.barrierRound)
-    cluster.barrierRound->deFacto.clock.joinOnly(View::completed,
-                                                 cluster.left.deFacto.clock);
   cluster.barrierRound = nullptr;
   for (std::size_t rank = 0; rank < cluster.size(); ++rank)
     cluster.cta(static_cast<int>(rank)).relaxedRound = nullptr;
