@@ -419,7 +419,20 @@ void RaceDetector::reportRepeated(FindingId id, const Access &access,
   bool isAnother = !isNew && found.issuers.empty();
   if (isAnother || found.finding.cta != access.warp->cta().index())
     return;
-  found.issuers.insert({other, access.warp->thread(firstLane(access.issuers))});
+  // Lanes that issue it together; of bulk stores only the first one is compared
+  // with those of other warps.
+  const Warp &warp = *access.warp;
+  int mine = firstLane(access.issuers);
+  LaneMask together = access.warp->group().lanes;
+  if (access.op->guard.isValid())
+    together &= warp.pred(access.op->guard);
+  Reg address = access.op->effect->address;
+  if (found.issuers.insert(warp.thread(mine)).second)
+    forEachLane(together, [&](int lane) {
+      if (warp.read(address, lane) == warp.read(address, mine))
+        found.issuers.insert(warp.thread(lane));
+    });
+  found.issuers.insert(other);
   std::string &message = found.finding.message;
   message.replace(0, message.find(' '), fmt::to_string(found.issuers.size()));
 }

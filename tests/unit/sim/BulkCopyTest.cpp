@@ -604,6 +604,7 @@ TEST(BulkCopy, CountsTheThreadsThatIssueOneStore) {
   };
   expectContains(found("@%p3"), "copy-not-awaited: 2 threads issue this copy "
                                 "to the same bytes, global address");
+  expectContains(found(""), "copy-not-awaited: 64 threads issue this copy");
   EXPECT_EQ(found("@%p4"), "");
 }
 
