@@ -102,6 +102,7 @@ public:
   /// Stores of values that depend on bytes nobody wrote, to shared or local
   /// memory: the last one of four bytes, and where its value was first read.
   struct UnwrittenStore {
+    static constexpr std::size_t kBytes = 4;
     const Op *op = nullptr;
     std::uint32_t origin = 0;
   };

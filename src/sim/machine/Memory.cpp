@@ -65,6 +65,32 @@ void ValidBits::clear(std::size_t offset, std::size_t bytes) {
         .fetch_and(~mask, std::memory_order_relaxed);
     return true;
   });
+  if (!origins_.empty())
+    setOrigin(offset, bytes, 0);
+}
+
+/// Origins are kept for so many bytes together.
+static constexpr std::size_t kOriginBytes = 4;
+
+std::uint32_t ValidBits::origin(std::size_t offset, std::size_t bytes) const {
+  if (origins_.empty())
+    return 0;
+  for (std::size_t i = offset; i < offset + bytes; ++i)
+    if (!all(i, 1)) {
+      auto found = origins_.find(i / kOriginBytes);
+      return found == origins_.end() ? 0 : found->second;
+    }
+  return 0;
+}
+
+void ValidBits::setOrigin(std::size_t offset, std::size_t bytes,
+                          std::uint32_t origin) {
+  std::size_t last = (offset + bytes - 1) / kOriginBytes;
+  for (std::size_t i = offset / kOriginBytes; bytes && i <= last; ++i)
+    if (origin)
+      origins_[i] = origin;
+    else
+      origins_.erase(i);
 }
 
 Region *GlobalMemory::overlapping(std::uint64_t base, std::size_t bytes) {

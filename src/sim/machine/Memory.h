@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace kiln::sim {
@@ -41,6 +42,11 @@ public:
   /// Mark up to 8 bytes, those of `unwritten` (ones in each) as not written.
   void put(std::size_t offset, std::size_t bytes, std::uint64_t unwritten);
   void clear(std::size_t offset, std::size_t bytes);
+  /// Where the first of them that is not written was read first, before it was
+  /// put here: a number of the cluster's (Cluster::origins); 0: nowhere that is
+  /// known. Not of global memory, which clusters share.
+  std::uint32_t origin(std::size_t offset, std::size_t bytes) const;
+  void setOrigin(std::size_t offset, std::size_t bytes, std::uint32_t origin);
   /// All of them, 64 to a word.
   std::uint64_t *words() { return words_.data(); }
   const std::uint64_t *words() const { return words_.data(); }
@@ -58,6 +64,8 @@ private:
   bool allSlowly(std::size_t offset, std::size_t bytes) const;
 
   std::vector<std::uint64_t> words_;
+  /// By byte / 4; mostly there are none.
+  std::unordered_map<std::size_t, std::uint32_t> origins_;
 };
 
 /// A buffer in global memory.

@@ -90,9 +90,8 @@ TEST(AsyncCopy, UnwrittenBytesStayUnwritten) {
   run.input(counting<std::uint32_t>(125));
   expectContains(run.finding(), "uninitialized-store: a value that depends on "
                                 "bytes nobody wrote goes to global memory; "
-                                "they were read at PTX:28: shared address 1524 "
-                                "(byte 500 of tile), which nobody wrote: "
-                                "thread 31");
+                                "they were read at PTX:27: byte 500 of in "
+                                "(8192 bytes), which nobody wrote: thread 31");
 }
 
 /// The mbarrier is for `count` arrivals; everybody waits for its first phase.

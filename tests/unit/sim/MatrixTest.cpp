@@ -368,7 +368,9 @@ TEST(Matrix, UnwrittenBytesMakeUnknownFragments) {
                 "cvt.u64.u32 %x1, %r1; add.u64 %x1, %out, %x1;"
                 "st.global.b32 [%x1], %r4;");
   expectContains(run.finding(), "uninitialized-store: a value that depends on "
-                                "bytes nobody wrote goes to global memory: "
+                                "bytes nobody wrote goes to global memory; "
+                                "they were read at PTX:21: shared address 1136 "
+                                "(byte 112 of tile), which nobody wrote: "
                                 "thread 28");
   RunKernel moved("shl.b32 %r1, %t, 4; add.u32 %r0, %s, %r1;"
                   "setp.ne.u32 %p1, %t, 7;"

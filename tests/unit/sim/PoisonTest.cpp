@@ -196,4 +196,88 @@ TEST(Poison, ABranchWhoseResultsAreDroppedIsNoFinding) {
                  "nobody wrote");
 }
 
+/// What is said where %r9, or what `ending` stores, comes from %r1, which was
+/// loaded from `in` that nobody wrote; %r2 is the lane's word of the tile, %r3
+/// its row of a matrix, %x2 its word of the output.
+static std::string
+originOf(const std::string &between,
+         const std::string &ending = "st.global.u32 [%x2], %r9;") {
+  RunKernel run(R"(
+    .local .align 4 .b32 own;
+    shl.b32 %r0, %t, 2;
+    add.u32 %r2, %s, %r0;
+    cvt.u64.u32 %x2, %r0;
+    add.u64 %x2, %x2, %out;
+    and.b32 %r3, %t, 7;
+    shl.b32 %r3, %r3, 4;
+    add.u32 %r3, %r3, %s;
+    setp.eq.u32 %p0, %t, 0;
+    ld.global.u32 %r1, [%in];
+  )" + between + "\nbar.warp.sync 0xffffffff;\n" +
+                ending);
+  run.config.allow = {"warp-convergence"};
+  return run.finding();
+}
+
+TEST(Poison, RemembersWhereItWasReadFirst) {
+  const std::string stored = "st.shared.u32 [%r2], %r1;\n",
+                    waited = "bar.warp.sync 0xffffffff;\n";
+  const std::string cases[] = {
+      "mov.u32 %r9, %r1;",
+      stored + "ld.shared.u32 %r9, [%r2];",
+      stored + waited + "ld.shared.v2.u32 {%r9, %r8}, [%s+8];",
+      "st.local.u32 [own], %r1; ld.local.u32 %r9, [own];",
+      "shfl.sync.idx.b32 %r9, %r1, 3, 31, 0xffffffff;",
+      stored + "atom.shared.exch.b32 %r9, [%r2], 5;",
+      stored + waited +
+          "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r9}, [%r3];",
+      "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r1};\n" + waited +
+          "ld.shared.u32 %r9, [%r2];",
+      "mov.u32 %r8, 0; mov.f32 %f1, 0f00000000;\n"
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, "
+      "{%r1, %r8, %r8, %r8}, {%r8, %r8}, {%f1, %f1, %f1, %f1};\n"
+      "mov.b32 %r9, %f1;"};
+  for (const std::string &between : cases) {
+    SCOPED_TRACE(between);
+    std::string found = originOf(between);
+    expectContains(found, "uninitialized-store: a value that depends on bytes "
+                          "nobody wrote goes to global memory; they were read "
+                          "at PTX:");
+    expectContains(found, ": byte 0 of in (8192 bytes), which nobody wrote");
+  }
+  expectContains(originOf(stored + "fence.proxy.async.shared::cta;",
+                          "@%p0 cp.async.bulk.global.shared::cta.bulk_group "
+                          "[%out], [%s], 16;\n"
+                          "cp.async.bulk.commit_group;\n"
+                          "cp.async.bulk.wait_group 0;"),
+                 "an asynchronous copy takes bytes that nobody wrote to global "
+                 "memory; they were read at PTX:");
+}
+
+TEST(Poison, CopiesRememberWhatTheyHaveRead) {
+  const std::string load = "ld.shared.u32 %r9, [%s+4];";
+  for (const std::string &between : {
+           "cp.async.ca.shared.global [%s], [%in], 16;\ncp.async.wait_all;\n" +
+               load,
+           R"(mbarrier.init.shared.b64 [%bar], 1;
+           fence.mbarrier_init.release.cluster;
+           mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 16;
+           cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+             [%s], [%in], 16, [%bar];
+         wait:
+           mbarrier.try_wait.parity.shared.b64 %p2, [%bar], 0;
+           @!%p2 bra wait;
+         )" + load}) {
+    RunKernel run(between + "\nst.global.u32 [%out], %r9;");
+    run.config.block = {1, 1, 1};
+    expectContains(run.finding(), ": byte 0 of in (8192 bytes), which nobody "
+                                  "wrote: thread 0");
+    // What is written behind it has nothing to do with it.
+    RunKernel mended(between + "\nst.shared.u32 [%s+4], 7;\n" + load +
+                     "\nst.global.u32 [%out], %r9;");
+    mended.config.block = {1, 1, 1};
+    EXPECT_EQ(mended.finding(), "");
+  }
+}
+
 } // namespace kiln::sim

@@ -168,6 +168,25 @@ TEST(Tcgen05Move, FollowsUnwrittenBytes) {
                             registerList(0, 8)),
                 {}, 128);
   expectContains(run.finding(), "uninitialized-store");
+  expectContains(run.finding(),
+                 ", column 0 of tensor memory, which nobody wrote");
+}
+
+TEST(Tcgen05Move, RemembersWhereUnwrittenBytesWereReadFirst) {
+  for (const char *shape : {"32x32b.x2", "16x64b.x2"}) {
+    RunTensor run(
+        fmt::format("ld.global.b32 %r0, [%out];\nmov.u32 %r1, %r0;\n"
+                    "tcgen05.st.sync.aligned.{0}.b32 [%mine], {{%r0, %r1}};\n"
+                    "tcgen05.wait::st.sync.aligned;\n"
+                    "tcgen05.ld.sync.aligned.{0}.b32 {{%r2, %r3}}, [%mine];\n"
+                    "tcgen05.wait::ld.sync.aligned;\n"
+                    "mul.wide.u32 %x3, %t, 4;\nadd.u64 %x3, %x3, %out;\n"
+                    "st.global.b32 [%x3+16], %r2;\n",
+                    shape),
+        {}, 256);
+    expectContains(run.finding(),
+                   ": byte 0 of out (1024 bytes), which nobody wrote");
+  }
 }
 
 /// Each lane's columns 0 to 3 are 64 * lane + column; `load` then fills %r64 to

@@ -472,6 +472,23 @@ TEST(Tcgen05Product, ScalesBlocks) {
     }
 }
 
+TEST(Tcgen05Product, RemembersWhereUnwrittenBytesWereReadFirst) {
+  // Word 0 of A, or of B, comes from a load of what nobody wrote.
+  Form form;
+  Place a{form, form.typeA, false, form.m}, b{form, form.typeB, false, form.n};
+  for (std::uint32_t operand : {0u, kOperandB}) {
+    RunTensor run(fmt::format("@%lead ld.global.b32 %r268, [%out];\n"
+                              "@%lead st.shared.b32 [%s+{}], %r268;\n"
+                              "fence.proxy.async;\nbar.sync 0;\n",
+                              operand) +
+                      bodyOf(form, a, b),
+                  {}, 128 * 64);
+    std::string found = run.finding();
+    expectContains(found, "uninitialized-store");
+    expectContains(found, ": byte 0 of out (32768 bytes), which nobody wrote");
+  }
+}
+
 TEST(Tcgen05Product, IsDrawnInTheTimeline) {
   for (int group : {1, 2})
     for (SimOrder order : kOrders) {

@@ -78,7 +78,8 @@ static std::vector<Moved> moveSlots(Warp &warp, const std::vector<Slot> &from,
         std::uint64_t bits = warp.read(from[i].reg, lane);
         std::size_t bytes = std::min<std::uint32_t>(to[i].bytes, 8);
         std::memcpy(place.data, &bits, bytes);
-        place.mark(bytes, warp.poisonBits(from[i].reg, lane));
+        place.mark(bytes, warp.poisonBits(from[i].reg, lane),
+                   warp.poisonOrigin(from[i].reg));
       } else {
         copyBytes(place, placeOf(warp, from[i], fromBase, lane),
                   std::min(from[i].bytes, to[i].bytes));

@@ -67,14 +67,15 @@ static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
       races->touchGlobal(read, copy.source.read(warp, op, lane), taken);
     }
     std::uint32_t zeros = copy.bytes - taken;
-    auto work = warp.cta().cluster().enqueue([to, from, taken, zeros] {
-      if (taken)
-        copyBytes(to, from, taken);
-      if (!zeros)
-        return;
-      std::memset(to.data + taken, 0, zeros);
-      to.behind(taken).markWritten(zeros);
-    });
+    auto work =
+        warp.cta().cluster().enqueue([&warp, &op, to, from, taken, zeros] {
+          if (taken)
+            copyBytes(warp, op, to, from, taken);
+          if (!zeros)
+            return;
+          std::memset(to.data + taken, 0, zeros);
+          to.behind(taken).markWritten(zeros);
+        });
     work->op = &op;
     addToGroup(warp.cta().cluster(), warp.asyncCopies[lane], std::move(work));
   });

@@ -73,19 +73,30 @@ void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
                   commits.begin() + static_cast<std::ptrdiff_t>(waited));
 }
 
-void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes) {
+void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes,
+               std::uint32_t origin) {
   // From shared to shared memory they may overlap.
   std::memmove(to.data, from.data, bytes);
   if (from.isWritten(bytes))
     return to.markWritten(bytes);
-  for (std::size_t i = 0; i < bytes; ++i)
-    to.behind(i).mark(1, from.behind(i).unwritten(1));
+  for (std::size_t i = 0; i < bytes; ++i) {
+    ByteRange byte = from.behind(i);
+    std::uint32_t known = byte.valid->origin(byte.offset, 1);
+    to.behind(i).mark(1, byte.unwritten(1), known ? known : origin);
+  }
 }
 
-void reportUnwritten(Warp &warp, const Op &op, int lane) {
+void copyBytes(Warp &warp, const Op &op, const ByteRange &to,
+               const ByteRange &from, std::size_t bytes) {
+  copyBytes(to, from, bytes,
+            from.isWritten(bytes) ? 0 : originOf(warp, op, from, bytes));
+}
+
+void reportUnwritten(Warp &warp, const Op &op, int lane, std::uint32_t origin) {
   warp.machine().findings().report(
       FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
-      "an asynchronous copy takes bytes that nobody wrote to global memory");
+      "an asynchronous copy takes bytes that nobody wrote to global memory" +
+          warp.machine().findings().originText(warp, origin));
 }
 
 void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,

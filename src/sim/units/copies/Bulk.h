@@ -37,10 +37,15 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
                         std::uint64_t bytes, std::size_t alignment, int lane);
 
 /// Copy, with the knowledge of which bytes were ever written.
-void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes);
+/// Unwritten ones were read first where `from` says, else at `origin`.
+void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes,
+               std::uint32_t origin = 0);
+/// The same, read first by `op` where nobody has before.
+void copyBytes(Warp &warp, const Op &op, const ByteRange &to,
+               const ByteRange &from, std::size_t bytes);
 
 /// A copy has taken unwritten bytes to global memory.
-void reportUnwritten(Warp &warp, const Op &op, int lane);
+void reportUnwritten(Warp &warp, const Op &op, int lane, std::uint32_t origin);
 
 /// The copy `bytes` of which will count on an mbarrier's current phase, as the
 /// order of accesses sees it; only where that is kept.

@@ -121,7 +121,7 @@ static Step copyToShared(Warp &warp, const Op &op, LaneMask active) {
         if (copy.reduction)
           copy.reduction->apply(to.data, from.data, bytes);
         else
-          copyBytes(to, from, bytes);
+          copyBytes(warp, op, to, from, bytes);
         completeTx(warp, op, lane, target, barrier, bytes);
       });
     });
@@ -158,7 +158,7 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     auto read = [&warp, &op, lane, from, data] {
       std::copy_n(from.data, data->size(), data->data());
       if (warp.machine().config().checks && !from.isWritten(data->size()))
-        reportUnwritten(warp, op, lane);
+        reportUnwritten(warp, op, lane, originOf(warp, op, from, data->size()));
     };
     auto write = [&copy, to, data] {
       if (copy.reduction)
@@ -222,14 +222,16 @@ static Step storeAsync(Warp &warp, const Op &op, LaneMask active) {
     }
     std::array<std::uint8_t, 32> data{};
     std::array<std::uint64_t, 4> unwritten{};
+    std::array<std::uint32_t, 4> origins{};
     for (std::size_t i = 0; i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       std::memcpy(data.data() + i * store.elementBytes, &bits,
                   store.elementBytes);
       unwritten[i] = warp.poisonBits(op.list[i], lane);
+      origins[i] = warp.poisonOrigin(op.list[i]);
     }
     cluster.enqueue([&warp, &op, &store, lane, destination, barrier, data,
-                     unwritten, bytes] {
+                     unwritten, origins, bytes] {
       ByteRange to = destination.in(*destination.owner);
       if (store.reduction) {
         store.reduction->apply(to.data, data.data(), bytes);
@@ -237,7 +239,7 @@ static Step storeAsync(Warp &warp, const Op &op, LaneMask active) {
         std::memcpy(to.data, data.data(), bytes);
         for (std::size_t i = 0; i < op.list.size(); ++i)
           to.behind(i * store.elementBytes)
-              .mark(store.elementBytes, unwritten[i]);
+              .mark(store.elementBytes, unwritten[i], origins[i]);
       }
       completeTx(warp, op, lane, *barrier.owner, barrier.address, bytes);
     });

@@ -72,8 +72,9 @@ static ByteRange placeIn(Region &region, const Span &span, bool isWrite) {
 
 /// Copy a row between a place of its own and shared memory at `address`. The
 /// chunks of a row as wide as its swizzle change places among themselves.
-static void copyRow(const Box &box, Cta &cta, std::uint32_t address,
-                    const ByteRange &plain, bool isToShared) {
+static void copyRow(Warp &warp, const Op &op, const Box &box, Cta &cta,
+                    std::uint32_t address, const ByteRange &plain,
+                    bool isToShared) {
   std::size_t bytes = box.rowBytes();
   auto swizzle = static_cast<std::uint32_t>(box.map.swizzle);
   ByteRange row{nullptr, &cta.sharedValid, address - kFirstSharedAddress};
@@ -89,8 +90,9 @@ static void copyRow(const Box &box, Cta &cta, std::uint32_t address,
                   isToShared ? plain.data + i : shared, kChunk);
       continue;
     }
-    ByteRange there{shared, &cta.sharedValid, offset}, here = plain.behind(i);
-    copyBytes(isToShared ? there : here, isToShared ? here : there,
+    ByteRange there{shared, &cta.sharedValid, offset, &cta};
+    ByteRange here = plain.behind(i);
+    copyBytes(warp, op, isToShared ? there : here, isToShared ? here : there,
               std::min(kChunk, bytes - i));
   }
   if (isSimple)
@@ -114,38 +116,43 @@ static void roundToTf32(std::uint8_t *data, std::size_t bytes) {
   }
 }
 
-void loadBox(Machine &machine, const Box &box, Cta &cta,
+void loadBox(Warp &warp, const Op &op, const Box &box, Cta &cta,
              std::uint32_t destination) {
   std::vector<std::uint8_t> row(box.rowBytes());
   ValidBits written(row.size());
-  Region &region = regionOf(machine, box);
+  Region &region = regionOf(warp.machine(), box);
   forEachRow(box, [&](std::uint32_t offset, const BoxIndex &at) {
     Span inside = insideOf(box, at);
     bool isRounded = box.map.type == Type::tf32;
     if (inside.bytes == row.size() && !isRounded)
-      return copyRow(box, cta, destination + offset,
+      return copyRow(warp, op, box, cta, destination + offset,
                      placeIn(region, inside, /*isWrite=*/false),
                      /*isToShared=*/true);
     fillOutside(box, row.data(), row.size());
     written.set(0, row.size());
     if (inside.bytes)
-      copyBytes({row.data() + inside.offset, &written, inside.offset},
+      copyBytes(warp, op,
+                {row.data() + inside.offset, &written, inside.offset, nullptr,
+                 /*isLocal=*/true},
                 placeIn(region, inside, /*isWrite=*/false), inside.bytes);
     if (isRounded)
       roundToTf32(row.data() + inside.offset, inside.bytes);
-    copyRow(box, cta, destination + offset, {row.data(), &written},
+    copyRow(warp, op, box, cta, destination + offset,
+            {row.data(), &written, 0, nullptr, /*isLocal=*/true},
             /*isToShared=*/true);
   });
 }
 
-void readTile(const Box &box, Cta &cta, std::uint32_t source, Tile &tile) {
+void readTile(Warp &warp, const Op &op, const Box &box, Cta &cta,
+              std::uint32_t source, Tile &tile) {
   for (std::size_t offset = 0; offset < tile.data.size(); offset += box.pitch)
-    copyRow(box, cta, source + static_cast<std::uint32_t>(offset),
+    copyRow(warp, op, box, cta, source + static_cast<std::uint32_t>(offset),
             tile.at(offset), /*isToShared=*/false);
 }
 
-bool storeBox(Machine &machine, const Box &box, Tile &tile) {
-  bool isWritten = true;
+std::optional<std::uint32_t> storeBox(Machine &machine, const Box &box,
+                                      Tile &tile) {
+  std::optional<std::uint32_t> origin;
   Region &region = regionOf(machine, box);
   auto size = static_cast<std::size_t>(box.elementBytes);
   forEachRow(box, [&](std::uint32_t offset, const BoxIndex &at) {
@@ -154,13 +161,14 @@ bool storeBox(Machine &machine, const Box &box, Tile &tile) {
       return;
     ByteRange from = tile.at(offset + inside.offset);
     ByteRange to = placeIn(region, inside, /*isWrite=*/true);
-    isWritten &= from.isWritten(inside.bytes);
+    if (!origin && !from.isWritten(inside.bytes))
+      origin = tile.written.origin(from.offset, inside.bytes);
     if (!box.reduction)
       return copyBytes(to, from, inside.bytes);
     for (std::size_t i = 0; i < inside.bytes; i += size)
       reduceGlobal(*box.reduction, to.behind(i), from.data + i, size);
   });
-  return isWritten;
+  return origin;
 }
 
 } // namespace kiln::sim

@@ -53,8 +53,8 @@ template <typename Row> void forEachRow(const Box &box, Row &&row) {
 /// Whether the outer coordinates of a row lie in the tensor, and its address.
 bool isRowInside(const Box &box, const BoxIndex &at, std::uint64_t &address);
 
-/// Copy a box to the shared memory of a CTA.
-void loadBox(Machine &machine, const Box &box, Cta &cta,
+/// Copy a box to the shared memory of a CTA, for an instruction of a warp.
+void loadBox(Warp &warp, const Op &op, const Box &box, Cta &cta,
              std::uint32_t destination);
 
 /// A box as it is read from shared memory, without the swizzle.
@@ -64,12 +64,14 @@ struct Tile {
 
   explicit Tile(std::size_t bytes) : data(bytes), written(bytes) {}
   ByteRange at(std::size_t offset) {
-    return {data.data() + offset, &written, offset};
+    return {data.data() + offset, &written, offset, nullptr, /*isLocal=*/true};
   }
 };
-void readTile(const Box &box, Cta &cta, std::uint32_t source, Tile &tile);
-/// Write it to the tensor, or reduce it into the tensor. False where bytes that
-/// nobody wrote have reached it.
-bool storeBox(Machine &machine, const Box &box, Tile &tile);
+void readTile(Warp &warp, const Op &op, const Box &box, Cta &cta,
+              std::uint32_t source, Tile &tile);
+/// Write it to the tensor, or reduce it into the tensor. Where bytes that
+/// nobody wrote have reached it: where they were read first.
+std::optional<std::uint32_t> storeBox(Machine &machine, const Box &box,
+                                      Tile &tile);
 
 } // namespace kiln::sim

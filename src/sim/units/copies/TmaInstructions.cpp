@@ -236,7 +236,7 @@ static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
       }
       cluster.enqueue(
           [&warp, &op, lane, box, &target, &signalled, destination, barrier] {
-            loadBox(warp.machine(), box, target, destination.address);
+            loadBox(warp, op, box, target, destination.address);
             completeTx(warp, op, lane, signalled, barrier.address,
                        static_cast<std::uint32_t>(box.bytes));
           });
@@ -292,13 +292,13 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
     auto tile = std::make_shared<Tile>(box.tileBytes);
     auto work = enqueueStore(
         warp.cta().cluster(), op,
-        [box, source, tile] {
-          readTile(box, *source.owner, source.address, *tile);
+        [&warp, &op, box, source, tile] {
+          readTile(warp, op, box, *source.owner, source.address, *tile);
         },
         [&warp, &op, lane, box, tile] {
-          if (!storeBox(warp.machine(), box, *tile) &&
-              warp.machine().config().checks)
-            reportUnwritten(warp, op, lane);
+          auto origin = storeBox(warp.machine(), box, *tile);
+          if (origin && warp.machine().config().checks)
+            reportUnwritten(warp, op, lane, *origin);
         });
     forEachLane(alike, [&](int other) {
       addToGroup(warp.cta().cluster(), warp.bulk[other], work);

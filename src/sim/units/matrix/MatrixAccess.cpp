@@ -91,4 +91,24 @@ void checkSwizzle(Warp &warp, const Op &op, Cta &cta,
   }
 }
 
+std::uint32_t originOf(Warp &warp, const Op &op, const Cta &cta,
+                       const OperandView &view, int row) {
+  const ValidBits &valid = cta.sharedValid;
+  auto bytes = static_cast<std::size_t>(view.elementBytes);
+  std::uint32_t address = view.address(row, 0);
+  for (int k = 0; k < view.k; ++k)
+    if (std::uint32_t at = view.address(row, k);
+        !valid.all(at - kFirstSharedAddress, bytes)) {
+      address = at;
+      break;
+    }
+  if (std::uint32_t known = valid.origin(address - kFirstSharedAddress, bytes))
+    return known;
+  return warp.cta().cluster().noteOrigin(op, [&] {
+    return fmt::format("{} of operand {}, which nobody wrote",
+                       warp.machine().findings().describeShared(address),
+                       view.isA ? "A" : "B");
+  });
+}
+
 } // namespace kiln::sim

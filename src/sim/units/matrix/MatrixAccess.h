@@ -23,4 +23,9 @@ void touchCells(Access &read, Cta &cta, const std::vector<PageCells> &cells);
 void checkSwizzle(Warp &warp, const Op &op, Cta &cta,
                   const std::vector<OperandView> &views, FindingId id);
 
+/// Where the first byte of an operand's row that nobody has written was read
+/// first; by `op`, where nobody has before.
+std::uint32_t originOf(Warp &warp, const Op &op, const Cta &cta,
+                       const OperandView &view, int row);
+
 } // namespace kiln::sim

@@ -19,6 +19,7 @@ namespace {
 struct Block {
   std::uint16_t value[kBlock][kBlock] = {};
   std::uint16_t unwritten[kBlock][kBlock] = {};
+  std::uint32_t origin = 0; ///< of what is not written
 };
 /// Op::flags of ldmatrix and stmatrix.
 enum BlockFlags : std::uint32_t { isTransposed = 1, isGeneric = 2 };
@@ -42,6 +43,7 @@ static std::uint32_t fragmentOf(const Block &block, int lane, bool isSwapped,
 /// The block whose fragments are in a register.
 static Block blockOf(Warp &warp, Reg reg, bool isSwapped) {
   Block block;
+  block.origin = warp.poisonOrigin(reg);
   for (int lane = 0; lane < kLanes; ++lane)
     for (int half = 0; half < 2; ++half) {
       int row = lane / 4, column = 2 * (lane % 4) + half;
@@ -61,6 +63,7 @@ static void putBlock(Warp &warp, Reg reg, const Block &block, bool isSwapped) {
     warp.write(reg, lane, fragmentOf(block, lane, isSwapped, unwritten));
     warp.setPoisonBits(reg, lane, unwritten);
   }
+  warp.setPoisonOrigin(reg, block.origin);
 }
 
 /// The row of a block that a lane's address means.
@@ -91,6 +94,8 @@ static Step loadBlocks(Warp &warp, const Op &op, LaneMask active) {
       for (int column = 0; column < kBlock; ++column)
         blocks[i].unwritten[r][column] =
             static_cast<std::uint16_t>(row.behind(2 * column).unwritten(2));
+      if (!blocks[i].origin && !row.isWritten(kBlockRowBytes))
+        blocks[i].origin = originOf(warp, op, row, kBlockRowBytes);
     }
   for (std::size_t i = 0; i < blocks.size(); ++i)
     putBlock(warp, op.list[i], blocks[i], op.flags & isTransposed);
@@ -107,7 +112,8 @@ static Step storeBlocks(Warp &warp, const Op &op, LaneMask active) {
       ByteRange row = rowAt(warp, op, accessor, lane, true);
       std::memcpy(row.data, block.value[r], kBlockRowBytes);
       for (int column = 0; column < kBlock; ++column)
-        row.behind(2 * column).mark(2, block.unwritten[r][column]);
+        row.behind(2 * column)
+            .mark(2, block.unwritten[r][column], block.origin);
     }
   }
   return Step::next;
@@ -233,10 +239,16 @@ static Step multiply(Warp &warp, const Op &op, LaneMask active) {
   for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)
     unwritten |= warp.poison(*reg);
   std::vector<std::array<bool, kLanes>> poison;
-  if (unwritten)
+  std::uint32_t origin = 0;
+  if (unwritten) {
     poison = poisonOfProduct(warp, op, shape);
+    for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)
+      if (!origin && warp.poison(*reg))
+        origin = warp.poisonOrigin(*reg);
+  }
   for (int i = 0; i < shape.registersOf(shape.typeD); ++i) {
     warp.setPoison(d[i], kAllLanes, 0);
+    warp.setPoisonOrigin(d[i], origin);
     for (int lane = 0; lane < kLanes; ++lane) {
       std::uint64_t bits = 0, bad = 0;
       for (int part = 0; part < packedD; ++part) {

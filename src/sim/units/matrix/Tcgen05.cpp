@@ -65,6 +65,18 @@ std::vector<Cta *> ctasOf(Warp &warp, const Op &op, LaneMask lanes, int group) {
   return {&cta, peer};
 }
 
+std::uint32_t originOf(Warp &warp, const Op &op, const TensorMemory &memory,
+                       std::uint32_t lane, std::uint32_t column) {
+  if (std::uint32_t known =
+          memory.valid.origin(TensorMemory::offset(lane, column), 4))
+    return known;
+  return warp.cta().cluster().noteOrigin(op, [&] {
+    return fmt::format("lane {}, column {} of tensor memory, which nobody "
+                       "wrote",
+                       lane, column);
+  });
+}
+
 void enqueueOperation(Warp &warp, std::function<void()> work) {
   OrderedWork &operations = warp.tensor.operations;
   std::uint64_t number = operations.add(std::move(work));

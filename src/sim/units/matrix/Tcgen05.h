@@ -24,6 +24,11 @@ void checkTensorRange(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
 /// cta_group.
 std::vector<Cta *> ctasOf(Warp &warp, const Op &op, LaneMask lanes, int group);
 
+/// Where a word of tensor memory that nobody has written was read first; by
+/// `op`, where nobody has before.
+std::uint32_t originOf(Warp &warp, const Op &op, const TensorMemory &memory,
+                       std::uint32_t lane, std::uint32_t column);
+
 /// 1 or 2, as the instruction says.
 int ctaGroupOf(const ptx::Instruction &instruction);
 

@@ -64,8 +64,8 @@ static std::array<std::uint8_t, 16> spread(const std::uint8_t *bytes,
   return result;
 }
 
-static void perform(Cta &cta, const TensorCopy &copy, const OperandView &view,
-                    TensorAddress to) {
+static void perform(Warp &warp, const Op &op, Cta &cta, const TensorCopy &copy,
+                    const OperandView &view, TensorAddress to) {
   TensorMemory &memory = cta.tensorMemory();
   const CopyShape &shape = *copy.shape;
   for (int row = 0; row < shape.rows; ++row)
@@ -73,6 +73,12 @@ static void perform(Cta &cta, const TensorCopy &copy, const OperandView &view,
       std::uint32_t at = view.address(row, 16 * chunk) - kFirstSharedAddress;
       auto bytes = spread(cta.shared.data() + at, copy.elementBits);
       bool isWritten = cta.sharedValid.all(at, 16);
+      std::uint32_t origin =
+          isWritten
+              ? 0
+              : originOf(warp, op,
+                         {cta.shared.data() + at, &cta.sharedValid, at, &cta},
+                         16);
       for (int i = 0; i < shape.copies; ++i)
         for (std::uint32_t word = 0; word < 4; ++word) {
           std::uint32_t lane =
@@ -85,7 +91,10 @@ static void perform(Cta &cta, const TensorCopy &copy, const OperandView &view,
               : copy.elementBits == 8
                   ? cta.sharedValid.unwritten(at + 4 * word, 4)
                   : 0xffffffff;
-          memory.valid.put(TensorMemory::offset(lane, column), 4, unwritten);
+          std::size_t offset = TensorMemory::offset(lane, column);
+          memory.valid.put(offset, 4, unwritten);
+          if (unwritten)
+            memory.valid.setOrigin(offset, 4, origin);
         }
     }
 }
@@ -139,9 +148,9 @@ static Step issueCopy(Warp &warp, const Op &op, LaneMask active) {
           races->touchTensor(write, *cta, range);
       }
     }
-    enqueueOperation(warp, [ctas, &copy, view, to] {
+    enqueueOperation(warp, [&warp, &op, ctas, &copy, view, to] {
       for (Cta *cta : ctas)
-        perform(*cta, copy, view, to);
+        perform(warp, op, *cta, copy, view, to);
     });
   });
   return Step::next;
@@ -181,9 +190,12 @@ static void shiftDown(Cta &cta, std::uint32_t column) {
       if (lane % 32 == 31)
         continue;
       *memory.at(lane, i) = *memory.at(lane + 1, i);
-      memory.valid.put(
-          TensorMemory::offset(lane, i), 4,
-          memory.valid.unwritten(TensorMemory::offset(lane + 1, i), 4));
+      std::size_t to = TensorMemory::offset(lane, i),
+                  from = TensorMemory::offset(lane + 1, i);
+      std::uint32_t origin = memory.valid.origin(from, 4);
+      memory.valid.put(to, 4, memory.valid.unwritten(from, 4));
+      if (origin)
+        memory.valid.setOrigin(to, 4, origin);
     }
 }
 

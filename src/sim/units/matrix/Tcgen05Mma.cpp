@@ -162,7 +162,9 @@ static Step issueMma(Warp &warp, const Op &op, LaneMask active) {
     warp.tensor.uncommitted |= bit;
     if (warp.races())
       note(warp, op, lane, issued, uses);
-    enqueueOperation(warp, [issued = std::move(issued)] { multiply(issued); });
+    enqueueOperation(warp, [&warp, &op, issued = std::move(issued)] {
+      multiply(warp, op, issued);
+    });
   });
   return Step::next;
 }

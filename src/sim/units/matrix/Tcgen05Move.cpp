@@ -146,9 +146,15 @@ static void loadStraight(Warp &warp, const Op &op, TensorMemory &memory,
     warp.setPoison(reg, kAllLanes, 0);
     if (memory.valid.all(offset, kBytes))
       continue;
-    for (int lane = 0; lane < kLanes; ++lane)
-      warp.setPoisonBits(reg, lane,
-                         memory.valid.unwritten(offset + 4 * lane, 4));
+    for (int lane = 0; lane < kLanes; ++lane) {
+      std::uint64_t unwritten = memory.valid.unwritten(offset + 4 * lane, 4);
+      warp.setPoisonBits(reg, lane, unwritten);
+      if (unwritten)
+        warp.setPoisonOrigin(
+            reg, originOf(warp, op, memory,
+                          at.lane + static_cast<std::uint32_t>(lane),
+                          at.column + r));
+    }
   }
 }
 
@@ -168,6 +174,11 @@ static void loadPlaces(Warp &warp, const Op &op, const TensorMove &move,
         }
         warp.write(op.list[r], t, bits);
         warp.setPoisonBits(op.list[r], t, unwritten);
+        if (unwritten)
+          warp.setPoisonOrigin(
+              op.list[r],
+              originOf(warp, op, memory, lane,
+                       column + (unwritten & 0xffff ? 0 : move.isPacked)));
       });
 }
 
@@ -211,6 +222,7 @@ namespace {
 struct StoredWords {
   std::vector<std::uint32_t> words;     ///< [register][lane]
   std::vector<std::uint64_t> unwritten; ///< ones in bytes; empty: none
+  std::vector<std::uint32_t> origins;   ///< of each register, of those bytes
 };
 } // namespace
 
@@ -226,6 +238,8 @@ static StoredWords readRegisters(Warp &warp, const Op &op) {
   if (!isPoisoned)
     return stored;
   stored.unwritten.resize(stored.words.size());
+  for (const Reg &reg : op.list)
+    stored.origins.push_back(warp.poisonOrigin(reg));
   for (std::size_t r = 0; r < op.list.size(); ++r)
     for (int lane = 0; lane < kLanes; ++lane)
       stored.unwritten[r * kLanes + static_cast<std::size_t>(lane)] =
@@ -235,6 +249,13 @@ static StoredWords readRegisters(Warp &warp, const Op &op) {
 
 static void storePlaces(TensorMemory &memory, const TensorMove &move,
                         TensorAddress at, const StoredWords &stored) {
+  auto put = [&](std::uint32_t r, std::uint32_t lane, std::uint32_t column,
+                 std::uint64_t unwritten) {
+    std::size_t offset = TensorMemory::offset(lane, column);
+    memory.valid.put(offset, 4, unwritten);
+    if (unwritten)
+      memory.valid.setOrigin(offset, 4, stored.origins[r]);
+  };
   forEachPlace(
       move, at, stored.words.size() / kLanes,
       [&](std::uint32_t r, int t, std::uint32_t lane, std::uint32_t column) {
@@ -244,13 +265,12 @@ static void storePlaces(TensorMemory &memory, const TensorMove &move,
             stored.unwritten.empty() ? 0 : stored.unwritten[index];
         if (move.isPacked) {
           *memory.at(lane, column + 1) = bits >> 16;
-          memory.valid.put(TensorMemory::offset(lane, column + 1), 4,
-                           unwritten >> 16);
+          put(r, lane, column + 1, unwritten >> 16);
           bits &= 0xffff;
           unwritten &= 0xffff;
         }
         *memory.at(lane, column) = bits;
-        memory.valid.put(TensorMemory::offset(lane, column), 4, unwritten);
+        put(r, lane, column, unwritten);
       });
 }
 

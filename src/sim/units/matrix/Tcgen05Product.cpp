@@ -4,6 +4,7 @@
 // is one column of A times one row of B. Where rows are lanes and the sums are
 // plain f32, they are added up where they lie; else in a tile beside it.
 #include "sim/units/matrix/Tcgen05Product.h"
+#include "sim/units/matrix/MatrixAccess.h"
 #include "support/Half.h"
 
 #include <algorithm>
@@ -56,6 +57,8 @@ struct Operands {
   alignas(64) std::array<float, kMaxK * kMaxRows> a;          ///< [k][row]
   alignas(64) std::array<float, kMaxK * kMaxTensorColumns> b; ///< [k][column]
   std::vector<bool> rows, columns; ///< that were not written
+  /// Where such a row, or column, was read first.
+  std::uint32_t originOfRows = 0, originOfColumns = 0;
   /// By row, or column, and block of K; empty: there are no scales.
   std::vector<float> scalesA, scalesB;
 
@@ -67,8 +70,9 @@ struct Operands {
 } // namespace
 
 /// The rows of A in a CTA's tensor memory.
-static void loadTensorA(const IssuedProduct &issued, Cta &cta,
-                        const AccumulatorLayout &layout, Operands &operands) {
+static void loadTensorA(Warp &warp, const Op &op, const IssuedProduct &issued,
+                        Cta &cta, const AccumulatorLayout &layout,
+                        Operands &operands) {
   TensorMemory &memory = cta.tensorMemory();
   const TensorShape &shape = issued.shape;
   float sign = shape.isANegated ? -1.0f : 1.0f;
@@ -78,8 +82,11 @@ static void loadTensorA(const IssuedProduct &issued, Cta &cta,
     for (std::uint32_t i = 0; i < kTensorAColumns; ++i) {
       std::uint32_t column = issued.tensorA.column + i;
       words[i] = *memory.at(lane, column);
-      if (!memory.valid.all(TensorMemory::offset(lane, column), 4))
-        operands.rows[static_cast<std::size_t>(row)] = true;
+      if (memory.valid.all(TensorMemory::offset(lane, column), 4))
+        continue;
+      operands.rows[static_cast<std::size_t>(row)] = true;
+      if (!operands.originOfRows)
+        operands.originOfRows = originOf(warp, op, memory, lane, column);
     }
     std::array<std::uint8_t, 4 * kTensorAColumns> bytes;
     std::memcpy(bytes.data(), words.data(), sizeof(bytes));
@@ -102,9 +109,10 @@ static void loadTensorA(const IssuedProduct &issued, Cta &cta,
 
 /// The scales of `count` rows: row r has its own in lane r % 32 of column
 /// r / 32, in each quarter of the lanes; `quarter` is the one that is read.
-static void loadScales(const IssuedProduct &issued, Cta &cta, bool isA,
-                       int count, std::vector<float> &scales,
-                       std::vector<bool> &unwritten) {
+static void loadScales(Warp &warp, const Op &op, const IssuedProduct &issued,
+                       Cta &cta, bool isA, int count,
+                       std::vector<float> &scales, std::vector<bool> &unwritten,
+                       std::uint32_t &origin) {
   const TensorShape &shape = issued.shape;
   TensorMemory &memory = cta.tensorMemory();
   TensorAddress from = isA ? issued.scaleA : issued.scaleB;
@@ -117,8 +125,11 @@ static void loadScales(const IssuedProduct &issued, Cta &cta, bool isA,
     std::uint32_t word = *memory.at(lane, column);
     auto offset = TensorMemory::offset(lane, column);
     if (!memory.valid.all(offset + static_cast<std::size_t>(first),
-                          static_cast<std::size_t>(blocks)))
+                          static_cast<std::size_t>(blocks))) {
       unwritten[static_cast<std::size_t>(row)] = true;
+      if (!origin)
+        origin = originOf(warp, op, memory, lane, column);
+    }
     for (int block = 0; block < blocks; ++block)
       scales[static_cast<std::size_t>(row * blocks + block)] =
           scaleOf(static_cast<std::uint8_t>(word >> 8 * (first + block)),
@@ -130,6 +141,7 @@ static void loadScales(const IssuedProduct &issued, Cta &cta, bool isA,
 static void loadB(const IssuedProduct &issued, Operands &operands) {
   const TensorShape &shape = issued.shape;
   operands.columns.assign(static_cast<std::size_t>(shape.n), false);
+  operands.originOfColumns = 0;
   int first = 0;
   for (Cta *cta : issued.ctas) {
     std::vector<bool> unwritten(static_cast<std::size_t>(issued.viewB.rows));
@@ -142,11 +154,13 @@ static void loadB(const IssuedProduct &issued, Operands &operands) {
   }
 }
 
-static void loadA(const IssuedProduct &issued, Cta &cta,
-                  const AccumulatorLayout &layout, Operands &operands) {
+static void loadA(Warp &warp, const Op &op, const IssuedProduct &issued,
+                  Cta &cta, const AccumulatorLayout &layout,
+                  Operands &operands) {
   operands.rows.assign(static_cast<std::size_t>(layout.rows()), false);
+  operands.originOfRows = 0;
   if (issued.product->form.isAInTensor)
-    return loadTensorA(issued, cta, layout, operands);
+    return loadTensorA(warp, op, issued, cta, layout, operands);
   loadColumns(cta.shared, cta.sharedValid, issued.viewA, issued.shape.typeA,
               issued.shape.isANegated ? -1.0f : 1.0f, operands.a.data(),
               kMaxRows, operands.rows);
@@ -262,12 +276,32 @@ static void addInTile(const IssuedProduct &issued, int number,
       });
 }
 
+/// Where unwritten rows of A and columns of B in shared memory were read first.
+static void findOrigins(Warp &warp, const Op &op, const IssuedProduct &issued,
+                        const Cta &cta, Operands &operands) {
+  auto firstOf = [](const std::vector<bool> &unwritten) {
+    return static_cast<int>(
+        std::find(unwritten.begin(), unwritten.end(), true) -
+        unwritten.begin());
+  };
+  int row = firstOf(operands.rows), column = firstOf(operands.columns);
+  bool hasRow = row < static_cast<int>(operands.rows.size());
+  if (hasRow && !operands.originOfRows)
+    operands.originOfRows = originOf(warp, op, cta, issued.viewA, row);
+  int each = issued.viewB.rows;
+  bool hasColumn = column < static_cast<int>(operands.columns.size());
+  if (hasColumn && !operands.originOfColumns)
+    operands.originOfColumns = originOf(
+        warp, op, *issued.ctas[static_cast<std::size_t>(column / each)],
+        issued.viewB, column % each);
+}
+
 /// Mark D as written, but for what depends on bytes that nobody wrote.
-static void markSums(const IssuedProduct &issued, int number,
-                     const AccumulatorLayout &layout,
-                     const Operands &operands) {
-  TensorMemory &memory =
-      issued.ctas[static_cast<std::size_t>(number)]->tensorMemory();
+static void markSums(Warp &warp, const Op &op, const IssuedProduct &issued,
+                     int number, const AccumulatorLayout &layout,
+                     Operands &operands) {
+  Cta &cta = *issued.ctas[static_cast<std::size_t>(number)];
+  TensorMemory &memory = cta.tensorMemory();
   if (operands.isWritten()) {
     if (issued.isAdded)
       return; // as it was
@@ -275,20 +309,26 @@ static void markSums(const IssuedProduct &issued, int number,
       return memory.valid.set(TensorMemory::offset(0, issued.d.column),
                               static_cast<std::size_t>(issued.shape.n) *
                                   TensorMemory::kColumnBytes);
+  } else {
+    findOrigins(warp, op, issued, cta, operands);
   }
   forEachSum(
       issued, number, layout, [&](int row, int column, TensorAddress at) {
         bool isUnwritten = operands.rows[static_cast<std::size_t>(row)] ||
                            operands.columns[static_cast<std::size_t>(column)];
         std::size_t offset = TensorMemory::offset(at.lane, at.column);
-        if (isUnwritten)
+        if (isUnwritten) {
           memory.valid.clear(offset, 4);
-        else if (!issued.isAdded)
+          memory.valid.setOrigin(offset, 4,
+                                 operands.rows[static_cast<std::size_t>(row)]
+                                     ? operands.originOfRows
+                                     : operands.originOfColumns);
+        } else if (!issued.isAdded)
           memory.valid.set(offset, 4);
       });
 }
 
-void multiply(const IssuedProduct &issued) {
+void multiply(Warp &warp, const Op &op, const IssuedProduct &issued) {
   const TensorShape &shape = issued.shape;
   const TensorForm &form = issued.product->form;
   AccumulatorLayout layout(form, shape);
@@ -296,12 +336,12 @@ void multiply(const IssuedProduct &issued) {
   loadB(issued, operands);
   for (std::size_t number = 0; number < issued.ctas.size(); ++number) {
     Cta &cta = *issued.ctas[number];
-    loadA(issued, cta, layout, operands);
+    loadA(warp, op, issued, cta, layout, operands);
     if (form.isBlockScaled()) {
-      loadScales(issued, cta, true, layout.rows(), operands.scalesA,
-                 operands.rows);
-      loadScales(issued, cta, false, shape.n, operands.scalesB,
-                 operands.columns);
+      loadScales(warp, op, issued, cta, true, layout.rows(), operands.scalesA,
+                 operands.rows, operands.originOfRows);
+      loadScales(warp, op, issued, cta, false, shape.n, operands.scalesB,
+                 operands.columns, operands.originOfColumns);
     }
     bool isInPlace = layout.isPlain() && issued.disabled.empty() &&
                      shape.typeD == AccumulatorType::f32 &&
@@ -313,7 +353,7 @@ void multiply(const IssuedProduct &issued) {
                        TensorMemory::kLanes, issued.isAdded);
     else
       addInTile(issued, static_cast<int>(number), layout, operands);
-    markSums(issued, static_cast<int>(number), layout, operands);
+    markSums(warp, op, issued, static_cast<int>(number), layout, operands);
   }
 }
 

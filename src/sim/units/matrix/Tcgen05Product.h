@@ -57,6 +57,7 @@ private:
 /// Columns that operand A takes in tensor memory, or a row of it in bytes / 4.
 inline constexpr std::uint32_t kTensorAColumns = 8;
 
-void multiply(const IssuedProduct &issued);
+/// What `op` of a warp has issued is done.
+void multiply(Warp &warp, const Op &op, const IssuedProduct &issued);
 
 } // namespace kiln::sim

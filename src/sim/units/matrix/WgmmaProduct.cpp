@@ -20,24 +20,6 @@ std::vector<OperandView> viewsOf(const Product &product,
   return views;
 }
 
-/// Where a product found the first byte of an operand that nobody wrote.
-static std::uint32_t originIn(Warp &warp, const Op &op, const OperandView &view,
-                              int row) {
-  return warp.cta().cluster().noteOrigin(op, [&] {
-    std::uint32_t address = view.address(row, 0);
-    for (int k = 0; k < view.k; ++k)
-      if (!warp.cta().sharedValid.all(
-              view.address(row, k) - kFirstSharedAddress,
-              static_cast<std::size_t>(view.elementBytes))) {
-        address = view.address(row, k);
-        break;
-      }
-    return fmt::format("{} of operand {}, which nobody wrote",
-                       warp.machine().findings().describeShared(address),
-                       view.isA ? "A" : "B");
-  });
-}
-
 /// Whether some byte of an operand's row was never written.
 static bool isRowUnwritten(const Cta &cta, const OperandView &view, int row) {
   for (int k = 0; k < view.k; ++k)
@@ -120,7 +102,7 @@ static void poisonSparse(const std::array<Warp *, kWarpsPerGroup> &group,
     if (columns.any())
       for (const Reg &reg : product.accumulator)
         group[w]->setPoisonOrigin(
-            reg, originIn(*group[w], op, views[0],
+            reg, originOf(*group[w], op, cta, views[0],
                           static_cast<int>(columns._Find_first())));
   }
 }
@@ -188,10 +170,10 @@ void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
       poisonAccumulator(warp, product, rows, columns, isAdded);
       std::uint32_t origin = 0;
       if (rows.any() && views.size() > 1)
-        origin = originIn(warp, op, views[1],
+        origin = originOf(warp, op, cta, views[1],
                           kWarpRows * w + static_cast<int>(rows._Find_first()));
       else if (columns.any())
-        origin = originIn(warp, op, views[0],
+        origin = originOf(warp, op, cta, views[0],
                           static_cast<int>(columns._Find_first()));
       if (origin)
         for (const Reg &reg : product.accumulator)

@@ -154,6 +154,51 @@ ByteRange Accessor::locateLocal(std::uint64_t address, std::size_t bytes,
           /*isLocal=*/true};
 }
 
+/// The first byte of a place that is not written.
+static ByteRange firstUnwritten(const ByteRange &place, std::size_t bytes) {
+  std::size_t first = 0;
+  while (first + 1 < bytes && place.behind(first).isWritten(1))
+    ++first;
+  return place.behind(first);
+}
+
+/// That byte, in words; `store`: what put such a value there, or null.
+static std::string describeUnwritten(Warp &warp, const ByteRange &first,
+                                     const Cluster::UnwrittenStore *store) {
+  Machine &machine = warp.machine();
+  std::string where = "local memory";
+  if (first.owner)
+    where = machine.findings().describeShared(
+        static_cast<std::uint32_t>(first.offset + kFirstSharedAddress));
+  else if (first.isGlobal())
+    for (const auto &[base, region] : machine.memory().regions())
+      if (&region->valid == first.valid)
+        where = machine.memory().describe(base + first.offset);
+  if (!store)
+    return where + ", which nobody wrote";
+  return fmt::format("{}, where {} has stored a value that depends on bytes "
+                     "nobody wrote{}",
+                     where, machine.findings().placeOf(*store->op),
+                     machine.findings().originText(warp, store->origin));
+}
+
+std::uint32_t originOf(Warp &warp, const Op &op, const ByteRange &place,
+                       std::size_t bytes) {
+  Cluster &cluster = warp.cta().cluster();
+  std::uint32_t known = place.valid->origin(place.offset, bytes);
+  ByteRange first = firstUnwritten(place, bytes);
+  auto store = cluster.unwrittenStores.find(
+      {first.valid, first.offset / Cluster::UnwrittenStore::kBytes});
+  // What was written there since by something else is none of that store's.
+  bool isOfStore = store != cluster.unwrittenStores.end() &&
+                   store->second.origin == known;
+  if (known && !isOfStore)
+    return known;
+  return cluster.noteOrigin(op, [&] {
+    return describeUnwritten(warp, first, isOfStore ? &store->second : nullptr);
+  });
+}
+
 void Accessor::flush() {
   if (!run_.memory)
     return;

@@ -30,12 +30,24 @@ struct ByteRange {
     if (valid)
       valid->put(offset, bytes, unwritten);
   }
+  /// The same of a value that comes from what an instruction has read first.
+  void mark(std::size_t bytes, std::uint64_t unwritten,
+            std::uint32_t origin) const {
+    mark(bytes, unwritten);
+    if (valid && unwritten && !isGlobal())
+      valid->setOrigin(offset, bytes, origin);
+  }
   bool isGlobal() const { return valid && !owner && !isLocal; }
   /// The bytes from `distance` on.
   ByteRange behind(std::size_t distance) const {
     return {data + distance, valid, offset + distance, owner, isLocal};
   }
 };
+
+/// Where the first of some bytes that nobody has written was read first; by
+/// `op`, where nobody has before.
+std::uint32_t originOf(Warp &warp, const Op &op, const ByteRange &place,
+                       std::size_t bytes);
 
 /// Finds places for one instruction; remembers the last buffer it was in. No
 /// other code turns an address that a kernel computed into a pointer.

@@ -62,9 +62,6 @@ static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
   return wide;
 }
 
-/// Bytes of which Cluster::unwrittenStores keeps one store.
-static constexpr std::size_t kUnwrittenBytes = 4;
-
 /// A value was stored; unwritten bytes may not reach global memory.
 static void markStored(Warp &warp, const Op &op, const ByteRange &place,
                        const Reg &value, std::size_t bytes, int lane) {
@@ -73,14 +70,15 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
     unwritten = ~std::uint64_t(0);
   if (bytes < 8)
     unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
-  place.mark(bytes, unwritten);
+  std::uint32_t origin = warp.poisonOrigin(value);
+  place.mark(bytes, unwritten, origin);
   if (!unwritten)
     return;
-  std::uint32_t origin = warp.poisonOrigin(value);
   if (!place.isGlobal()) {
-    for (std::size_t at = 0; at < bytes; at += kUnwrittenBytes)
+    constexpr std::size_t kBytes = Cluster::UnwrittenStore::kBytes;
+    for (std::size_t at = 0; at < bytes; at += kBytes)
       warp.cta().cluster().unwrittenStores[{
-          place.valid, (place.offset + at) / kUnwrittenBytes}] = {&op, origin};
+          place.valid, (place.offset + at) / kBytes}] = {&op, origin};
     return;
   }
   // Whatever stores it, what was not loaded is one defect.
@@ -89,30 +87,6 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
       "a value that depends on bytes nobody wrote goes to global memory" +
           warp.machine().findings().originText(warp, origin),
       {}, warp.cta().cluster().origins[origin].op);
-}
-
-/// The first byte of a place that nobody wrote, in words.
-static std::string describeUnwritten(Warp &warp, const ByteRange &place,
-                                     std::uint64_t address, std::size_t bytes) {
-  std::size_t first = 0;
-  while (first + 1 < bytes && place.behind(first).isWritten(1))
-    ++first;
-  Machine &machine = warp.machine();
-  std::string where = "local memory";
-  if (place.owner)
-    where = machine.findings().describeShared(
-        static_cast<std::uint32_t>(place.offset + first + kFirstSharedAddress));
-  else if (place.isGlobal())
-    where = machine.memory().describe(address + first);
-  const auto &stores = warp.cta().cluster().unwrittenStores;
-  auto store =
-      stores.find({place.valid, (place.offset + first) / kUnwrittenBytes});
-  if (store == stores.end())
-    return where + ", which nobody wrote";
-  return fmt::format("{}, where {} has stored a value that depends on bytes "
-                     "nobody wrote{}",
-                     where, machine.findings().placeOf(*store->second.op),
-                     machine.findings().originText(warp, store->second.origin));
 }
 
 static Step load(Warp &warp, const Op &op, LaneMask active) {
@@ -142,17 +116,13 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     const ByteRange &place = places[lane];
     bool isWhole = place.isWritten(total);
-    if (!isWhole) {
-      std::uint32_t origin = warp.cta().cluster().noteOrigin(op, [&] {
-        return describeUnwritten(warp, place, addressOf(warp, op, lane), total);
-      });
-      for (const Reg &reg : op.list)
-        warp.setPoisonOrigin(reg, origin);
-    }
     for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
       // What extends a value is as unwritten as its sign.
-      std::uint64_t bits = place.behind(i * flags.bytes).unwritten(flags.bytes);
+      ByteRange part = place.behind(i * flags.bytes);
+      std::uint64_t bits = part.unwritten(flags.bytes);
       warp.setPoisonBits(op.list[i], lane, extend(bits, flags, op.list[i]));
+      if (bits)
+        warp.setPoisonOrigin(op.list[i], originOf(warp, op, part, flags.bytes));
     }
   });
   return Step::next;
@@ -297,6 +267,7 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
     }
     // What was there reaches the result, and the sum; an exchange replaces it.
     std::uint64_t unwritten = hasChecks ? place.unwritten(bytes) : 0;
+    std::uint32_t origin = unwritten ? originOf(warp, op, place, bytes) : 0;
     const Reg &value = op.src[what.isSwap ? 2 : 1];
     bool isReplaced = what.isSwap ? fresh != old : !what.reduction;
     if (isReplaced || (!what.isSwap && !unwritten))
@@ -305,6 +276,8 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
       return;
     warp.write(op.dst, lane, old);
     warp.setPoisonBits(op.dst, lane, unwritten);
+    if (unwritten)
+      warp.setPoisonOrigin(op.dst, origin);
   });
   return Step::next;
 }

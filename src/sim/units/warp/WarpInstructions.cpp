@@ -115,6 +115,7 @@ static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
     forEachLane(active, [&](int lane) {
       warp.setPoisonBits(op.dst, lane, unwritten[lane]);
     });
+  warp.setPoisonOrigin(op.dst, warp.poisonOrigin(op.src[0]));
   givePred(warp, op.pdst, active, isInRange, 0);
   return Step::next;
 }
