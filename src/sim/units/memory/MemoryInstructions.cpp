@@ -70,7 +70,7 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
     unwritten = ~std::uint64_t(0);
   if (bytes < 8)
     unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
-  std::uint32_t origin = warp.poisonOrigin(value);
+  std::uint32_t origin = unwritten ? warp.poisonOrigin(value) : 0;
   place.mark(bytes, unwritten, origin);
   if (!unwritten)
     return;

@@ -111,11 +111,12 @@ static Step executeShuffle(Warp &warp, const Op &op, LaneMask active) {
                           : warp.poisonBits(op.src[0], sources[lane]);
   blendLanes(warp.lanes<U32>(op.dst), result, active);
   warp.setPoison(op.dst, active, unknown);
-  if (sourcePoison)
+  if (sourcePoison) {
     forEachLane(active, [&](int lane) {
       warp.setPoisonBits(op.dst, lane, unwritten[lane]);
     });
-  warp.setPoisonOrigin(op.dst, warp.poisonOrigin(op.src[0]));
+    warp.setPoisonOrigin(op.dst, warp.poisonOrigin(op.src[0]));
+  }
   givePred(warp, op.pdst, active, isInRange, 0);
   return Step::next;
 }
