@@ -157,7 +157,7 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
   Checks *checks = this->checks();
   Observer *observer = this->observer();
   bool isLeaving = false, isSpinning = false;
-  std::uint64_t first = instructions;
+  std::uint64_t first = instructions, effectsAtFirst = effects;
   // A loop that repeats itself shows it within a turn.
   std::uint64_t last = first + std::max(static_cast<std::uint64_t>(limit),
                                         watch_.periodOf(*current_));
@@ -254,7 +254,9 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
   bool haveMet = settle();
   if (!groups_.empty())
     next_ = (next_ + 1) % groups_.size();
-  return isSpinning && !haveMet ? Progress::spun : Progress::moved;
+  // Before it came to its loop it may have done what others wait for.
+  bool hasMoved = !isSpinning || haveMet || effects != effectsAtFirst;
+  return hasMoved ? Progress::moved : Progress::spun;
 }
 
 void WgmmaQueue::hold(const Held &product) {

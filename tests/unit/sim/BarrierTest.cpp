@@ -122,6 +122,29 @@ TEST(Barrier, LanesThatWereLetGoMeetTheElectedOneAtABarrier) {
                });
 }
 
+TEST(Barrier, WhoHandsOnAndWaitsInOneTurnHasMoved) {
+  // Two CTAs give a flag back and forth; each answers and waits again at once.
+  inEveryOrder(R"(
+    setp.ne.u32 %p0, %t, 0;
+    @%p0 bra done;
+    mov.u32 %r1, %ctaid.x;
+  round:
+    ld.acquire.gpu.global.u32 %r0, [%out];
+    setp.ne.u32 %p1, %r0, %r1;
+    @%p1 bra round;
+    add.u32 %r0, %r0, 1;
+    st.release.gpu.global.u32 [%out], %r0;
+    add.u32 %r1, %r1, 2;
+    setp.lt.u32 %p1, %r1, 10;
+    @%p1 bra round;
+  done:
+    bar.sync 0;
+  )",
+               {2, 1, 1}, {64, 1, 1}, {1, 1, 1}, 10, [](RunKernel &run) {
+                 EXPECT_EQ(run.result<std::uint32_t>(0), 10u);
+               });
+}
+
 TEST(Barrier, RandomTurnsEndAtAtomics) {
   // Two counters, one behind the other: CTAs come to the second in another
   // order than to the first.
