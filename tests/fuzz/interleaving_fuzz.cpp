@@ -530,6 +530,45 @@ private:
       wanted[out + i] = (i ^ 1) + 6;
   }
 
+  /// Two threads give a flag back and forth: of two CTAs, or of one.
+  void addPingPong() {
+    std::uint32_t flag = allocate(1), out = allocate(1), rounds = 2 + draw(6);
+    bool isOfTwo = grid > 1 && toss();
+    std::uint32_t one = draw(live_), other = draw(live_);
+    if (!isOfTwo && one / 32 == other / 32)
+      return;
+    std::string over = label(), again = label();
+    emit("mov.u32 %r4, {};", 2 * rounds);
+    emit("setp.eq.u32 %p0, %t, {};", one);
+    emit("setp.eq.and.u32 %p0, %c, 0, %p0;");
+    emit("@%p0 mov.u32 %r4, 0;");
+    emit("setp.eq.u32 %p0, %t, {};", other);
+    emit("setp.eq.and.u32 %p0, %c, {}, %p0;", isOfTwo ? grid - 1 : 0);
+    emit("@%p0 mov.u32 %r4, 1;");
+    emit("setp.ge.u32 %p0, %r4, {};", 2 * rounds);
+    emit("@%p0 bra {};", over);
+    address("%x0", flag, "0");
+    emit("{}:", again);
+    emit("ld.acquire.gpu.global.u32 %r1, [%x0];");
+    emit("setp.ne.u32 %p1, %r1, %r4;");
+    emit("@%p1 bra {};", again);
+    address("%x2", out, "0");
+    emit("ld.global.u32 %r2, [%x2];");
+    emit("mad.lo.u32 %r2, %r2, 3, 1;");
+    emit("st.global.u32 [%x2], %r2;");
+    emit("add.u32 %r1, %r1, 1;");
+    emit("st.release.gpu.global.u32 [%x0], %r1;");
+    emit("add.u32 %r4, %r4, 2;");
+    emit("setp.lt.u32 %p1, %r4, {};", 2 * rounds);
+    emit("@%p1 bra {};", again);
+    emit("{}:", over);
+    std::uint32_t value = 0;
+    for (std::uint32_t i = 0; i < 2 * rounds; ++i)
+      value = 3 * value + 1;
+    wanted[flag] = 2 * rounds;
+    wanted[out] = value;
+  }
+
   /// CTAs take tiles from a queue until there are none; each tile waits for the
   /// one before.
   void addQueue() {
@@ -604,7 +643,7 @@ private:
   }
 
   void addPhase() {
-    switch (draw(13)) {
+    switch (draw(14)) {
     case 0:
       addQueue();
       break;
@@ -640,6 +679,9 @@ private:
       break;
     case 11:
       addChain();
+      break;
+    case 12:
+      addPingPong();
       break;
     default:
       addExit();

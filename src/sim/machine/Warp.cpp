@@ -137,6 +137,9 @@ Step Warp::execute(const Op &op, LaneMask active) {
   }
 }
 
+/// Instructions of a round that a turn is made longer for.
+static constexpr std::uint64_t kLongestRound = 4096;
+
 Progress Warp::run(int limit, bool endsAtAtomics) {
   std::uint64_t epoch = cta_.cluster().epoch;
   std::size_t count = groups_.size(), chosen = count;
@@ -157,6 +160,7 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
   Checks *checks = this->checks();
   Observer *observer = this->observer();
   bool isLeaving = false, isSpinning = false;
+  int firstPc = current_->pc;
   std::uint64_t first = instructions, effectsAtFirst = effects;
   // A loop that repeats itself shows it within a turn.
   std::uint64_t last = first + std::max(static_cast<std::uint64_t>(limit),
@@ -238,9 +242,23 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
       isLeaving = current_ == nullptr || current_->lanes == 0;
       if (isLeaving)
         break;
-      if (op.spin && current_->pc == op.target && isSameRound(*op.spin, pc))
-        isLeaving = isSpinning = current_->isSpinning = true;
-      else if (current_->pc <= pc && watch_.jumpedBack(*this, *current_))
+      if (op.spin && current_->pc == op.target) {
+        std::uint64_t begin =
+            current_->roundPc == pc ? current_->roundEnd : instructions;
+        current_->roundEnd = instructions;
+        if (isSameRound(*op.spin, pc)) {
+          // A round that began in an earlier turn may have read what others
+          // have written since: then there is one more.
+          if (begin >= first || firstPc == op.target)
+            isLeaving = isSpinning = current_->isSpinning = true;
+          else
+            last = std::max(last,
+                            instructions + 1 +
+                                std::min(instructions - begin, kLongestRound));
+          break;
+        }
+      }
+      if (current_->pc <= pc && watch_.jumpedBack(*this, *current_))
         isLeaving = isSpinning = current_->isSpinning = current_->isStuck =
             true;
       break;

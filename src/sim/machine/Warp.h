@@ -171,7 +171,8 @@ struct Group {
   std::uint64_t roundEffects = 0;     ///< Warp::effects then
   std::uint64_t roundOfFirstLane = 0; ///< the hash for one lane
   std::uint64_t roundState = 0;
-  bool isSpinning = false; ///< the last two rounds were the same
+  std::uint64_t roundEnd = 0; ///< Warp::instructions then
+  bool isSpinning = false;    ///< the last two rounds were the same
   /// Nobody else comes to the instruction for whole warps that it stands at.
   bool isUnaccompanied = false;
   LaneMask inDoubt = 0; ///< whose way a predicate from unwritten bytes chose
