@@ -8,6 +8,8 @@
 #include "dsl/State.h"
 #include "support/Error.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 namespace kiln {
 
 /// Whether an operation gives every thread of a CTA the same where its operands

@@ -3,7 +3,6 @@
 #include "sim/checks/Poison.h"
 #include "sim/machine/Machine.h"
 #include "sim/program/Effect.h"
-#include "sim/program/MaskedLoads.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -93,7 +92,8 @@ static void noteUsed(Warp &warp, const Op &op) {
 /// A load before `op` has read what `op` may throw away: where it does not, the
 /// access counts.
 static void tellMasked(Warp &warp, const Op &op, LaneMask active) {
-  const MaskedLoad &masked = *op.masks;
+  const MaskedLoad &masked =
+      warp.code().maskedLoads[static_cast<std::size_t>(op.masks)];
   const Op &load = warp.code().ops[static_cast<std::size_t>(masked.load)];
   LaneMask mask = warp.pred(masked.mask);
   LaneMask used = active & (masked.isUsedWhere ? mask : ~mask);
@@ -109,7 +109,7 @@ void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
   }
   if (op.readsLoaded && !warp.tensor.loads.empty())
     noteUsed(warp, op);
-  if (op.masks)
+  if (op.masks >= 0)
     tellMasked(warp, op, active);
   if (op.poison.isGeneral())
     passPoison(warp, op, active);

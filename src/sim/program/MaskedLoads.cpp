@@ -10,10 +10,11 @@ namespace kiln::sim {
 namespace {
 class MaskedLoads {
 public:
-  MaskedLoads(const Decoder &decoder, std::vector<Op> &ops, int first)
-      : decoder_(decoder), ops_(ops), first_(first),
+  MaskedLoads(const Decoder &decoder, Code &code, int first)
+      : decoder_(decoder), code_(code), ops_(code.ops), first_(first),
         mentions_(decoder.function().registers.size()),
-        isTarget_(ops.size() + 1) {
+        isTarget_(code.ops.size() + 1) {
+    const std::vector<Op> &ops = code.ops;
     for (std::size_t i = first; i < ops.size(); ++i) {
       countRegisters(*ops[i].origin);
       if (ops[i].target >= 0)
@@ -93,10 +94,10 @@ private:
   }
 
   void decide(std::size_t load, std::size_t by, Pred mask, bool isUsedWhere) {
-    if (!mask.isValid() || ops_[by].masks)
+    if (!mask.isValid() || ops_[by].masks >= 0)
       return;
-    ops_[by].masks = std::make_shared<MaskedLoad>(
-        MaskedLoad{static_cast<int>(load), mask, isUsedWhere});
+    ops_[by].masks = static_cast<std::int32_t>(code_.maskedLoads.size());
+    code_.maskedLoads.push_back({static_cast<int>(load), mask, isUsedWhere});
     ops_[load].isMasked = true;
   }
 
@@ -140,6 +141,7 @@ private:
   }
 
   const Decoder &decoder_;
+  Code &code_;
   std::vector<Op> &ops_;
   std::size_t first_;
   std::vector<int> mentions_; ///< per register of the function
@@ -147,8 +149,8 @@ private:
 };
 } // namespace
 
-void markMasked(const Decoder &decoder, std::vector<Op> &ops, int first) {
-  MaskedLoads(decoder, ops, first).mark();
+void markMasked(const Decoder &decoder, Code &code, int first) {
+  MaskedLoads(decoder, code, first).mark();
 }
 
 } // namespace kiln::sim

@@ -10,15 +10,8 @@
 
 namespace kiln::sim {
 
-/// What an instruction makes of the value of a load before it.
-struct MaskedLoad {
-  int load = -1;           ///< index of the instruction
-  Pred mask;               ///< what decides
-  bool isUsedWhere = true; ///< the value counts where `mask` is that
-};
-
 /// Mark those of the function whose instructions are those from `first` on
 /// (Op::isMasked, Op::masks).
-void markMasked(const Decoder &decoder, std::vector<Op> &ops, int first);
+void markMasked(const Decoder &decoder, Code &code, int first);
 
 } // namespace kiln::sim

@@ -340,7 +340,7 @@ void Decoder::decodeBody() {
     return; // nothing will run
   addSpinLoops(*this, code_.ops, firstInstruction());
   markUnheeded(function, code_.ops, firstInstruction());
-  markMasked(*this, code_.ops, firstInstruction());
+  markMasked(*this, code_, firstInstruction());
 }
 
 void Decoder::tellRefusals() {

@@ -37,7 +37,6 @@ class Warp;
 class InstructionSet;
 struct Effect;
 struct Instruction;
-struct MaskedLoad;
 struct Op;
 struct SpinLoop;
 
@@ -100,9 +99,16 @@ struct Op {
   bool isMasked = false;    ///< a load; another one tells of it (`masks`)
   /// A wait or an atomic whose answer decides nothing at all.
   bool isUnheeded = false;
-  std::shared_ptr<const MaskedLoad> masks; ///< may be null
-  const Instruction *row = nullptr;        ///< of the registry
+  std::int32_t masks = -1;          ///< which of Code::maskedLoads; -1: none
+  const Instruction *row = nullptr; ///< of the registry
   const ptx::Instruction *origin = nullptr;
+};
+
+/// What an instruction makes of the value of a load before it (MaskedLoads.h).
+struct MaskedLoad {
+  int load = -1;           ///< index of the instruction
+  Pred mask;               ///< what decides
+  bool isUsedWhere = true; ///< the value counts where `mask` is that
 };
 
 /// A register whose 32 lanes are filled when a warp starts.
@@ -141,6 +147,7 @@ struct Code {
   std::vector<FunctionCode> functions;               ///< the entry first
   std::unordered_map<std::uint64_t, int> functionAt; ///< by address
   std::vector<Op> ops;
+  std::vector<MaskedLoad> maskedLoads; ///< by Op::masks
   std::uint32_t registerBytes = 0;
   std::uint32_t registerCount = 0;
   int predicateCount = 0;

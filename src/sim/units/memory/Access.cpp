@@ -26,28 +26,32 @@ static bool isAligned(std::uint64_t address, std::size_t alignment) {
   return alignment == 0 || address % alignment == 0;
 }
 
-ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
-                                 std::size_t alignment, int lane, Cta **owner) {
-  std::uint32_t plain;
-  Cta *cta = sharedOwner(warp_.cta(), address, plain);
-  bool isGeneric =
-      !cta && address >> kWindowShift == kSharedWindow >> kWindowShift;
-  if (isGeneric) {
+Cta &Accessor::ownerOfGeneric(std::uint64_t address, std::size_t bytes,
+                              int lane, std::uint32_t &plain) {
+  if (address >> kWindowShift == kSharedWindow >> kWindowShift) {
+    std::uint64_t shared = address - kSharedWindow;
     warp_.machine().findings().report(
         FindingId::genericSharedAddress, warp_, op_, LaneMask(1) << lane,
         fmt::format("{} of {} bytes in .shared at {:#x}, which is a generic "
                     "address; missing: cvta.to.shared "
                     "(__cvta_generic_to_shared)",
                     verb_, bytes, address),
-        {"shared", address - kSharedWindow});
-    address -= kSharedWindow;
-    cta = sharedOwner(warp_.cta(), address, plain);
+        {"shared", shared});
+    if (Cta *cta = sharedOwner(warp_.cta(), shared, plain))
+      return *cta;
   }
+  fault(FindingId::outOfBounds, lane,
+        fmt::format("shared address {:#x} names CTA {} of a cluster of {}",
+                    address, address >> kRankShift,
+                    warp_.cta().cluster().size()));
+}
+
+ByteRange Accessor::locateShared(std::uint64_t address, std::size_t bytes,
+                                 std::size_t alignment, int lane, Cta **owner) {
+  std::uint32_t plain;
+  Cta *cta = sharedOwner(warp_.cta(), address, plain);
   if (!cta)
-    fault(FindingId::outOfBounds, lane,
-          fmt::format("shared address {:#x} names CTA {} of a cluster of {}",
-                      address, address >> kRankShift,
-                      warp_.cta().cluster().size()));
+    cta = &ownerOfGeneric(address, bytes, lane, plain);
   if (owner)
     *owner = cta;
   if (cta != &warp_.cta() && cta->isDone())
@@ -214,7 +218,7 @@ void Accessor::flush() {
   bool isKept = value_ && run_.isWrite && !run_.memory->owner;
   if (isKept) {
     flags |= Record::kKept;
-    run_.memory->cells.keep(run_.cell, run_.first, &run_.value[run_.first],
+    run_.memory->cells.keep(run_.cell, run_.first, &runValue_[run_.first],
                             run_.end - run_.first);
   }
   access.record.flags = static_cast<std::uint16_t>(flags);
@@ -240,24 +244,24 @@ void Accessor::synchronise() {
   });
 }
 
+void Accessor::keep(std::uint32_t first, const std::uint8_t *value,
+                    std::size_t bytes) {
+  std::memcpy(&runValue_[first], value, bytes);
+}
+
 void Accessor::note(const ByteRange &place, std::uint64_t address,
                     std::size_t bytes, int lane, bool isWrite) {
   if (!order_)
     return;
   ShadowedMemory &memory = place.owner ? place.owner->shadow : order_->global();
   std::uint64_t begin = place.owner ? place.offset : address, at = begin;
-  auto keep = [&](std::uint32_t first, std::uint32_t last,
-                  const std::uint8_t *value) {
-    if (value)
-      std::memcpy(&run_.value[first], value, last - first);
-  };
   for (std::uint64_t end = begin + bytes; begin < end;) {
     constexpr std::uint64_t kCell = Shadow::kCellBytes;
     std::uint64_t cell = begin / kCell;
     auto first = static_cast<std::uint32_t>(begin % kCell);
     auto last = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(kCell, first + end - begin));
-    const std::uint8_t *value = value_ ? value_ + (begin - at) : nullptr;
+    std::uint64_t before = begin - at;
     begin += last - first;
     bool isSameCell =
         run_.memory == &memory && run_.cell == cell && run_.isWrite == isWrite;
@@ -265,7 +269,8 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
     if (isSameCell && !run_.isSplit && run_.first == first &&
         run_.end == last) {
       run_.lanes |= bit;
-      keep(first, last, value);
+      if (value_)
+        keep(first, value_ + before, last - first);
       continue;
     }
     bool isNext = isSameCell && run_.end == first && lane == run_.lane + 1 &&
@@ -277,13 +282,15 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
       run_.end = last;
       run_.lane = lane;
       run_.lanes |= bit;
-      keep(first, last, value);
+      if (value_)
+        keep(first, value_ + before, last - first);
       continue;
     }
     flush();
     run_ = {&memory, cell, first, last,    last - first,
             lane,    bit,  false, isWrite, false};
-    keep(first, last, value);
+    if (value_)
+      keep(first, value_ + before, last - first);
   }
   // A lane that hands something over hands it to the lanes behind it, too.
   bool isAlone = op_.semantics.isStrong && isWrite &&

@@ -94,8 +94,14 @@ private:
   void note(const ByteRange &place, std::uint64_t address, std::size_t bytes,
             int lane, bool isWrite);
   void flush();
+  /// The value of `bytes` of the run, from `first` on.
+  void keep(std::uint32_t first, const std::uint8_t *value, std::size_t bytes);
   /// Those lanes of a strong access hand over, and take what others have.
   void synchronise();
+  /// A shared address that names no CTA of the cluster may be a generic one; it
+  /// ends the launch where it is not. `plain`: as sharedOwner does.
+  Cta &ownerOfGeneric(std::uint64_t address, std::size_t bytes, int lane,
+                      std::uint32_t &plain);
   [[noreturn]] void fault(FindingId id, int lane, const std::string &message,
                           const FindingObject &object = {});
 
@@ -116,9 +122,9 @@ private:
     bool isSplit = false; ///< the lanes took the bytes in turn
     bool isWrite = false;
     bool isSame = false; ///< all of them write what stands there
-    std::array<std::uint8_t, Shadow::kCellBytes> value{}; ///< of the bytes
   };
   Run run_;
+  std::array<std::uint8_t, Shadow::kCellBytes> runValue_; ///< where it is kept
   const std::uint8_t *value_ = nullptr; ///< of the next lane; null: not kept
   Access reads_, writes_;               ///< made when first needed
 };
