@@ -2,6 +2,7 @@
 #include "sim/checks/LaunchRaces.h"
 #include "sim/machine/Machine.h"
 
+#include <cstring>
 #include <fmt/format.h>
 
 namespace kiln::sim {
@@ -73,7 +74,8 @@ void LaunchRaces::add(const RaceDetector &races, const Record &record,
                 static_cast<std::uint32_t>(firstLane(record.lanes));
   bool isKept = record.isWrite() && record.isKept() && values;
   if (isKept && !page.values)
-    page.values = std::make_unique<std::uint8_t[]>(Shadow::kPageBytes);
+    page.values =
+        std::make_unique_for_overwrite<std::uint8_t[]>(Shadow::kPageBytes);
   (record.isWrite() ? page.written : page.read) |= cells;
   for (; cells; cells &= cells - 1) {
     auto cell = static_cast<std::size_t>(std::countr_zero(cells));
@@ -89,8 +91,11 @@ void LaunchRaces::add(const RaceDetector &races, const Record &record,
       continue;
     touch.kept |= bytes;
     std::uint8_t *to = &page.values[cell * Shadow::kCellBytes];
-    for (unsigned left = bytes; left; left &= left - 1)
-      to[std::countr_zero(left)] = values[std::countr_zero(left)];
+    if (bytes == 0xffff)
+      std::memcpy(to, values, Shadow::kCellBytes);
+    else
+      for (unsigned left = bytes; left; left &= left - 1)
+        to[std::countr_zero(left)] = values[std::countr_zero(left)];
   }
 }
 

@@ -91,7 +91,7 @@ void Shadow::keep(std::uint64_t index, std::size_t first,
   Page &its = page(index / kPageCells);
   if (!its.values) {
     share_.take(kPageBytes, "what the checks know of memory");
-    its.values = std::make_unique<std::uint8_t[]>(kPageBytes);
+    its.values = std::make_unique_for_overwrite<std::uint8_t[]>(kPageBytes);
   }
   std::memcpy(&its.values[index % kPageCells * kCellBytes + first], value,
               bytes);

@@ -244,11 +244,6 @@ void Accessor::synchronise() {
   });
 }
 
-void Accessor::keep(std::uint32_t first, const std::uint8_t *value,
-                    std::size_t bytes) {
-  std::memcpy(&runValue_[first], value, bytes);
-}
-
 void Accessor::note(const ByteRange &place, std::uint64_t address,
                     std::size_t bytes, int lane, bool isWrite) {
   if (!order_)
@@ -270,7 +265,7 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
         run_.end == last) {
       run_.lanes |= bit;
       if (value_)
-        keep(first, value_ + before, last - first);
+        keep(first, value_ + before);
       continue;
     }
     bool isNext = isSameCell && run_.end == first && lane == run_.lane + 1 &&
@@ -283,14 +278,14 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
       run_.lane = lane;
       run_.lanes |= bit;
       if (value_)
-        keep(first, value_ + before, last - first);
+        keep(first, value_ + before);
       continue;
     }
     flush();
     run_ = {&memory, cell, first, last,    last - first,
             lane,    bit,  false, isWrite, false};
     if (value_)
-      keep(first, value_ + before, last - first);
+      keep(first, value_ + before);
   }
   // A lane that hands something over hands it to the lanes behind it, too.
   bool isAlone = op_.semantics.isStrong && isWrite &&

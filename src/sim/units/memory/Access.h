@@ -4,6 +4,8 @@
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
 
+#include <cstring>
+
 namespace kiln::sim {
 
 /// Bytes somewhere in memory, and the bits that say whether they were written.
@@ -65,8 +67,8 @@ public:
   /// with a finding where they are not there.
   ByteRange locate(Space space, std::uint64_t address, std::size_t bytes,
                    std::size_t alignment, int lane, bool isWrite);
-  /// What the next lane writes, read where it is located. For a launch whose
-  /// clusters cannot talk to each other (LaunchRaces).
+  /// What the next lane writes, read where it is located, and a cell more. For
+  /// a launch whose clusters cannot talk to each other (LaunchRaces).
   void setValue(const std::uint8_t *value) { value_ = value; }
   /// What the lane that was located last writes stands there already, or not.
   void noteValue(bool isSame) {
@@ -94,8 +96,11 @@ private:
   void note(const ByteRange &place, std::uint64_t address, std::size_t bytes,
             int lane, bool isWrite);
   void flush();
-  /// The value of `bytes` of the run, from `first` on.
-  void keep(std::uint32_t first, const std::uint8_t *value, std::size_t bytes);
+  /// The value of the run's bytes from `first` on; what lies behind them comes
+  /// later.
+  void keep(std::uint32_t first, const std::uint8_t *value) {
+    std::memcpy(&runValue_[first], value, Shadow::kCellBytes);
+  }
   /// Those lanes of a strong access hand over, and take what others have.
   void synchronise();
   /// A shared address that names no CTA of the cluster may be a generic one; it
@@ -124,7 +129,8 @@ private:
     bool isSame = false; ///< all of them write what stands there
   };
   Run run_;
-  std::array<std::uint8_t, Shadow::kCellBytes> runValue_; ///< where it is kept
+  /// Of the run, where it is kept; copies of a whole cell may begin anywhere.
+  std::array<std::uint8_t, 2 * Shadow::kCellBytes> runValue_;
   const std::uint8_t *value_ = nullptr; ///< of the next lane; null: not kept
   Access reads_, writes_;               ///< made when first needed
 };

@@ -153,14 +153,14 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   bool isKept = warp.races() && warp.races()->keepsValues() &&
                 flags.space != Space::shared && !op.semantics.isStrong;
   constexpr std::size_t kMostBytes = 32;
-  std::array<std::uint8_t, kMostBytes> value;
+  std::array<std::uint8_t, kMostBytes + Shadow::kCellBytes> value;
   if (isKept)
     accessor.setValue(value.data());
   forEachLane(active, [&](int lane) {
     std::uint64_t address = addressOf(warp, op, lane);
     for (std::size_t i = 0; isKept && i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
-      std::memcpy(&value[i * flags.bytes], &bits, flags.bytes);
+      std::memcpy(&value[i * flags.bytes], &bits, sizeof(bits));
     }
     ByteRange place =
         accessor.locate(flags.space, address, total, total, lane, true);
