@@ -31,6 +31,8 @@ public:
     for (const Op *op : ops_)
       if (isSwap(*op))
         swaps_.push_back(op);
+    if (swaps_.empty())
+      return;
     for (const Op *op : ops_)
       if (isEndOfLoop(*op))
         ends_.push_back(op);

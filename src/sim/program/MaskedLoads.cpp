@@ -7,6 +7,10 @@
 
 namespace kiln::sim {
 
+/// So far behind a load its use is looked for: compilers put it close, and a
+/// long program is read in a moment.
+static constexpr std::size_t kFarthest = 256;
+
 namespace {
 class MaskedLoads {
 public:
@@ -63,7 +67,8 @@ private:
   std::size_t onlyUse(std::size_t from, int reg, std::size_t load) const {
     if (reg < 0 || mentions_[static_cast<std::size_t>(reg)] != 2)
       return 0;
-    for (std::size_t i = from + 1; i < ops_.size() && !isTarget_[i]; ++i) {
+    std::size_t last = std::min(ops_.size(), from + kFarthest);
+    for (std::size_t i = from + 1; i < last && !isTarget_[i]; ++i) {
       const Op &op = ops_[i];
       if (!op.row->isArithmetic() && !isPlainLoad(op))
         return 0;
