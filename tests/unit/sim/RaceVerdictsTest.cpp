@@ -294,6 +294,16 @@ TEST(GenericSharedAddress, IsAWarningAndMeansItsLowBits) {
   expectContains(global.finding(), "out-of-bounds: ");
 }
 
+TEST(GenericSharedAddress, MayBeWhereTensorMemoryIsAllocated) {
+  expectIds("cvt.u64.u32 %x0, %s;"
+            "cvta.shared.u64 %x1, %x0;"
+            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%x1], 32;"
+            "bar.sync 0;"
+            "ld.shared.u32 %r1, [%s];"
+            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;",
+            {"generic-shared-address"}, {1, 1, 1}, 32, {1, 1, 1}, "sm_100a");
+}
+
 /// Threads count in a shared word that others may have read before.
 static std::string countBehind(const std::string &use, int reading) {
   return fmt::format("setp.ne.u32 %p0, %t, 0;"
