@@ -194,8 +194,8 @@ std::uint32_t originOf(Warp &warp, const Op &op, const ByteRange &place,
   auto store = cluster.unwrittenStores.find(
       {first.valid, first.offset / Cluster::UnwrittenStore::kBytes});
   // What was written there since by something else is none of that store's.
-  bool isOfStore = store != cluster.unwrittenStores.end() &&
-                   store->second.origin == known;
+  bool isOfStore =
+      store != cluster.unwrittenStores.end() && store->second.origin == known;
   if (known && !isOfStore)
     return known;
   return cluster.noteOrigin(op, [&] {
