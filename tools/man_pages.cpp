@@ -1,6 +1,7 @@
 // man_pages: roff, with the macros of man(7).
 #include "man_pages.h"
 
+#include <kiln/compile.h>
 #include <kiln/error.h>
 #include <kiln/text.h>
 

@@ -8,6 +8,7 @@
 #include <kiln/text.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <set>
