@@ -1,4 +1,4 @@
-// call_time: what gemm and attention in one call (kiln/call.h) cost the host,
+// call_time: what gemm and attention in one call (kiln/kernels/call.h) cost the host,
 // beside the driver's own launch of the same kernel, packed once.
 //
 //     bench_call_time [cuda]       prints microseconds per call; needs a GPU

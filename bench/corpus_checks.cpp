@@ -5,8 +5,8 @@
 // Each kernel of tests/corpus is simulated by one thread of the host with the
 // checks off and on in turns. What counts is the ratio of the medians. Times
 // are those of the processor, so that others on the machine disturb little.
-#include <kiln/reference.h>
-#include <kiln/sim.h>
+#include <kiln/measure/reference.h>
+#include <kiln/check/sim.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -4,7 +4,7 @@
 //     bench_cuda_launch            prints microseconds per launch
 //
 // KILN_CHECKS=off measures launches that are not checked.
-#include <kiln/file.h>
+#include <kiln/base/file.h>
 
 #include <chrono>
 #include <cstdint>

@@ -3,8 +3,8 @@
 // itself (`kiln sim --checks off`): a product by mma.sync, in turns.
 //
 //     bench_cuda_unchecked         prints the medians and the spread
-#include <kiln/file.h>
-#include <kiln/sim.h>
+#include <kiln/base/file.h>
+#include <kiln/check/sim.h>
 
 #include <algorithm>
 #include <chrono>

@@ -6,7 +6,7 @@
 // that neither finds its data there. What counts is the ratio: a softmax that
 // reads once and writes once can be as fast as a copy.
 #include <kiln/kiln.h>
-#include <kiln/softmax.h>
+#include <kiln/kernels/softmax.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // call: kernels by problem, and launches by problem and buffers.
-#include <kiln/call.h>
+#include <kiln/kernels/call.h>
 
 #include <fmt/format.h>
 

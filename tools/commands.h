@@ -4,9 +4,9 @@
 // after everything was parsed, so that no option is looked at twice.
 #pragma once
 
-#include "command_line.h"
+#include "options/command_line.h"
 
-#include <kiln/error.h>
+#include <kiln/base/error.h>
 
 #include <functional>
 

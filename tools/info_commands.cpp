@@ -1,9 +1,9 @@
 // info_commands: env, devices and cache: what Kiln finds where it runs.
 #include "commands.h"
-#include "say.h"
+#include "console/say.h"
 
-#include <kiln/environment.h>
-#include <kiln/sim.h>
+#include <kiln/run/environment.h>
+#include <kiln/check/sim.h>
 
 #include <algorithm>
 #include <fmt/format.h>

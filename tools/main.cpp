@@ -1,14 +1,14 @@
 // kiln: the command line. Chooses the command and turns what it throws into an
 // exit status and one line on stderr.
-#include "command_line.h"
+#include "options/command_line.h"
 #include "commands.h"
-#include "man_pages.h"
-#include "sim_options.h"
-#include "unknown_words.h"
+#include "console/man_pages.h"
+#include "options/sim_options.h"
+#include "options/unknown_words.h"
 
-#include <kiln/compile.h>
-#include <kiln/error.h>
-#include <kiln/text.h>
+#include <kiln/run/compile.h>
+#include <kiln/base/error.h>
+#include <kiln/base/text.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>

@@ -23,7 +23,7 @@
 // loop over tiles.
 #include "lessons.h"
 
-#include <kiln/tile_scheduler.h>
+#include <kiln/language/collective/tile_scheduler.h>
 
 using namespace kiln;
 
@@ -101,7 +101,7 @@ void PingPong::consume(const Value &consumer) const {
 //
 // The epilogue is lesson 3's, from registers to global memory: the slots belong
 // to the producer, which is busy with the next tile. (Epilogue in
-// kiln/epilogue.h stores by TMA through buffers of its own.)
+// kiln/language/collective/epilogue.h stores by TMA through buffers of its own.)
 //
 // 40 + 232 + 232 registers are 3 * 168, and 168 * 384 threads all an SM has.
 Module gemm_pingpong(const GemmShape &shape, int stages, int ctas) {

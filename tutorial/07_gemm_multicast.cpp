@@ -21,7 +21,7 @@
 // All else is lesson 6.
 #include "lessons.h"
 
-#include <kiln/tile_scheduler.h>
+#include <kiln/language/collective/tile_scheduler.h>
 
 using namespace kiln;
 

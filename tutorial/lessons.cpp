@@ -1,8 +1,8 @@
 // lessons: what the launchers of the lessons share.
 #include "lessons.h"
 
-#include <kiln/attention.h>
-#include <kiln/reference.h>
+#include <kiln/kernels/attention.h>
+#include <kiln/measure/reference.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // problem: what attention is asked for.
-#include <kiln/attention.h>
+#include <kiln/kernels/attention.h>
 
-#include <kiln/error.h>
+#include <kiln/base/error.h>
 
 #include <fmt/format.h>
 

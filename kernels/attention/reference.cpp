@@ -1,5 +1,5 @@
 // reference: what attention should give, query by query.
-#include <kiln/attention.h>
+#include <kiln/kernels/attention.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // tiles: which tile of queries comes when, and which keys its queries see.
 #pragma once
 
-#include <kiln/attention.h>
+#include <kiln/kernels/attention.h>
 #include <kiln/kiln.h>
 
 #include <functional>

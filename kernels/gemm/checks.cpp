@@ -1,10 +1,10 @@
 // checks: which problems and schedules go together, and what is wrong with
 // those that do not.
 #include "checks.h"
-#include "output.h"
+#include "gemm/device/output.h"
 
-#include <kiln/error.h>
-#include <kiln/tensor_memory.h>
+#include <kiln/base/error.h>
+#include <kiln/language/tensorcore/tensor_memory.h>
 
 #include <fmt/format.h>
 

@@ -2,9 +2,9 @@
 // would. All throw UserError; schedules have been filled in.
 #pragma once
 
-#include "operands.h"
+#include "gemm/device/operands.h"
 
-#include <kiln/error.h>
+#include <kiln/base/error.h>
 
 #include <fmt/format.h>
 

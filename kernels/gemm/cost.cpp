@@ -1,6 +1,6 @@
 // cost: the arithmetic of it.
 #include "cost.h"
-#include "output.h"
+#include "gemm/device/output.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@
 // device's own clock, bandwidth and count of multiprocessors.
 #pragma once
 
-#include <kiln/gemm.h>
+#include <kiln/kernels/gemm.h>
 
 namespace kiln::gemm_kernel {
 

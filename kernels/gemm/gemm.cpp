@@ -1,11 +1,11 @@
 // gemm: what a schedule that leaves things open becomes, and how much of it
 // fits.
 #include "checks.h"
-#include "kernel.h"
-#include "output.h"
-#include "vector_kernel.h"
+#include "gemm/device/kernel.h"
+#include "gemm/device/output.h"
+#include "gemm/device/vector_kernel.h"
 
-#include <kiln/error.h>
+#include <kiln/base/error.h>
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "checks.h"
 #include "cost.h"
 
-#include <kiln/error.h>
+#include <kiln/base/error.h>
 
 #include <algorithm>
 #include <functional>

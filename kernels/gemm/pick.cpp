@@ -7,10 +7,10 @@
 // when its turn comes.
 #include "checks.h"
 #include "cost.h"
-#include "output.h"
+#include "gemm/device/output.h"
 #include "tuned.h"
 
-#include <kiln/error.h>
+#include <kiln/base/error.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // problem: what a GEMM computes, as words.
 #include "words.h"
 
-#include <kiln/gemm.h>
+#include <kiln/kernels/gemm.h>
 
 namespace kiln {
 

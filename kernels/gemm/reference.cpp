@@ -1,5 +1,5 @@
 // reference: a problem as the reference computes it.
-#include <kiln/gemm_reference.h>
+#include <kiln/kernels/gemm_reference.h>
 
 namespace kiln {
 

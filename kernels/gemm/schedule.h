@@ -1,7 +1,7 @@
 // schedule: the fields of a schedule, a row each.
 #pragma once
 
-#include <kiln/gemm.h>
+#include <kiln/kernels/gemm.h>
 
 #include <span>
 #include <string>

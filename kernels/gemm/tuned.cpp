@@ -2,8 +2,8 @@
 // bench/results/h200_schedules.json.
 #include "tuned.h"
 
-#include <kiln/error.h>
-#include <kiln/tuning.h>
+#include <kiln/base/error.h>
+#include <kiln/kernels/tuning.h>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // cheapest is not the fastest.
 #pragma once
 
-#include <kiln/gemm.h>
+#include <kiln/kernels/gemm.h>
 
 #include <optional>
 

@@ -1,8 +1,8 @@
 // words: problems and schedules as words of text, read and written.
 #pragma once
 
-#include <kiln/dim.h>
-#include <kiln/error.h>
+#include <kiln/base/dim.h>
+#include <kiln/base/error.h>
 
 #include <charconv>
 #include <fmt/format.h>

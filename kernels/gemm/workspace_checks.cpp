@@ -1,7 +1,7 @@
 // workspace_checks: what a kernel with memory of its own needs: sizes that are
 // known.
 #include "checks.h"
-#include "operands.h"
+#include "gemm/device/operands.h"
 
 namespace kiln {
 

@@ -10,7 +10,7 @@
 // Factors of blocks: each K tile has a sum of its own, which is multiplied by
 // the factors of its rows and of its block of B and added to the tile's. They
 // are read from global memory one K tile ahead.
-#include <kiln/grouped_gemm.h>
+#include <kiln/kernels/grouped_gemm.h>
 
 #include <kiln/kiln.h>
 

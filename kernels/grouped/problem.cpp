@@ -1,7 +1,7 @@
 // problem: what a grouped GEMM is asked for.
-#include <kiln/grouped_gemm.h>
+#include <kiln/kernels/grouped_gemm.h>
 
-#include <kiln/error.h>
+#include <kiln/base/error.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // reference: what the groups should have given.
-#include <kiln/grouped_gemm.h>
+#include <kiln/kernels/grouped_gemm.h>
 
-#include <kiln/reference.h>
+#include <kiln/measure/reference.h>
 
 #include <fmt/format.h>
 

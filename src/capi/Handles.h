@@ -2,8 +2,8 @@
 // become errors.
 #pragma once
 
-#include "kiln/kiln_c.h"
-#include "kiln/sim.h"
+#include "kiln/c/kiln_c.h"
+#include "kiln/check/sim.h"
 
 #include <new>
 

@@ -1,9 +1,9 @@
 // Capture: the launch file, its arrays and its PTX.
 #include "cudart/Capture.h"
-#include "kiln/file.h"
+#include "kiln/base/file.h"
 #include "support/Error.h"
 #include "support/Hash.h"
-#include "support/Npy.h"
+#include "support/text/Npy.h"
 
 #include <nlohmann/json.hpp>
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cudart/Findings.h"
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 
 #include <map>
 #include <mutex>

@@ -5,7 +5,7 @@
 // with sizes and flags, and bytes: plain, an LZ4 block or a zstd frame.
 #include "cudart/Fatbin.h"
 #include "cudart/Unpack.h"
-#include "support/PtxText.h"
+#include "support/text/PtxText.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // Fatbin: the PTX inside the fat binaries that nvcc puts into programs.
 #pragma once
 
-#include "kiln/device_description.h"
+#include "kiln/run/device_description.h"
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 // Findings: sentences on stderr, counts in the status page, JSON in the report.
 #include "cudart/Findings.h"
-#include "kiln/file.h"
+#include "kiln/base/file.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
 #include "support/LaunchShape.h"

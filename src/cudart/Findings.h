@@ -2,9 +2,9 @@
 // is found, counted for `kiln run`, and written to a report at the end.
 #pragma once
 
-#include "kiln/device.h"
-#include "kiln/error.h"
-#include "kiln/run_status.h"
+#include "kiln/run/device.h"
+#include "kiln/base/error.h"
+#include "kiln/check/run_status.h"
 
 #include <mutex>
 

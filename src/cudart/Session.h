@@ -8,7 +8,7 @@
 
 #include "cudart/Capture.h"
 #include "cudart/Findings.h"
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 
 #include <map>
 #include <mutex>

@@ -1,7 +1,7 @@
 // SessionLaunches: launches of the program: which are checked, in which orders,
 // and which are written to files.
 #include "cudart/Session.h"
-#include "support/Demangle.h"
+#include "support/text/Demangle.h"
 #include "support/Error.h"
 
 #include <algorithm>

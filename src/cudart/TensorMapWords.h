@@ -1,7 +1,7 @@
 // TensorMapWords: the numbers of cuTensorMapEncodeTiled, in Kiln's words.
 #pragma once
 
-#include "kiln/tensor_map.h"
+#include "kiln/language/memory/tensor_map.h"
 
 #include <optional>
 

@@ -1,6 +1,6 @@
 // Unpack: LZ4 by hand, zstd by the library that every Debian has.
 #include "cudart/Unpack.h"
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Codegen: LLVM's half of the lowering, from the llvm dialect to PTX text.
 #include "lower/Lowering.h"
 #include "support/Error.h"
-#include "support/PtxVersion.h"
+#include "support/text/PtxVersion.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 

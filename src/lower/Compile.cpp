@@ -1,6 +1,6 @@
 // Compile: the public road from a Module to a Kernel, with the cache beside it.
-#include "kiln/compile.h"
-#include "kiln/text.h"
+#include "kiln/run/compile.h"
+#include "kiln/base/text.h"
 #include "lower/Fingerprint.h"
 #include "lower/Lowering.h"
 #include "support/Cache.h"

@@ -1,8 +1,8 @@
 // Module: what a kiln::Module holds, for the rooms that may see MLIR.
 #pragma once
 
-#include "kiln/compile.h"
-#include "kiln/error.h"
+#include "kiln/run/compile.h"
+#include "kiln/base/error.h"
 #include "lower/Mlir.h"
 
 namespace kiln {

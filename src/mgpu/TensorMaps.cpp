@@ -1,6 +1,6 @@
 // TensorMaps: a tensor map of a memref, put into global memory.
 #include "cudart/TensorMapWords.h"
-#include "kiln/tensor_map_bytes.h"
+#include "kiln/language/memory/tensor_map_bytes.h"
 #include "mgpu/Call.h"
 
 #include <limits>

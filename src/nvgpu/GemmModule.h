@@ -2,7 +2,7 @@
 // and the values of the host function that the kernel uses.
 #pragma once
 
-#include "kiln/nvgpu_gemm.h"
+#include "kiln/kernels/nvgpu_gemm.h"
 #include "lower/Mlir.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,7 +1,7 @@
 // Entries: the functions of a PTX module and where each stands in the text.
 #include "ptx/Entries.h"
 
-#include "support/PtxText.h"
+#include "support/text/PtxText.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
 // SourceLines: from a line of PTX to the line of the kernel's source.
 #include "ptx/SourceLines.h"
 
-#include "support/PtxText.h"
+#include "support/text/PtxText.h"
 
 #include <algorithm>
 #include <optional>

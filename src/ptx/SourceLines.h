@@ -18,7 +18,7 @@
 // function is then the best answer.
 #pragma once
 
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 #include "ptx/Entries.h"
 
 #include <map>

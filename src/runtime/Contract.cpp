@@ -3,7 +3,7 @@
 // The one place that knows how grids, tensor maps and parameters follow from
 // the arguments, for every device. Whatever does not fit is refused here, with
 // the argument's name, before the device sees it.
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 #include "support/Error.h"
 

@@ -1,7 +1,7 @@
 // CudaDescription: the GPUs of this machine, and what the driver says of them.
 #include "runtime/CudaDriver.h"
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 #include "support/Error.h"
 

@@ -8,7 +8,7 @@
 #include "runtime/CudaLoadedModule.h"
 #include "runtime/CudaModule.h"
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "support/Error.h"
 
 #include <mutex>

@@ -8,7 +8,7 @@
 // the driver is loaded.
 #pragma once
 
-#include "kiln/export.h"
+#include "kiln/base/export.h"
 
 #include <cstddef>
 #include <cstdint>

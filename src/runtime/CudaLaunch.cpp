@@ -1,7 +1,7 @@
 // CudaLaunch: check a launch and put its parameters into the driver's form.
 #include "runtime/CudaLaunch.h"
 
-#include "kiln/tensor_map_bytes.h"
+#include "kiln/language/memory/tensor_map_bytes.h"
 #include "support/Error.h"
 
 #include <cstring>

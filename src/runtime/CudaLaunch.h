@@ -5,7 +5,7 @@
 // here, with the values.
 #pragma once
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "runtime/CudaDriver.h"
 #include "runtime/CudaModule.h"
 #include "support/LaunchShape.h"

@@ -5,7 +5,7 @@
 // its entries.
 #pragma once
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "runtime/CudaModule.h"
 
 namespace kiln {

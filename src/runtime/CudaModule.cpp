@@ -3,7 +3,7 @@
 
 #include "support/Error.h"
 #include "support/Hash.h"
-#include "support/PtxText.h"
+#include "support/text/PtxText.h"
 
 #include <fmt/ranges.h>
 

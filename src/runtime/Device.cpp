@@ -1,6 +1,6 @@
 // Device: what is the same on every device, written on top of its few virtual
 // functions.
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 #include "support/Error.h"
 

@@ -4,14 +4,14 @@
 // short by others, so nothing in it is believed: the format's version is looked
 // at first, then each value, and last the checksum, because a complaint that
 // names a key says more.
-#include "kiln/kernel.h"
+#include "kiln/run/kernel.h"
 
-#include "kiln/file.h"
-#include "kiln/text.h"
+#include "kiln/base/file.h"
+#include "kiln/base/text.h"
 #include "support/AtomicFile.h"
 #include "support/Error.h"
 #include "support/Hash.h"
-#include "support/JsonNode.h"
+#include "support/text/JsonNode.h"
 
 #include <cstring>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // Report: what came of a launch, as text and as JSON.
-#include "kiln/device.h"
-#include "kiln/run_status.h"
-#include "kiln/text.h"
+#include "kiln/run/device.h"
+#include "kiln/check/run_status.h"
+#include "kiln/base/text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // Timeline: events as a trace for Perfetto, and the first CTA as a table.
-#include "kiln/timeline.h"
+#include "kiln/check/timeline.h"
 
 #include <algorithm>
 #include <fmt/format.h>

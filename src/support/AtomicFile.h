@@ -5,7 +5,7 @@
 // leaves the temporary file behind; its name ends in ".tmp".
 #pragma once
 
-#include "kiln/export.h"
+#include "kiln/base/export.h"
 
 #include <cstdint>
 #include <filesystem>

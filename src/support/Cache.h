@@ -9,7 +9,7 @@
 // there is simply no cache: nothing fails because of it.
 #pragma once
 
-#include "kiln/export.h"
+#include "kiln/base/export.h"
 
 #include <atomic>
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // Limits that all of them share are the defaults of the struct; what differs is
 // written here. A device that is present is described by its driver instead.
-#include "kiln/device_description.h"
+#include "kiln/run/device_description.h"
 
 #include "support/Error.h"
 

@@ -2,7 +2,7 @@
 //
 // Both folding and evaluating go through `apply`, so that a constant kernel and
 // the same kernel with runtime arguments cannot disagree about a number.
-#include "kiln/dim.h"
+#include "kiln/base/dim.h"
 
 #include "support/Error.h"
 

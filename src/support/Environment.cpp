@@ -1,5 +1,5 @@
 // Environment: the knobs and the cache as the public header shows them.
-#include "kiln/environment.h"
+#include "kiln/run/environment.h"
 
 #include "support/Cache.h"
 #include "support/Knobs.h"

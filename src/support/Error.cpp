@@ -4,7 +4,7 @@
 // and, for a defect of Kiln's own, what to send us. What it quotes from others
 // can be shown on a terminal.
 #include "support/Error.h"
-#include "kiln/text.h"
+#include "kiln/base/text.h"
 
 #include <mutex>
 #include <set>

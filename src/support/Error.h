@@ -1,8 +1,8 @@
 // Error: raise the public error kinds with fmt's formatting.
 #pragma once
 
-#include "kiln/error.h"
-#include "kiln/export.h"
+#include "kiln/base/error.h"
+#include "kiln/base/export.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // File: AtomicFile with sentences.
-#include "kiln/file.h"
+#include "kiln/base/file.h"
 #include "support/AtomicFile.h"
 #include "support/Error.h"
 

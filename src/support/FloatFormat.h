@@ -2,8 +2,8 @@
 // into them.
 #pragma once
 
-#include "kiln/export.h"
-#include "kiln/types.h"
+#include "kiln/base/export.h"
+#include "kiln/base/types.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Hash: 128-bit content hashes (XXH3), in hex.
 #pragma once
 
-#include "kiln/export.h"
+#include "kiln/base/export.h"
 
 #include <string>
 #include <string_view>

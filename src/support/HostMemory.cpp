@@ -1,5 +1,5 @@
 // HostMemory: one sum for the process, and the limit it is held against.
-#include "kiln/host_memory.h"
+#include "kiln/run/host_memory.h"
 #include "support/Error.h"
 
 #include <algorithm>

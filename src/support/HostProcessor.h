@@ -7,7 +7,7 @@
 // ready when that choice is made.
 #pragma once
 
-#include "kiln/export.h"
+#include "kiln/base/export.h"
 
 #include <cstdint>
 

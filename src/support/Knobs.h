@@ -4,7 +4,7 @@
 // from; nothing else in Kiln calls getenv.
 #pragma once
 
-#include "kiln/export.h"
+#include "kiln/base/export.h"
 
 #include <cstdint>
 #include <optional>

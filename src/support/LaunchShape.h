@@ -4,8 +4,8 @@
 // devices ask here first, so that the answer has the values and the limit.
 #pragma once
 
-#include "kiln/device.h"
-#include "kiln/export.h"
+#include "kiln/run/device.h"
+#include "kiln/base/export.h"
 
 namespace KILN_API kiln {
 

@@ -1,7 +1,7 @@
 // Make: the compiler's way to make objects that users only receive.
 #pragma once
 
-#include "kiln/export.h"
+#include "kiln/base/export.h"
 
 #include <utility>
 

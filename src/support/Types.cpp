@@ -2,7 +2,7 @@
 //
 // The simulator, the references in tests and the scalars of a launch all
 // convert through here, so that a rounding question has one answer.
-#include "kiln/types.h"
+#include "kiln/base/types.h"
 
 #include "support/Error.h"
 #include "support/FloatFormat.h"

@@ -3,8 +3,8 @@
 // It is opened for each question and closed again: a question comes before a
 // compilation, which costs hundreds of times as much, and what another process
 // has added meanwhile is found.
-#include "kiln/text.h"
-#include "kiln/tuning.h"
+#include "kiln/base/text.h"
+#include "kiln/kernels/tuning.h"
 #include "support/Cache.h"
 #include "support/Error.h"
 #include "support/Knobs.h"

@@ -1,5 +1,5 @@
 // TuningDatabase: the tables, and what SQLite's complaints mean to a user.
-#include "kiln/tuning.h"
+#include "kiln/kernels/tuning.h"
 #include "support/Date.h"
 #include "support/Error.h"
 

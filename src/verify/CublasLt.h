@@ -6,7 +6,7 @@
 // agree on all of it.
 #pragma once
 
-#include "kiln/cublas.h"
+#include "kiln/measure/cublas.h"
 #include "runtime/CudaDriver.h"
 
 namespace kiln {

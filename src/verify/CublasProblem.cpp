@@ -1,7 +1,7 @@
 // CublasProblem: a product in the words of cuBLASLt.
 #include "verify/CublasLt.h"
 
-#include "kiln/gemm.h"
+#include "kiln/kernels/gemm.h"
 #include "support/Error.h"
 
 namespace kiln {

@@ -5,7 +5,7 @@
 // KILN_CUDNN_SYMBOLS is the one list of what is used.
 #pragma once
 
-#include "kiln/cudnn.h"
+#include "kiln/measure/cudnn.h"
 #include "runtime/CudaDriver.h"
 
 namespace kiln {

@@ -1,5 +1,5 @@
 // GpuClock: NVML, found when the program runs.
-#include "kiln/gpu_clock.h"
+#include "kiln/measure/gpu_clock.h"
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 // Measure: bursts, rounds and what is made of them.
-#include "kiln/measure.h"
+#include "kiln/measure/measure.h"
 
 #include <algorithm>
 #include <cmath>

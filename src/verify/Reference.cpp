@@ -5,7 +5,7 @@
 // whole product and a sample of it are the same code.
 #include "verify/Reference.h"
 
-#include "kiln/gemm.h"
+#include "kiln/kernels/gemm.h"
 #include "support/Error.h"
 #include "support/HostProcessor.h"
 #include "verify/Parallel.h"

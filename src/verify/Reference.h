@@ -1,7 +1,7 @@
 // Reference: the parts of the reference that its files share.
 #pragma once
 
-#include "kiln/reference.h"
+#include "kiln/measure/reference.h"
 
 #include <cstring>
 #include <functional>

@@ -5,7 +5,7 @@
 // is no other place that says so.
 #include "verify/Reference.h"
 
-#include "kiln/gemm.h"
+#include "kiln/kernels/gemm.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // BrokenKernel: a kernel of kernels/, how it is launched, and its defects.
 #pragma once
 
-#include <kiln/sim.h>
+#include <kiln/check/sim.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -2,9 +2,9 @@
 // every instruction that synchronises matters.
 #pragma once
 
-#include "kiln/reference.h"
-#include "kiln/sim.h"
-#include "sim/machine/TensorMapImage.h"
+#include "kiln/measure/reference.h"
+#include "kiln/check/sim.h"
+#include "sim/machine/memory/TensorMapImage.h"
 
 #include <cstring>
 #include <functional>

@@ -1,6 +1,6 @@
 // AllOrders: pass everything on, and launches three times.
 #include "AllOrders.h"
-#include "PassingOn.h"
+#include "conformance/threads/PassingOn.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // and has nothing to say against any of them.
 #pragma once
 
-#include <kiln/sim.h>
+#include <kiln/check/sim.h>
 
 #include <memory>
 

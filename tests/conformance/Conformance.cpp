@@ -3,7 +3,7 @@
 
 #include "AllOrders.h"
 
-#include <kiln/reference.h>
+#include <kiln/measure/reference.h>
 
 #include <cstring>
 #include <map>

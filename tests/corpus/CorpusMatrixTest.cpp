@@ -1,7 +1,7 @@
 // CorpusMatrix: products by mma.sync, by wgmma in the manner of CUTLASS, by
 // MLIR's nvgpu dialect and by Triton, and Triton's softmax.
 #include "corpus/RunCorpus.h"
-#include "sim/machine/TensorMapImage.h"
+#include "sim/machine/memory/TensorMapImage.h"
 #include "support/Half.h"
 
 #include <cmath>

@@ -2,8 +2,8 @@
 // order; a finding is a failure.
 #pragma once
 
-#include "kiln/error.h"
-#include "kiln/sim.h"
+#include "kiln/base/error.h"
+#include "kiln/check/sim.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // there.
 #include "readme_kernels.h"
 
-#include <kiln/reference.h>
+#include <kiln/measure/reference.h>
 
 #include <gtest/gtest.h>
 

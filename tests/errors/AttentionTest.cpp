@@ -1,7 +1,7 @@
 // What attention refuses.
 #include "Refused.h"
 
-#include <kiln/attention.h>
+#include <kiln/kernels/attention.h>
 
 using namespace errors;
 

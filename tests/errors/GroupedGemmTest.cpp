@@ -1,7 +1,7 @@
 // What grouped GEMMs and their scheduler refuse.
 #include "Refused.h"
 
-#include <kiln/grouped_gemm.h>
+#include <kiln/kernels/grouped_gemm.h>
 
 using namespace errors;
 

@@ -1,7 +1,7 @@
 // Refused: expect a UserError with its whole text and the line it names.
 #pragma once
 
-#include "kiln/where.h"
+#include "kiln/base/where.h"
 
 #include <kiln/kiln.h>
 

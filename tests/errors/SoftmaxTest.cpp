@@ -1,7 +1,7 @@
 // Softmax: problems it does not solve.
 #include "Refused.h"
 
-#include <kiln/softmax.h>
+#include <kiln/kernels/softmax.h>
 
 using namespace errors;
 

@@ -1,6 +1,6 @@
 // Launch: read the line of a launch, make its arguments, judge what it says.
 #include "fuzz/Launch.h"
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 #include "ptx/Ast.h"
 
 #include <algorithm>

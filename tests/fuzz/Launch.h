@@ -6,7 +6,7 @@
 // 4, a tensor map for 128.
 #pragma once
 
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 
 #include <string>
 

@@ -8,8 +8,8 @@
 //
 //     interleaving_fuzz --kernels 300 --seeds 4
 //     interleaving_fuzz --seed 7 --only 123 --show    one kernel, and its PTX
-#include "kiln/error.h"
-#include "kiln/sim.h"
+#include "kiln/base/error.h"
+#include "kiln/check/sim.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 // longer than a second ends it with the seed that makes it happen again.
 //
 //     ptx_parser_fuzz [seconds [seed]]
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 #include "ptx/Ast.h"
 #include "unit/ptx/ParserSamples.h"
 

@@ -1,8 +1,8 @@
 // Golden: what an H200 answered to each probe, and what the simulator answers.
 #include "golden/Probes.h"
 
-#include <kiln/error.h>
-#include <kiln/sim.h>
+#include <kiln/base/error.h>
+#include <kiln/check/sim.h>
 
 #include <nlohmann/json.hpp>
 

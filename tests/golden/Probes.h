@@ -6,9 +6,9 @@
 // values, so that only answers are kept.
 #pragma once
 
-#include <kiln/device.h>
-#include <kiln/reference.h>
-#include <kiln/tensor_map.h>
+#include <kiln/run/device.h>
+#include <kiln/measure/reference.h>
+#include <kiln/language/memory/tensor_map.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // GemmPlugin: what libkiln has for libkiln_c, which knows no compiler.
-#include "kiln/compile.h"
-#include "kiln/gemm.h"
+#include "kiln/run/compile.h"
+#include "kiln/kernels/gemm.h"
 
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Modules: PTX that programs load by themselves, and launches of its kernels.
 #include "cudart/driver/Driver.h"
-#include "kiln/file.h"
+#include "kiln/base/file.h"
 
 #include <cstring>
 #include <memory>

@@ -4,7 +4,7 @@
 
 #include "cudart/Session.h"
 #include "cudart/runtime/CudaTypes.h"
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 
 namespace kiln::cudart {
 

@@ -4,7 +4,7 @@
 // go their own ways, the instruction itself is asked, with the bits flipped.
 #pragma once
 
-#include "sim/machine/RegisterPoison.h"
+#include "sim/machine/memory/RegisterPoison.h"
 
 namespace kiln::sim {
 

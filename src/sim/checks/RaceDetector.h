@@ -17,7 +17,7 @@
 
 #include "sim/clocks/SharedHistory.h"
 #include "sim/findings/FindingId.h"
-#include "sim/machine/TensorMemory.h"
+#include "sim/machine/memory/TensorMemory.h"
 #include "sim/machine/Warp.h"
 
 #include <map>

@@ -6,7 +6,7 @@
 // one that hands it on (Triton acquires in one warp, and all pass a barrier).
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
-#include "sim/machine/TensorMapImage.h"
+#include "sim/machine/memory/TensorMapImage.h"
 #include "sim/program/Effect.h"
 
 #include <algorithm>

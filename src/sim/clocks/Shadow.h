@@ -13,7 +13,7 @@
 // cells splits the page into cells.
 #pragma once
 
-#include "kiln/host_memory.h"
+#include "kiln/run/host_memory.h"
 #include "sim/clocks/LaneClocks.h"
 
 #include <deque>

@@ -5,7 +5,7 @@
 // reports names the row; nobody chooses a grade.
 #pragma once
 
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 
 namespace kiln::sim {
 

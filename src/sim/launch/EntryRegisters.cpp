@@ -1,7 +1,7 @@
 // EntryRegisters: ask ptxas, else the directives.
 #include "sim/launch/EntryRegisters.h"
-#include "kiln/assemble.h"
-#include "ptx/Diagnostics.h"
+#include "kiln/run/assemble.h"
+#include "ptx/tools/Diagnostics.h"
 #include "sim/program/EntryRules.h"
 
 #include <algorithm>

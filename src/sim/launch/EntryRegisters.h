@@ -1,7 +1,7 @@
 // EntryRegisters: the registers per thread that an entry is launched with.
 #pragma once
 
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 #include "ptx/Ast.h"
 
 namespace kiln::sim {

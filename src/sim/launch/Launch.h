@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/machine/Machine.h"
-#include "sim/machine/ModuleVariables.h"
+#include "sim/machine/memory/ModuleVariables.h"
 
 namespace kiln::sim {
 

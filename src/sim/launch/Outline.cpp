@@ -2,10 +2,10 @@
 //
 // Only what keeps an address an address is followed (moves, cvta, sums), so
 // that a stride, which is multiplied first, is not taken for a pointer.
-#include "kiln/outline.h"
+#include "kiln/check/outline.h"
 
 #include "ptx/Ast.h"
-#include "sim/program/Reachable.h"
+#include "sim/program/flow/Reachable.h"
 
 #include <algorithm>
 #include <map>

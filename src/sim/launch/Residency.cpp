@@ -1,7 +1,7 @@
 // Residency: the occupancy rules of the hardware, from its description.
 #include "sim/launch/Residency.h"
 #include "sim/program/Effect.h"
-#include "sim/program/SpinLoop.h"
+#include "sim/program/flow/SpinLoop.h"
 
 #include <algorithm>
 #include <unordered_set>

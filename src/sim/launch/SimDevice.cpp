@@ -1,14 +1,14 @@
 // SimDevice: the simulator behind the device interface.
 //
 // Everything is done when it is asked for, unless it has to wait (Streams).
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 #include "sim/launch/EntryRegisters.h"
 #include "sim/launch/Launch.h"
 #include "sim/launch/Residency.h"
 #include "sim/launch/SimModule.h"
 #include "sim/launch/Snapshot.h"
 #include "sim/launch/Streams.h"
-#include "sim/machine/TensorMapImage.h"
+#include "sim/machine/memory/TensorMapImage.h"
 #include "sim/program/EntryRules.h"
 #include "support/Error.h"
 #include "support/Hash.h"

@@ -2,9 +2,9 @@
 // variables laid out, its entries decoded when they are first launched.
 #pragma once
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "sim/machine/Machine.h"
-#include "sim/machine/ModuleVariables.h"
+#include "sim/machine/memory/ModuleVariables.h"
 
 #include <mutex>
 

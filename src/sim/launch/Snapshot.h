@@ -1,9 +1,9 @@
 // Snapshot: what lies in global memory, kept and put back.
 #pragma once
 
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 #include "sim/launch/Streams.h"
-#include "sim/machine/Memory.h"
+#include "sim/machine/memory/Memory.h"
 
 namespace kiln::sim {
 

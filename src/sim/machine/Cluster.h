@@ -6,7 +6,7 @@
 // one answer under all of them.
 #pragma once
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "sim/findings/FindingId.h"
 #include "sim/machine/Checks.h"
 #include "sim/machine/Cta.h"

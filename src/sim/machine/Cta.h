@@ -3,9 +3,9 @@
 
 #include "sim/clocks/SharedHistory.h"
 #include "sim/machine/Mbarrier.h"
-#include "sim/machine/Memory.h"
+#include "sim/machine/memory/Memory.h"
 #include "sim/machine/OrderedWork.h"
-#include "sim/machine/TensorMemory.h"
+#include "sim/machine/memory/TensorMemory.h"
 #include "sim/machine/Warp.h"
 
 #include <array>

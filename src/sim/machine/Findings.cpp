@@ -2,7 +2,7 @@
 // of their ids.
 #include "sim/machine/Findings.h"
 #include "sim/machine/Machine.h"
-#include "support/Demangle.h"
+#include "support/text/Demangle.h"
 
 #include <algorithm>
 #include <fmt/format.h>

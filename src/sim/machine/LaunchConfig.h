@@ -1,8 +1,8 @@
 // LaunchConfig: what a launch is asked to do, and how it is watched.
 #pragma once
 
-#include "kiln/device.h"
-#include "kiln/sim.h"
+#include "kiln/run/device.h"
+#include "kiln/check/sim.h"
 #include "sim/program/Lanes.h"
 
 #include <vector>

@@ -1,7 +1,7 @@
 // Warp: groups of lanes, their branches and their turns.
 #include "sim/machine/Machine.h"
 #include "sim/program/Effect.h"
-#include "sim/program/SpinLoop.h"
+#include "sim/program/flow/SpinLoop.h"
 #include "support/Error.h"
 
 #include <algorithm>

@@ -9,9 +9,9 @@
 
 #include "sim/clocks/LaneClocks.h"
 #include "sim/machine/LoopWatch.h"
-#include "sim/machine/Memory.h"
+#include "sim/machine/memory/Memory.h"
 #include "sim/machine/OrderedWork.h"
-#include "sim/machine/RegisterPoison.h"
+#include "sim/machine/memory/RegisterPoison.h"
 #include "sim/program/Program.h"
 
 #include <array>

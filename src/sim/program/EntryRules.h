@@ -1,7 +1,7 @@
 // EntryRules: what an entry's directives and its module say about a launch.
 #pragma once
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "ptx/Ast.h"
 #include "sim/program/Lanes.h"
 

@@ -1,7 +1,7 @@
 // MemorySemantics: what an instruction says of the order of its accesses.
 #pragma once
 
-#include "kiln/scope.h"
+#include "kiln/language/memory/scope.h"
 #include "ptx/Ast.h"
 
 #include <cstddef>

@@ -1,12 +1,12 @@
 // Program: decode a PTX function: registers, constants, special registers,
 // branch targets and where their paths meet again.
-#include "sim/program/ControlFlow.h"
+#include "sim/program/flow/ControlFlow.h"
 #include "sim/program/Effect.h"
 #include "sim/program/InstructionSet.h"
-#include "sim/program/MaskedLoads.h"
-#include "sim/program/SpinLoop.h"
+#include "sim/program/flow/MaskedLoads.h"
+#include "sim/program/flow/SpinLoop.h"
 #include "sim/program/SymbolLayout.h"
-#include "sim/program/Unheeded.h"
+#include "sim/program/flow/Unheeded.h"
 #include "support/Error.h"
 
 #include <algorithm>

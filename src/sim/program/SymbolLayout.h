@@ -10,9 +10,9 @@
 // of shared, local and parameter memory fits 32 bits.
 #pragma once
 
-#include "kiln/device_description.h"
+#include "kiln/run/device_description.h"
 #include "sim/program/Program.h"
-#include "sim/program/Reachable.h"
+#include "sim/program/flow/Reachable.h"
 
 namespace kiln::sim {
 

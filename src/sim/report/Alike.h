@@ -1,7 +1,7 @@
 // Alike: one finding for each source line and kind.
 #pragma once
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 namespace kiln::sim {
 

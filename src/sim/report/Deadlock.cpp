@@ -4,7 +4,7 @@
 // of lanes is blocked in an instruction, or it spins: then the instructions of
 // its loop that read say what it waits for.
 #include "sim/program/Effect.h"
-#include "sim/program/SpinLoop.h"
+#include "sim/program/flow/SpinLoop.h"
 #include "sim/report/Endings.h"
 #include "sim/report/Ledger.h"
 #include "sim/units/memory/Access.h"

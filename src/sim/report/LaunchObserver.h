@@ -1,7 +1,7 @@
 // LaunchObserver: counts what a cluster does, and draws its timeline.
 #pragma once
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "sim/machine/Observer.h"
 #include "sim/program/Effect.h"
 #include "sim/report/Recorder.h"

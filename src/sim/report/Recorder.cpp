@@ -1,6 +1,6 @@
 // Recorder: clocks, and when each thing happens that a warp can wait for.
 #include "sim/report/Recorder.h"
-#include "sim/machine/TensorMapImage.h"
+#include "sim/machine/memory/TensorMapImage.h"
 #include "sim/program/Effect.h"
 #include "sim/units/matrix/Tcgen05Descriptor.h"
 #include "sim/units/memory/Access.h"

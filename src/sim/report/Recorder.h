@@ -7,7 +7,7 @@
 // does not matter to it.
 #pragma once
 
-#include "kiln/timeline.h"
+#include "kiln/check/timeline.h"
 #include "sim/program/Program.h"
 
 #include <deque>

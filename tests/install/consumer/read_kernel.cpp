@@ -1,5 +1,5 @@
 // read_kernel: load a saved kernel and say what it is.
-#include <kiln/kernel.h>
+#include <kiln/run/kernel.h>
 
 #include <cstdio>
 #include <exception>

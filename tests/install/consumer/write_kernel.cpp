@@ -1,5 +1,5 @@
 // write_kernel: save a kernel that was written by hand, with no compiler.
-#include <kiln/kernel.h>
+#include <kiln/run/kernel.h>
 
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
 // CInterface: kiln_c.h as another language uses it.
-#include "kiln/kiln_c.h"
+#include "kiln/c/kiln_c.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

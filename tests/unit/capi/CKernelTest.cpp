@@ -1,8 +1,8 @@
 // CKernel: kernels through kiln_c.h: saved ones, and products that libkiln
 // compiles where it is there.
 #include "../support/TestFolder.h"
-#include "kiln/kernel.h"
-#include "kiln/kiln_c.h"
+#include "kiln/run/kernel.h"
+#include "kiln/c/kiln_c.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

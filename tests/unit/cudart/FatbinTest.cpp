@@ -1,8 +1,8 @@
 // Fatbin: the PTX that is found in what nvcc made, or why none is.
 #include "cudart/Fatbin.h"
 #include "cudart/Unpack.h"
-#include "kiln/error.h"
-#include "kiln/file.h"
+#include "kiln/base/error.h"
+#include "kiln/base/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Runtime: libcudart as nvcc's code uses it, with a fat binary that lies beside
 // this file, for machines without nvcc.
-#include "kiln/file.h"
+#include "kiln/base/file.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

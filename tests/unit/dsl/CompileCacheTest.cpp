@@ -1,5 +1,5 @@
 // CompileCache: a kernel built again comes from the cache, and is the same.
-#include "kiln/environment.h"
+#include "kiln/run/environment.h"
 #include "kiln/kiln.h"
 
 #include <gtest/gtest.h>

@@ -160,7 +160,7 @@ TEST(Dsl, LinesOfCollectivesAreTheirCallers) {
 TEST(Dsl, GemmNamesItsOwnLines) {
   std::string ptx = ptx_of(warp_specialized());
   EXPECT_THAT(line_before(ptx, "wgmma.mma_async"),
-              HasSubstr("kernels/gemm/wgmma_kernel.cpp:"));
+              HasSubstr("kernels/gemm/device/wgmma_kernel.cpp:"));
   EXPECT_THAT(ptx, Not(HasSubstr("src/dsl")));
 }
 

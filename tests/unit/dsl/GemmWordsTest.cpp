@@ -2,7 +2,7 @@
 // refused.
 #include "RandomGemm.h"
 
-#include <kiln/gemm_reference.h>
+#include <kiln/kernels/gemm_reference.h>
 
 #include "../support/ErrorText.h"
 

@@ -1,7 +1,7 @@
 // RandomGemm: problems and schedules of random fields, most of them usual.
 #pragma once
 
-#include <kiln/gemm.h>
+#include <kiln/kernels/gemm.h>
 
 #include <random>
 

@@ -1,8 +1,8 @@
 // The tuning database: what is kept is found by whoever shares the file, what
 // is no such database is refused, and `auto` heeds it.
-#include "kiln/environment.h"
-#include "kiln/gemm.h"
-#include "kiln/tuning.h"
+#include "kiln/run/environment.h"
+#include "kiln/kernels/gemm.h"
+#include "kiln/kernels/tuning.h"
 #include "unit/support/TestFolder.h"
 
 #include <gmock/gmock.h>

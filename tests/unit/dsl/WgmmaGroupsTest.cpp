@@ -1,5 +1,5 @@
 // WgmmaGroups: who has landed by which wait, along branches and loops.
-#include "dsl/WgmmaGroups.h"
+#include "dsl/tensorcore/WgmmaGroups.h"
 
 #include <gtest/gtest.h>
 

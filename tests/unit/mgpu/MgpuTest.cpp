@@ -1,7 +1,7 @@
 // Mgpu: MLIR's runtime functions as lowered programs call them, and what each
 // says where it cannot: a sentence, and the exit status of the process.
 #include "Sanitized.h"
-#include "kiln/file.h"
+#include "kiln/base/file.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

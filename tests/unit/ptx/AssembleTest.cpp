@@ -1,5 +1,5 @@
 // assemble: with a fake ptxas, everything but what the real one knows.
-#include "kiln/assemble.h"
+#include "kiln/run/assemble.h"
 #include "support/Cache.h"
 #include "unit/ptx/FakeTools.h"
 

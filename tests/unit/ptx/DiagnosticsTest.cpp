@@ -1,5 +1,5 @@
 // Diagnostics: the forms in which ptxas speaks, in its own words (13.0.88).
-#include "ptx/Diagnostics.h"
+#include "ptx/tools/Diagnostics.h"
 
 #include <gmock/gmock.h>
 

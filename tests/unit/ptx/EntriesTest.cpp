@@ -1,7 +1,7 @@
 // Entries and PtxText: functions are found in code and nowhere else.
 #include "ptx/Entries.h"
 
-#include "support/PtxText.h"
+#include "support/text/PtxText.h"
 
 #include <gmock/gmock.h>
 

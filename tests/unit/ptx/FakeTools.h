@@ -5,7 +5,7 @@
 // shell's own commands, so that it works whatever PATH a test sets.
 #pragma once
 
-#include "ptx/TemporaryFolder.h"
+#include "ptx/tools/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 

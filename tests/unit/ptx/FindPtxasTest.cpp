@@ -1,5 +1,5 @@
 // find_ptxas: the order in which places are asked, and what a wrong one says.
-#include "kiln/assemble.h"
+#include "kiln/run/assemble.h"
 #include "unit/ptx/FakeTools.h"
 
 #include <gmock/gmock.h>

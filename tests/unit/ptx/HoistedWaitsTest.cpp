@@ -1,5 +1,5 @@
 // HoistedWaits: the order of SASS beside that of PTX.
-#include "ptx/HoistedWaits.h"
+#include "ptx/tools/HoistedWaits.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

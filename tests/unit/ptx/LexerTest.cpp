@@ -1,7 +1,7 @@
 // Lexer: what is one token, and what is none.
 #include "ptx/Lexer.h"
 
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // Link: several modules as one.
 #include "ptx/Link.h"
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

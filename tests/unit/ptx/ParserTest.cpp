@@ -1,7 +1,7 @@
 // Parser: modules as compilers write them, names in scopes, and every refusal.
 #include "ptx/Ast.h"
 
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 #include "unit/ptx/ParserSamples.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // Process: output, exit status, limits and the ways to fail.
-#include "ptx/Process.h"
+#include "ptx/tools/Process.h"
 
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 #include "unit/ptx/FakeTools.h"
 
 #include <gmock/gmock.h>

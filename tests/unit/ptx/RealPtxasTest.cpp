@@ -1,6 +1,6 @@
 // assemble with the ptxas of this machine: its words are what we think they
 // are. Skipped where there is none.
-#include "kiln/assemble.h"
+#include "kiln/run/assemble.h"
 #include "unit/ptx/FakeTools.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Contract: what a launch becomes, and each way arguments can fail to fit.
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 #include "unit/support/ErrorText.h"
 

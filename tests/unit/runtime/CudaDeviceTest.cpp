@@ -1,6 +1,6 @@
 // The CUDA device on a fake driver: what it asks of the driver and what it says
 // when the driver or the caller is wrong.
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 #include "runtime/CudaLaunch.h"
 #include "unit/runtime/fake_cuda/FakeCudaTest.h"

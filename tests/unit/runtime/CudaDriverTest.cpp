@@ -1,7 +1,7 @@
 // What the driver's loader says when the driver is absent, old or failing.
 #include "runtime/CudaDriver.h"
 
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 #include "unit/runtime/fake_cuda/FakeCudaTest.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // The CUDA device on the real driver; skipped where there is no GPU.
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Device: what is written once for all devices, on a device of host memory.
-#include "kiln/device.h"
+#include "kiln/run/device.h"
 
 #include "unit/support/ErrorText.h"
 

@@ -1,5 +1,5 @@
 // KernelFile: a saved kernel is the same kernel, or is refused by name.
-#include "kiln/kernel.h"
+#include "kiln/run/kernel.h"
 
 #include "support/Hash.h"
 #include "unit/support/ErrorText.h"

@@ -1,5 +1,5 @@
 // Explain: every id the simulator can report has an explanation.
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // InlineStack: findings name the line of the kernel's own file, and how the
 // instruction got there.
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Report: timelines, statistics, residency, and the options of a run.
-#include "kiln/assemble.h"
-#include "kiln/sim.h"
+#include "kiln/run/assemble.h"
+#include "kiln/check/sim.h"
 #include "sim/launch/Residency.h"
 #include "unit/sim/RunKernel.h"
 

@@ -2,7 +2,7 @@
 // run to its end, with what was found.
 #pragma once
 
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 #include "sim/launch/Launch.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // DeviceDescription: the numbers others rely on, and how one is found.
-#include "kiln/device_description.h"
+#include "kiln/run/device_description.h"
 
 #include "ErrorText.h"
 

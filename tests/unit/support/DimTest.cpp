@@ -1,5 +1,5 @@
 // Dim: folding and evaluating give the same numbers, text parses back.
-#include "kiln/dim.h"
+#include "kiln/base/dim.h"
 
 #include "ErrorText.h"
 

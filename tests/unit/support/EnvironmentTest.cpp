@@ -1,5 +1,5 @@
 // Environment: the settings and the cache as programs see them.
-#include "kiln/environment.h"
+#include "kiln/run/environment.h"
 
 #include "ErrorText.h"
 #include "TestFolder.h"

@@ -1,7 +1,7 @@
 // ErrorText: the message of the error that a piece of code must throw.
 #pragma once
 
-#include "kiln/error.h"
+#include "kiln/base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // File: regular files alone are read, and nothing is waited for.
-#include "kiln/file.h"
+#include "kiln/base/file.h"
 
 #include "ErrorText.h"
 #include "TestFolder.h"
-#include "kiln/kernel.h"
+#include "kiln/run/kernel.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

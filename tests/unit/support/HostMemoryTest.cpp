@@ -1,7 +1,7 @@
 // HostMemory: shares are counted, refused and given back.
 #include "Sanitized.h"
-#include "kiln/error.h"
-#include "kiln/host_memory.h"
+#include "kiln/base/error.h"
+#include "kiln/run/host_memory.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

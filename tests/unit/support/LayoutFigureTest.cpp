@@ -1,5 +1,5 @@
 // LayoutFigure: the tables and pictures of small layouts, whole.
-#include "kiln/layout_figure.h"
+#include "kiln/language/tile/layout_figure.h"
 #include "unit/support/ErrorText.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // Nesting: texts that would exhaust the stack of their parser are refused.
-#include "kiln/text.h"
+#include "kiln/base/text.h"
 
 #include "ErrorText.h"
-#include "kiln/kernel.h"
+#include "kiln/run/kernel.h"
 
 #include <fmt/format.h>
 

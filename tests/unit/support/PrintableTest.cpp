@@ -1,8 +1,8 @@
 // Printable: what a terminal would obey is written out, the rest stays.
-#include "kiln/text.h"
+#include "kiln/base/text.h"
 
-#include "kiln/device.h"
-#include "kiln/error.h"
+#include "kiln/run/device.h"
+#include "kiln/base/error.h"
 
 #include <gtest/gtest.h>
 

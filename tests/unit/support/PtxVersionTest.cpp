@@ -1,5 +1,5 @@
 // PtxVersion: what needs more than PTX 8.0.
-#include "support/PtxVersion.h"
+#include "support/text/PtxVersion.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // RegisterLayout: the maps of the hardware, written here as formulas.
-#include "kiln/layout.h"
+#include "kiln/language/tile/layout.h"
 #include "unit/support/ErrorText.h"
 
 #include <gmock/gmock.h>

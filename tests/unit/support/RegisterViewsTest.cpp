@@ -1,5 +1,5 @@
 // RegisterViews: what is seen in another way stays in its register.
-#include "kiln/layout.h"
+#include "kiln/language/tile/layout.h"
 #include "unit/support/ErrorText.h"
 
 #include <gmock/gmock.h>

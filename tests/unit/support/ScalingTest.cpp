@@ -1,5 +1,5 @@
 // Scaling: what a factor is of, and where it lies.
-#include "kiln/scaling.h"
+#include "kiln/language/tensorcore/scaling.h"
 
 #include "ErrorText.h"
 

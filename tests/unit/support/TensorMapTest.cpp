@@ -1,5 +1,5 @@
 // TensorMap: each rule of the hardware, broken alone.
-#include "kiln/tensor_map.h"
+#include "kiln/language/memory/tensor_map.h"
 
 #include "ErrorText.h"
 

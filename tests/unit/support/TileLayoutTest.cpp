@@ -1,5 +1,5 @@
 // TileLayout: the swizzle a tile gets where nobody chose one.
-#include "kiln/memory.h"
+#include "kiln/language/memory/memory.h"
 
 #include <gtest/gtest.h>
 

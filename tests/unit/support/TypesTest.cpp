@@ -1,6 +1,6 @@
 // Types: rounding is checked over all patterns of the small floats, and at the
 // halfway points between neighbours, which is where rounding goes wrong.
-#include "kiln/types.h"
+#include "kiln/base/types.h"
 
 #include "ErrorText.h"
 

@@ -3,7 +3,7 @@
 #include "unit/runtime/fake_cuda/FakeCublasLt.h"
 #include "unit/runtime/fake_cuda/FakeCudaTest.h"
 
-#include "kiln/gemm.h"
+#include "kiln/kernels/gemm.h"
 
 #include <bit>
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 #include "unit/runtime/fake_cuda/FakeCudaTest.h"
 #include "unit/runtime/fake_cuda/FakeCudnn.h"
 
-#include "kiln/sim.h"
+#include "kiln/check/sim.h"
 
 #include <cmath>
 #include <dlfcn.h>

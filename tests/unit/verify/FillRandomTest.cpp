@@ -1,5 +1,5 @@
 // FillRandom: the same numbers everywhere, within their ends.
-#include "kiln/reference.h"
+#include "kiln/measure/reference.h"
 
 #include "../support/ErrorText.h"
 

@@ -1,6 +1,6 @@
 // Measure: contenders take turns, each over all its sets of buffers, and what
 // is made of their samples; times are those of the fake driver, 250 us a burst.
-#include "kiln/measure.h"
+#include "kiln/measure/measure.h"
 
 #include "unit/runtime/fake_cuda/FakeCudaTest.h"
 

@@ -1,7 +1,7 @@
 // ReferenceEpilogue: everything around the product: leading dimensions, batch,
 // layouts of D, alpha, beta, bias, activations, types of sums and outputs.
-#include "kiln/gemm.h"
-#include "kiln/reference.h"
+#include "kiln/kernels/gemm.h"
+#include "kiln/measure/reference.h"
 
 #include "../support/ErrorText.h"
 

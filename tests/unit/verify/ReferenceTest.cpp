@@ -1,7 +1,7 @@
 // Reference: the product against a library nobody here wrote, and that the
 // comparison catches what is wrong and nothing else.
-#include "kiln/reference.h"
-#include "kiln/gemm.h"
+#include "kiln/measure/reference.h"
+#include "kiln/kernels/gemm.h"
 
 #include "../support/ErrorText.h"
 

@@ -1,6 +1,6 @@
 // TensorMapInstructions: tensor maps that a kernel changes: tensormap.replace
 // in shared or global memory, and the copy that publishes them.
-#include "sim/machine/TensorMapImage.h"
+#include "sim/machine/memory/TensorMapImage.h"
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "support/Error.h"

@@ -2,7 +2,7 @@
 //
 // A copy is work of its own (Cluster::enqueue): it reads and writes when the
 // order says, and then signals its mbarrier or its group.
-#include "sim/machine/TensorMapImage.h"
+#include "sim/machine/memory/TensorMapImage.h"
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/copies/ClusterLaunch.h"

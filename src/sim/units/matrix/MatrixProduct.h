@@ -2,7 +2,7 @@
 // memory, the fragment layout, and the product itself.
 #pragma once
 
-#include "sim/machine/Memory.h"
+#include "sim/machine/memory/Memory.h"
 #include "sim/units/copies/Swizzled.h"
 
 #include <cstdint>

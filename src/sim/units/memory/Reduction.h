@@ -1,8 +1,8 @@
 // Reduction: what atom, red and cp.reduce.async.bulk do to each element.
 #pragma once
 
-#include "kiln/reduction.h"
-#include "kiln/types.h"
+#include "kiln/language/tile/reduction.h"
+#include "kiln/base/types.h"
 #include "sim/program/Program.h"
 
 #include <cstddef>

@@ -1,0 +1,176 @@
+// sim_options: parse the simulator's options, show what it has to say.
+#include "sim_options.h"
+#include "console/say.h"
+
+#include <kiln/run/environment.h>
+#include <kiln/base/error.h>
+#include <kiln/base/file.h>
+#include <kiln/base/text.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <sstream>
+#include <unistd.h>
+
+namespace kiln::cli {
+
+void SimFlags::add_to(Command command) {
+  command.add_option(
+      "--order", order,
+      "when asynchronous work takes effect: eager, lazy, random; "
+      "eager where it is not given");
+  command.add_option("--seed", seed, "of the random order")
+      .capture_default_str();
+  command.add_option("--checks", checks, "of the simulator: on or off")
+      .capture_default_str();
+  command.add_option("--threads", threads, "of this machine; 0: all")
+      .capture_default_str();
+  command.add_option(
+      "--gpu", gpu,
+      "the device to simulate: h100, h200, b200, b300; what the PTX's "
+      ".target needs where it is not given");
+  command.add_option("--sms", sms, "multiprocessors of the simulated device");
+  command
+      .add_option("--max-instructions", max_instructions,
+                  "end a CTA that has executed so many warp instructions; 0: "
+                  "never")
+      .capture_default_str();
+  command
+      .add_option("--time-limit", time_limit_s,
+                  "end a launch after so many seconds; 0: never")
+      .capture_default_str();
+  command
+      .add_option("--warn", warn,
+                  "take errors of this id (`kiln explain`) for warnings")
+      .one_value_each();
+  command.add_option("--timeline", timeline_path,
+                     "write who did what when to this file, for Perfetto; -: "
+                     "print the first CTA as a table");
+  command.add_flag("--stats", has_stats,
+                   "where the time of the simulation went");
+}
+
+SimOptions SimFlags::options() const {
+  SimOptions options;
+  options.order = parse_sim_order(order.empty() ? "eager" : order);
+  options.seed = seed;
+  if (checks != "on" && checks != "off")
+    throw UserError(
+        fmt::format("--checks is '{}'; it takes on or off", checks));
+  options.checks = checks == "on";
+  if (threads < 0 || sms < 0)
+    throw UserError(fmt::format(
+        "--threads {} and --sms {} must not be negative", threads, sms));
+  options.threads = threads;
+  set_device(options,
+             gpu.empty() ? options.device : DeviceDescription::by_name(gpu));
+  options.max_instructions = max_instructions;
+  if (!(time_limit_s >= 0))
+    throw UserError(fmt::format("--time-limit is {}; it must be a number of "
+                                "seconds from 0 on",
+                                time_limit_s));
+  options.time_limit_s = time_limit_s;
+  for (const auto *list : {&allow, &warn})
+    for (const std::string &id : *list)
+      explain(id); // throws with the list of ids where there is none
+  options.allow = allow;
+  options.warn = warn;
+  options.stats = has_stats;
+  options.timeline = !timeline_path.empty();
+  return options;
+}
+
+void SimFlags::set_device(SimOptions &options,
+                          const DeviceDescription &device) const {
+  options.device = device;
+  if (sms > 0)
+    options.device.sms = sms;
+}
+
+/// A word in the colour of a grade, on a terminal that wants colours.
+static std::string coloured(Finding::Grade grade, const std::string &word) {
+  if (!wants_colour())
+    return word;
+  const char *colour = grade == Finding::Grade::error     ? "31"
+                       : grade == Finding::Grade::warning ? "33"
+                                                          : "36";
+  return fmt::format("\x1b[1;{}m{}\x1b[0m", colour, word);
+}
+
+/// Whether a file is likely a program: a kernel's debug information names
+/// files, and whoever wrote it may have named any.
+static bool is_source(const std::string &file) {
+  static const std::set<std::string> kinds = {
+      ".c",   ".cc",  ".cpp", ".cu",   ".cuh", ".cxx", ".h",
+      ".hpp", ".inc", ".inl", ".mlir", ".ptx", ".pyx", ".py"};
+  return kinds.count(std::filesystem::path(file).extension().string()) > 0;
+}
+
+/// That line of a file, for people; empty where there is none to show.
+static std::string line_of(const SourceLine &where) {
+  constexpr std::uint64_t most_bytes = 16 << 20;
+  // Findings of one kernel are of the same few files.
+  static std::map<std::string, std::string> texts;
+  if (!is_source(where.file))
+    return "";
+  auto [text, is_new] = texts.try_emplace(where.file);
+  if (is_new)
+    try {
+      text->second = read_file(where.file, most_bytes);
+    } catch (const Error &) {
+    }
+  std::istringstream lines(text->second);
+  std::string line;
+  for (unsigned i = 0; i < where.line && std::getline(lines, line); ++i)
+    ;
+  return lines ? printable(line) : "";
+}
+
+void show_finding(const Finding &finding) {
+  std::string place;
+  if (finding.where.is_known())
+    place = fmt::format(" at {}:{}", finding.where.file, finding.where.line);
+  Finding plain = finding;
+  plain.where = {};
+  std::string text = plain.to_string();
+  std::string head = fmt::format("{} {}", name(finding.grade), finding.id);
+  text.erase(0, head.size());
+  std::string word = fmt::format("{:<10}", name(finding.grade));
+  std::string shown = coloured(finding.grade, word);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+  say(" {}{}{}\n", finding.id, place, text);
+  if (!isatty(STDOUT_FILENO))
+    return;
+  if (std::string line = line_of(finding.where); !line.empty())
+    say("{:>10} | {}\n", finding.where.line, line);
+}
+
+void show_failure() {
+  if (int signal = RunWatch::signal())
+    say("FAIL the launch was interrupted by {}\n",
+        signal == SIGINT ? "SIGINT" : "SIGTERM");
+  else
+    say("FAIL a check of the simulator found an error\n");
+}
+
+void show_stats(const LaunchResult &result) {
+  LaunchResult numbers = result;
+  numbers.findings.clear();
+  std::istringstream lines(numbers.to_string());
+  for (std::string line; std::getline(lines, line);)
+    say("{:<10} {}\n", "stats", line);
+}
+
+void show_timeline(const Timeline &timeline, const std::string &path) {
+  if (path == "-") {
+    say("{}", timeline.to_table());
+    return;
+  }
+  write_file(path, {timeline.to_trace()});
+  say("{:<10} {}\n", "timeline", path);
+}
+
+} // namespace kiln::cli

@@ -1,0 +1,297 @@
+// run: a CUDA or MLIR program as it is, on the simulator.
+//
+// A CUDA program finds Kiln's libcudart by LD_LIBRARY_PATH, one of MLIR's is
+// lowered and handed to mlir-runner with Kiln's runtime. Options reach it as
+// environment variables; what was found it tells by itself, on stderr, and
+// counts in a page that is read here when it has ended, however it has.
+#include "commands.h"
+#include "elf_file.h"
+#include "mlir_program.h"
+#include "console/output_file.h"
+#include "program.h"
+#include "console/say.h"
+
+#include <kiln/run/device_description.h>
+#include <kiln/check/run_status.h>
+#include <kiln/check/sim.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <new>
+#include <regex>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace kiln::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+struct RunCommand {
+  std::vector<std::string> program; ///< and its arguments
+  std::string order, seed, checks, threads, gpu, max_instructions, time_limit,
+      kernel, report, capture, device;
+
+  /// Whether it is a program of MLIR's, by its name.
+  bool is_mlir() const { return program.front().ends_with(".mlir"); }
+  std::vector<std::string> allow, warn, launches;
+};
+
+/// The page that the program counts in.
+class StatusPage {
+public:
+  StatusPage() {
+    path_ = (fs::temp_directory_path() / "kiln-run-XXXXXX").string();
+    file_ = mkstemp(path_.data());
+    void *page = MAP_FAILED;
+    if (file_ >= 0 && ftruncate(file_, sizeof(RunStatus)) == 0)
+      page = mmap(nullptr, sizeof(RunStatus), PROT_READ | PROT_WRITE,
+                  MAP_SHARED, file_, 0);
+    if (page == MAP_FAILED)
+      throw RuntimeError(
+          fmt::format("{} cannot be written: {}", path_, std::strerror(errno)));
+    status_ = new (page) RunStatus;
+  }
+  ~StatusPage() {
+    munmap(status_, sizeof(RunStatus));
+    close(file_);
+    unlink(path_.c_str());
+  }
+  StatusPage(const StatusPage &) = delete;
+  StatusPage &operator=(const StatusPage &) = delete;
+
+  const std::string &path() const { return path_; }
+  const RunStatus &status() const { return *status_; }
+
+private:
+  std::string path_;
+  int file_ = -1;
+  RunStatus *status_ = nullptr;
+};
+} // namespace
+
+/// Kiln's CUDA libraries, beside the command or where it was installed.
+static std::string library_folder() {
+  fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+  std::string folders = KILN_CUDA_FOLDERS;
+  for (std::size_t at = 0; at < folders.size();) {
+    std::size_t end = std::min(folders.find(':', at), folders.size());
+    fs::path folder = own / folders.substr(at, end - at);
+    if (fs::exists(folder / "libcudart.so.13"))
+      return fs::canonical(folder).string();
+    at = end + 1;
+  }
+  throw RuntimeError(
+      fmt::format("Kiln's libcudart.so.13 was not found beside {} (in {})",
+                  own.string(), folders));
+}
+
+/// The file that a shell would run.
+static std::string find_program(const std::string &name) {
+  std::string path = find_in_path(name);
+  if (path.empty())
+    throw UserError(fmt::format("the program '{}' was not found in PATH; write "
+                                "./{} for one in this folder",
+                                name, name));
+  return path;
+}
+
+static constexpr const char *nvcc_flags =
+    "-cudart shared -gencode arch=compute_90a,code=compute_90a";
+
+/// Refuse what cannot be run, with what would help.
+static void check_program(const std::string &path) {
+  if (access(path.c_str(), X_OK) != 0)
+    throw UserError(
+        fmt::format("{} cannot be run: {}", path, std::strerror(errno)));
+  if (fs::is_directory(path))
+    throw UserError(fmt::format("{} cannot be run: it is a folder", path));
+  ElfFile elf = read_elf(path);
+  bool is_dynamic = std::any_of(elf.needed.begin(), elf.needed.end(),
+                                [](const std::string &library) {
+                                  return library.starts_with("libcudart.so");
+                                });
+  if (elf.has_fatbin && !is_dynamic)
+    throw UserError(fmt::format(
+        "{} is linked with CUDA's static runtime, which Kiln cannot replace; "
+        "link it with nvcc {} (or set NVCC_APPEND_FLAGS=\"{}\" and build it "
+        "again)",
+        path, nvcc_flags, nvcc_flags));
+}
+
+/// What is wrong with an option is said before the program runs.
+static void check_options(const RunCommand &command) {
+  constexpr std::string_view orders[] = {"", "eager", "lazy", "random", "all"};
+  if (std::find(std::begin(orders), std::end(orders), command.order) ==
+      std::end(orders))
+    throw UserError(
+        fmt::format("'{}' is not a valid order; use eager, lazy, random or all",
+                    command.order));
+  if (!command.checks.empty() && command.checks != "on" &&
+      command.checks != "off")
+    throw UserError(
+        fmt::format("--checks is '{}'; it takes on or off", command.checks));
+  if (!command.gpu.empty())
+    DeviceDescription::by_name(command.gpu);
+  constexpr std::string_view devices[] = {"", "sim", "cuda", "auto"};
+  if (std::find(std::begin(devices), std::end(devices), command.device) ==
+      std::end(devices))
+    throw UserError(fmt::format("--device is '{}'; it takes sim, cuda or auto",
+                                command.device));
+  if (!command.device.empty() && !command.is_mlir())
+    throw UserError("--device is for .mlir programs; a CUDA program runs on a "
+                    "GPU without `kiln run`");
+  for (const auto *list : {&command.allow, &command.warn})
+    for (const std::string &id : *list)
+      explain(id); // throws with the list of ids where there is none
+  try {
+    static_cast<void>(std::regex(command.kernel));
+  } catch (const std::regex_error &) {
+    throw UserError(
+        fmt::format("--kernel is '{}', which is not a valid regular expression",
+                    command.kernel));
+  }
+  check_output("--report", command.report);
+  make_folder("--capture", command.capture);
+}
+
+static void set_variables(const RunCommand &command, const StatusPage &page) {
+  if (command.is_mlir()) {
+    // Its runtime is named to the runner; where it runs kernels is asked here.
+    setenv("KILN_DEVICE",
+           command.device.empty() ? "sim" : command.device.c_str(), 1);
+  } else {
+    std::string folder = library_folder(), path = variable("LD_LIBRARY_PATH");
+    setenv("LD_LIBRARY_PATH",
+           (path.empty() ? folder : folder + ":" + path).c_str(), 1);
+  }
+  setenv("KILN_STATUS", page.path().c_str(), 1);
+  auto set = [](const char *name, const std::string &value) {
+    if (!value.empty())
+      setenv(name, value.c_str(), 1);
+  };
+  auto join = [](const std::vector<std::string> &words) {
+    return fmt::format("{}", fmt::join(words, ","));
+  };
+  set("KILN_ORDER", command.order);
+  set("KILN_SEED", command.seed);
+  set("KILN_CHECKS", command.checks);
+  set("KILN_THREADS", command.threads);
+  set("KILN_GPU", command.gpu);
+  set("KILN_MAX_INSTRUCTIONS", command.max_instructions);
+  set("KILN_TIME_LIMIT", command.time_limit);
+  set("KILN_KERNEL", command.kernel);
+  set("KILN_LAUNCH", join(command.launches));
+  set("KILN_ALLOW", join(command.allow));
+  set("KILN_WARN", join(command.warn));
+  if (!command.report.empty())
+    setenv("KILN_REPORT", fs::absolute(command.report).c_str(), 1);
+  if (!command.capture.empty())
+    setenv("KILN_CAPTURE", fs::absolute(command.capture).c_str(), 1);
+}
+
+/// The device that a program of MLIR's is lowered for.
+static DeviceDescription lowered_for(const RunCommand &command) {
+  if (!command.gpu.empty())
+    return DeviceDescription::by_name(command.gpu);
+  if (command.device == "cuda" || command.device == "auto")
+    return open_device(command.device)->description();
+  return DeviceDescription::h200();
+}
+
+/// What waitpid says of the program.
+static int run_any(const RunCommand &command, const StatusPage &page,
+                   std::string &path) {
+  path = command.program.front();
+  if (!command.is_mlir()) {
+    path = find_program(path);
+    check_program(path);
+    set_variables(command, page);
+    return run_program(path, command.program);
+  }
+  MlirProgram program(path, lowered_for(command));
+  set_variables(command, page);
+  std::string runtime = fs::canonical(fs::path(library_folder()) / ".." / ".." /
+                                      "libkiln_mlir_runtime.so");
+  return run_program(program.runner(),
+                     program.words(runtime, {command.program.begin() + 1,
+                                             command.program.end()}));
+}
+
+static ExitStatus run_command(const RunCommand &command) {
+  if (command.program.empty())
+    throw UserError("a program is required: kiln run ./program arguments...");
+  check_options(command);
+  StatusPage page;
+  std::string path;
+  int status = run_any(command, page, path);
+  if (WIFSIGNALED(status))
+    std::fprintf(stderr, "kiln: %s was ended by signal %d (%s)\n", path.c_str(),
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+  // stdout is the program's.
+  std::fprintf(stderr, "kiln: %s\n", page.status().to_string().c_str());
+  if (WIFSIGNALED(status))
+    return static_cast<ExitStatus>(128 + WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0)
+    return static_cast<ExitStatus>(WEXITSTATUS(status));
+  if (page.status().errors)
+    return ExitStatus::finding;
+  return page.status().unwritten ? ExitStatus::machine : ExitStatus::ok;
+}
+
+void add_run_command(Command app, Action &action) {
+  Command command = app.add_subcommand(
+      "run", "run a CUDA program, or one of MLIR's (.mlir), as it is on the "
+             "simulator, and check it: kiln run [OPTIONS] PROGRAM "
+             "[ARGUMENTS...]");
+  auto options = std::make_shared<RunCommand>();
+  command.add_option("--order", options->order,
+                     "when asynchronous work takes effect: eager, lazy, "
+                     "random, or all: each launch in every one of them");
+  command.add_option("--seed", options->seed, "of the random order");
+  command.add_option("--checks", options->checks,
+                     "of the simulator: on or off");
+  command.add_option("--threads", options->threads, "of this machine; 0: all");
+  command.add_option("--gpu", options->gpu,
+                     "the device to simulate: h100, h200, b200");
+  command.add_option("--device", options->device,
+                     "of a .mlir program: sim, cuda (the GPU), or auto");
+  command.add_option("--max-instructions", options->max_instructions,
+                     "end a CTA that has executed so many warp instructions; "
+                     "0: never");
+  command.add_option("--time-limit", options->time_limit,
+                     "end a launch after so many seconds; 0: never");
+  command
+      .add_option("--allow", options->allow,
+                  "do not report findings of this id (`kiln explain`)")
+      .one_value_each();
+  command
+      .add_option("--warn", options->warn,
+                  "take errors of this id (`kiln explain`) for warnings")
+      .one_value_each();
+  command.add_option("--kernel", options->kernel,
+                     "check only kernels whose name this regular expression "
+                     "finds; the others run fast");
+  command
+      .add_option("--launch", options->launches,
+                  "check only the launch of this number, from 1 on")
+      .one_value_each();
+  command.add_option("--report", options->report,
+                     "write verdict and findings to this JSON file");
+  command.add_option("--capture", options->capture,
+                     "write the chosen launches to this folder: PTX, launch "
+                     "file and memory, for `kiln sim FOLDER/NAME.json`");
+  command.prefix_command();
+  command.callback([&action, options, command] {
+    options->program = command.remaining();
+    if (!options->program.empty() && options->program.front() == "--")
+      options->program.erase(options->program.begin());
+    action = [options] { return run_command(*options); };
+  });
+}
+
+} // namespace kiln::cli

@@ -1,0 +1,113 @@
+// sarif: one run of one tool, whose rules are the findings that `kiln explain`
+// knows. Places are in files of the source, else in the PTX.
+#include "sarif.h"
+
+#include <kiln/check/sim.h>
+
+#include <cctype>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace kiln::cli {
+
+using nlohmann::ordered_json;
+
+static ordered_json message(const std::string &text) {
+  return {{"text", text}};
+}
+
+/// A path as RFC 3986 has it: what is not in its alphabet is written as %20.
+static std::string uri_of(const std::string &path) {
+  std::string uri = path.starts_with('/') ? "file://" : "";
+  for (unsigned char c : path)
+    if (std::isalnum(c) || std::strchr("/-._~", c))
+      uri += static_cast<char>(c);
+    else
+      uri += fmt::format("%{:02X}", c);
+  return uri;
+}
+
+static ordered_json place_of(const SourceLine &where) {
+  ordered_json place = {{"artifactLocation", {{"uri", uri_of(where.file)}}}};
+  if (where.line)
+    place["region"] = {{"startLine", where.line}};
+  return {{"physicalLocation", place}};
+}
+
+/// What is refused before it runs is no finding of the simulator's.
+static ordered_json rule_of(const std::string &id) {
+  if (id == "refused")
+    return {{"id", id},
+            {"shortDescription", message(id)},
+            {"fullDescription", message("Kiln refuses the kernel or its launch "
+                                        "before anything runs.")}};
+  const Explanation &row = explain(id);
+  return {{"id", row.id},
+          {"shortDescription", message(std::string(row.id))},
+          {"fullDescription", message(std::string(row.cause))},
+          {"help", message(std::string(row.repair))},
+          {"defaultConfiguration", {{"level", name(row.grade)}}}};
+}
+
+static ordered_json stack_of(const std::vector<Finding::Frame> &stack) {
+  ordered_json frames = ordered_json::array();
+  for (const Finding::Frame &frame : stack) {
+    ordered_json place =
+        frame.where.is_known() ? place_of(frame.where) : ordered_json::object();
+    place["message"] = message(frame.function);
+    frames.push_back(ordered_json::object({{"location", place}}));
+  }
+  return {{"frames", frames}};
+}
+
+static ordered_json result_of(const Finding &finding, std::size_t rule) {
+  ordered_json result = {{"ruleId", finding.id},
+                         {"ruleIndex", rule},
+                         {"level", name(finding.grade)},
+                         {"message", message(finding.message)},
+                         {"occurrenceCount", finding.count}};
+  if (finding.where.is_known())
+    result["locations"] = ordered_json::array({place_of(finding.where)});
+  if (finding.other && finding.other->where.is_known()) {
+    ordered_json other = place_of(finding.other->where);
+    other["id"] = 1;
+    other["message"] = message(finding.other->who + " " +
+                               (finding.other->is_write ? "writes" : "reads"));
+    result["relatedLocations"] = ordered_json::array({other});
+  }
+  ordered_json stacks = ordered_json::array();
+  if (!finding.stack.empty())
+    stacks.push_back(stack_of(finding.stack));
+  if (finding.other && !finding.other->stack.empty()) {
+    stacks.push_back(stack_of(finding.other->stack));
+    stacks.back()["message"] = message("the other access");
+  }
+  if (!stacks.empty())
+    result["stacks"] = stacks;
+  result["properties"] = {{"ptx_line", finding.ptx_line},
+                          {"instruction", finding.instruction}};
+  return result;
+}
+
+std::string to_sarif(const std::vector<Finding> &findings) {
+  ordered_json rules = ordered_json::array(), results = ordered_json::array();
+  std::map<std::string, std::size_t> index;
+  for (const Finding &finding : findings) {
+    auto [rule, is_new] = index.try_emplace(finding.id, rules.size());
+    if (is_new)
+      rules.push_back(rule_of(finding.id));
+    results.push_back(result_of(finding, rule->second));
+  }
+  ordered_json driver = {{"name", "kiln"}, {"rules", rules}};
+  ordered_json run = {{"tool", ordered_json::object({{"driver", driver}})},
+                      {"results", results}};
+  ordered_json log = {
+      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+      {"version", "2.1.0"},
+      {"runs", ordered_json::array({run})}};
+  return log.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+} // namespace kiln::cli
