@@ -11,6 +11,8 @@
 // arguments. So there is no launch configuration to get wrong at the call.
 #include "lessons.h"
 
+#include <kiln/run/run.h>
+
 using namespace kiln;
 
 namespace lessons {

@@ -12,6 +12,8 @@
 //     ...
 #include "lessons.h"
 
+#include <kiln/run/run.h>
+
 #include <random>
 #include <vector>
 

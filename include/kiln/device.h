@@ -1,4 +1,4 @@
-// device.h: the name that programs include; what it declares is in kiln/run/device.h.
+// device.h: the name that programs include; what it declares is in kiln/run/run.h.
 #pragma once
 
-#include <kiln/run/device.h>
+#include <kiln/run/run.h>

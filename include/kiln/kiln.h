@@ -9,6 +9,8 @@
 #include <kiln/base/types.h>
 #include <kiln/base/where.h>
 #include <kiln/c/kiln_c.h>
+#include <kiln/check/finding.h>
+#include <kiln/check/interleaving.h>
 #include <kiln/check/outline.h>
 #include <kiln/check/run_status.h>
 #include <kiln/check/sim.h>
@@ -65,8 +67,11 @@
 #include <kiln/measure/reference.h>
 #include <kiln/run/assemble.h>
 #include <kiln/run/compile.h>
+#include <kiln/run/buffer.h>
 #include <kiln/run/device.h>
 #include <kiln/run/device_description.h>
 #include <kiln/run/environment.h>
 #include <kiln/run/host_memory.h>
 #include <kiln/run/kernel.h>
+#include <kiln/run/launch.h>
+#include <kiln/run/run.h>

@@ -42,7 +42,7 @@ static Number numberOf(std::string_view key, std::string_view text) {
 static void setOption(SimOptions &options, std::string_view key,
                       std::string_view text) {
   if (key == "order")
-    options.order = parse_sim_order(text);
+    options.interleaving = parse_interleaving(text);
   else if (key == "seed")
     options.seed = numberOf<std::uint64_t>(key, text);
   else if (key == "threads")

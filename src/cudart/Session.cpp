@@ -88,7 +88,7 @@ Session::Session() {
     std::string order = value(Knob::order).value_or("eager");
     isAllOrders_ = order == "all";
     if (!isAllOrders_)
-      options_.order = parse_sim_order(order);
+      options_.interleaving = parse_interleaving(order);
     options_.seed = numberValue(Knob::seed).value_or(0);
     options_.checks = switchValue(Knob::checks).value_or(true);
     options_.threads = static_cast<int>(numberValue(Knob::threads).value_or(0));

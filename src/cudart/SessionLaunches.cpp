@@ -75,10 +75,10 @@ bool Session::runInAllOrders(const LaunchDescription &description,
     return false;
   auto orders = std::make_shared<Orders>();
   isCheckedNow_ = true;
-  for (SimOrder order : {SimOrder::lazy, SimOrder::random, SimOrder::eager}) {
+  for (Interleaving order : {Interleaving::lazy, Interleaving::random, Interleaving::eager}) {
     SimOptions options = optionsFor(true);
-    options.order = order;
-    if (order != SimOrder::eager)
+    options.interleaving = order;
+    if (order != Interleaving::eager)
       options.print = [](const std::string &) {}; // the last one prints
     set_sim_options(device(), options);
     orders->hasEnded = false;
@@ -97,7 +97,7 @@ bool Session::runInAllOrders(const LaunchDescription &description,
       set_sim_options(device(), optionsFor(true));
       return true;
     }
-    if (order != SimOrder::eager)
+    if (order != Interleaving::eager)
       before->restore();
   }
   finished(orders->all);

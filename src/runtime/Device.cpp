@@ -1,6 +1,7 @@
 // Device: what is the same on every device, written on top of its few virtual
 // functions.
 #include "kiln/run/device.h"
+#include "kiln/run/run.h"
 
 #include "support/Error.h"
 

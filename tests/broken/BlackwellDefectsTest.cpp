@@ -6,6 +6,8 @@
 // that id, at an instruction that contains `line`, in a message with `word`.
 #include "broken/BlackwellKernels.h"
 
+#include <kiln/run/run.h>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -181,9 +183,9 @@ Kernel broken(const Defect &defect) {
 }
 
 std::vector<Finding> simulate(const Subject &subject, const Kernel &kernel,
-                              SimOrder order, std::uint64_t seed) {
+                              Interleaving order, std::uint64_t seed) {
   auto device = open_sim({.device = DeviceDescription::b200(),
-                          .order = order,
+                          .interleaving = order,
                           .seed = seed,
                           .threads = 1});
   auto [m, n, k] = subject.sizes;
@@ -204,7 +206,7 @@ std::string lineOf(const Kernel &kernel, const Finding &finding) {
 TEST(BlackwellDefects, RightKernelsAreSilent) {
   for (const Subject &subject : {kThreads, kRoles, kPair}) {
     Kernel kernel = compiled(subject, "");
-    for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random})
+    for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random})
       for (std::uint64_t seed = 0; seed < 4; ++seed)
         for (const Finding &found : simulate(subject, kernel, order, seed))
           ADD_FAILURE() << subject.name << ": " << found.id << ": "
@@ -221,7 +223,7 @@ std::vector<Finding> findingsOf(const Defect &defect, Kernel &kernel) {
     return {{.id = kRefused, .message = error.what()}};
   }
   std::vector<Finding> all;
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random})
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random})
     for (Finding &one : simulate(defect.subject, kernel, order, 0))
       all.push_back(std::move(one));
   return all;

@@ -94,11 +94,11 @@ inline std::vector<BrokenKernel> allKernels() {
 }
 
 inline LaunchResult simulate(const BrokenKernel &kernel, const std::string &ptx,
-                             SimOrder order, std::uint64_t seed,
+                             Interleaving order, std::uint64_t seed,
                              int threads = 1) {
   constexpr std::size_t kBytes = 8192;
   auto device = open_sim({.device = sim_device_for(ptx),
-                          .order = order,
+                          .interleaving = order,
                           .seed = seed,
                           .threads = threads});
   Buffer in = device->allocate(kBytes), out = device->allocate(kBytes);

@@ -23,9 +23,9 @@ const Kernel &gemm() {
 }
 
 /// Run a kernel on random data; what was found.
-std::vector<Finding> simulate(const Kernel &kernel, SimOrder order,
+std::vector<Finding> simulate(const Kernel &kernel, Interleaving order,
                               std::uint64_t seed) {
-  auto device = open_sim({.order = order, .seed = seed, .threads = 1});
+  auto device = open_sim({.interleaving = order, .seed = seed, .threads = 1});
   std::vector<std::uint16_t> a(kM * kK), b(kN * kK);
   std::vector<float> d(kM * (kN + 1));
   fill_random(f16, a.data(), a.size(), 1);
@@ -54,13 +54,13 @@ Finding firstError(const Kernel &kernel) {
         return &finding;
     return nullptr;
   };
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy}) {
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy}) {
     auto findings = simulate(kernel, order, 0);
     if (auto *error = errorOf(findings))
       return *error;
   }
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
-    auto findings = simulate(kernel, SimOrder::random, seed);
+    auto findings = simulate(kernel, Interleaving::random, seed);
     if (auto *error = errorOf(findings))
       return *error;
   }
@@ -68,7 +68,7 @@ Finding firstError(const Kernel &kernel) {
 }
 
 TEST(GemmDefects, TheRightKernelIsSilent) {
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random})
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random})
     for (std::uint64_t seed = 0; seed < 4; ++seed)
       EXPECT_TRUE(simulate(gemm(), order, seed).empty());
 }
@@ -150,7 +150,7 @@ TEST(GemmDefects, OneCtaTooManyWritesNothing) {
 TEST(GemmDefects, UnknownInstructionIsToldBeforeAnythingRuns) {
   Kernel kernel = planted("bar.sync \t0;", "frobnicate.b32 \t0;");
   try {
-    simulate(kernel, SimOrder::eager, 0);
+    simulate(kernel, Interleaving::eager, 0);
     FAIL() << "it ran";
   } catch (const UserError &error) {
     EXPECT_THAT(error.what(),

@@ -5,6 +5,8 @@
 // tiles for each CTA where it takes several, and more K tiles than slots.
 #include "broken/Mutants.h"
 
+#include <kiln/run/run.h>
+
 #include "tutorial/blackwell/ladder.h"
 
 namespace kiln {
@@ -43,9 +45,9 @@ std::vector<Step> steps() {
 }
 
 std::set<std::string> findingsOf(const Kernel &kernel, const Shape &shape) {
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
     auto device = open_sim(
-        {.device = DeviceDescription::b200(), .order = order, .threads = 1});
+        {.device = DeviceDescription::b200(), .interleaving = order, .threads = 1});
     std::size_t m = shape.m, n = shape.n, k = shape.k;
     std::vector<std::uint16_t> a(m * k), b(n * k), d(m * n);
     fill_random(f16, a.data(), a.size(), 1);

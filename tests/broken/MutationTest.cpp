@@ -56,9 +56,9 @@ rangeOf(const Subject &subject, const std::vector<std::string> &lines) {
 /// The ids of what was found under the first order that shows something.
 std::set<std::string> findingsOf(const Subject &subject,
                                  const std::string &ptx) {
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
     SimOptions options{
-        .device = sim_device_for(ptx), .order = order, .threads = 1};
+        .device = sim_device_for(ptx), .interleaving = order, .threads = 1};
     // What a compiler is known for is no sign of a defect.
     if (subject.file == "nvgpu_gemm")
       options.allow = {"mbarrier-init-fence-barrier"};

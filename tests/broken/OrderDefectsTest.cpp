@@ -58,7 +58,7 @@ TEST_P(OrderDefects, TheRightKernelIsSilent) {
   std::string ptx;
   for (const std::string &line : GetParam().lines)
     ptx += line + "\n";
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random})
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random})
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       LaunchResult result = simulate(GetParam(), ptx, order, seed);
       EXPECT_TRUE(result.findings.empty()) << textOf(result.findings);
@@ -69,9 +69,9 @@ TEST_P(OrderDefects, EachDefectIsFound) {
   for (const Defect &defect : GetParam().defects) {
     std::string ptx = planted(GetParam(), defect);
     // What a copy that lands at once hides, one that lands late shows.
-    auto findings = simulate(GetParam(), ptx, SimOrder::eager, 0).findings;
+    auto findings = simulate(GetParam(), ptx, Interleaving::eager, 0).findings;
     for (const Finding &late :
-         simulate(GetParam(), ptx, SimOrder::lazy, 0).findings)
+         simulate(GetParam(), ptx, Interleaving::lazy, 0).findings)
       findings.push_back(late);
     auto lines = split(ptx, "\n");
     bool isFound = std::any_of(
@@ -95,8 +95,8 @@ TEST_P(OrderDefects, AReportDoesNotDependOnTheNumberOfThreads) {
     if (defect.to.find("st.global") != std::string::npos)
       continue;
     std::string ptx = planted(GetParam(), defect);
-    auto one = simulate(GetParam(), ptx, SimOrder::random, 3, 1);
-    auto four = simulate(GetParam(), ptx, SimOrder::random, 3, 4);
+    auto one = simulate(GetParam(), ptx, Interleaving::random, 3, 1);
+    auto four = simulate(GetParam(), ptx, Interleaving::random, 3, 4);
     EXPECT_EQ(textOf(one.findings), textOf(four.findings)) << defect.tag;
   }
 }

@@ -24,12 +24,12 @@ public:
     auto before = snapshot_sim(*sim_);
     std::vector<std::byte> wanted = contents();
     LaunchResult result;
-    for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
+    for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
       before->restore();
       // Whatever instruction wrote, it is undone.
       EXPECT_TRUE(contents() == wanted);
       set_sim_options(
-          *sim_, {.device = sim_->description(), .order = order, .seed = 1});
+          *sim_, {.device = sim_->description(), .interleaving = order, .seed = 1});
       result = sim_->launch(launch, stream);
       EXPECT_TRUE(result.findings.empty())
           << "order " << static_cast<int>(order) << ": " << result.to_string();

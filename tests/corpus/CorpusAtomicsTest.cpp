@@ -20,7 +20,7 @@ static std::vector<unsigned char> randomBytes(std::size_t count) {
 
 /// All warps of a CTA write each bin.
 TEST(CorpusAtomics, AFullCtaCounts) {
-  RunCorpus run("control.ptx", SimOrder::random);
+  RunCorpus run("control.ptx", Interleaving::random);
   std::vector<unsigned char> in = randomBytes(50000);
   Buffer to = run.buffer(std::vector<unsigned>(256, 0));
   run.run("histogram", {1, 1, 1}, {1024, 1, 1}, 0, run.buffer(in), to, 50000);
@@ -28,7 +28,7 @@ TEST(CorpusAtomics, AFullCtaCounts) {
 }
 
 TEST(CorpusAtomics, TheLastBlockHandsTheCountsOn) {
-  RunCorpus run("atomics.ptx", SimOrder::random);
+  RunCorpus run("atomics.ptx", Interleaving::random);
   std::vector<unsigned char> in = randomBytes(20000);
   Buffer sums = run.buffer(std::vector<unsigned>(256, 0));
   Buffer to = run.empty<unsigned>(256);
@@ -39,7 +39,7 @@ TEST(CorpusAtomics, TheLastBlockHandsTheCountsOn) {
 
 TEST(CorpusAtomics, TicketsGivePlaces) {
   constexpr int kCount = 5000, kLimit = 40;
-  RunCorpus run("atomics.ptx", SimOrder::random);
+  RunCorpus run("atomics.ptx", Interleaving::random);
   auto in = randomNumbers<int>(kCount, 0, 99);
   Buffer to = run.empty<int>(kCount);
   Buffer total = run.buffer(std::vector<unsigned>{0});
@@ -54,7 +54,7 @@ TEST(CorpusAtomics, TicketsGivePlaces) {
 }
 
 TEST(CorpusAtomics, TheLargestBySwapping) {
-  RunCorpus run("atomics.ptx", SimOrder::random);
+  RunCorpus run("atomics.ptx", Interleaving::random);
   auto in = randomNumbers<float>(4000, -1, 1);
   Buffer to = run.empty<float>(2);
   run.run("float_max", {2, 1, 1}, {256, 1, 1}, 0, run.buffer(in), to, 4000);
@@ -64,7 +64,7 @@ TEST(CorpusAtomics, TheLargestBySwapping) {
 
 TEST(CorpusAtomics, CountsThatAreReadInEveryRound) {
   constexpr int kRounds = 5;
-  RunCorpus run("atomics.ptx", SimOrder::random);
+  RunCorpus run("atomics.ptx", Interleaving::random);
   auto in = randomNumbers<unsigned>(256, 0, 4e9);
   Buffer to = run.empty<unsigned>(256);
   run.run("digit_rounds", {1, 1, 1}, {256, 1, 1}, 0, run.buffer(in), to,

@@ -92,7 +92,7 @@ static void runProduct(const std::string &file, const Elements &type, int tileM,
   int m = tileM, n = 2 * tileN, k = 192;
   Matrix a(m * k, type), b(k * n, type);
   std::vector<double> wanted = productOf(a.numbers, b.numbers, m, n, k);
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run(file, order);
     Buffer to = run.empty<float>(m * n);
     auto width = static_cast<std::uint32_t>(n / tileN * cluster);
@@ -122,7 +122,7 @@ TEST(CorpusBlackwell, MultipliesFloatsOfTwentyBits) {
   std::vector<float> b = randomNumbers<float>(k * n, -1, 1);
   std::vector<double> wanted =
       productOf({a.begin(), a.end()}, {b.begin(), b.end()}, m, n, k);
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("triton_sm100_tf32.ptx", order);
     Buffer to = run.empty<float>(m * n);
     expectRight(run.launch("matmul", {2, 1, 1}, {128, 1, 1}, 32768,
@@ -157,7 +157,7 @@ static void runScaled(const std::string &file, const Elements &type, int block,
             a.numbers[row * k + i] * b.numbers[column * k + i] *
             valueOf(scalesA[row * blocks + i / block]) *
             valueOf(scalesB[column * blocks + i / block]);
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run(file, order);
     Buffer to = run.empty<float>(m * n);
     expectRight(run.launch("scaled", {2, 1, 1}, {128, 1, 1}, 32768,
@@ -192,7 +192,7 @@ static TensorMap halvesOf(const Buffer &buffer, std::uint64_t rows,
 TEST(CorpusBlackwell, MultipliesByTileLang) {
   int m = 256, n = 256, k = 192;
   Matrix a(m * k, kHalf), b(n * k, kHalf);
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("tilelang_sm100.ptx", order);
     Buffer from = run.buffer(a.bytes), other = run.buffer(b.bytes);
     Buffer to = run.empty<std::uint16_t>(m * n);
@@ -231,7 +231,7 @@ TEST(CorpusBlackwell, Attends) {
       for (int key = 0; key < n; ++key)
         wanted[row * d + i] += p[key] / total * v.numbers[key * d + i];
   }
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("triton_sm100_attention.ptx", order);
     Buffer to = run.empty<float>(n * d);
     expectRight(run.launch("attention", {1, 1, 1}, {128, 1, 1}, 16384,

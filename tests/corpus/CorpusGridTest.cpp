@@ -7,7 +7,7 @@
 namespace kiln {
 
 TEST(CorpusGrid, ThreadsThatLeaveAreNotWaitedFor) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("grid.ptx", order);
     auto in = randomNumbers<int>(300, -1000, 1000);
     Buffer from = run.buffer(in), to = run.empty<int>(300);
@@ -18,7 +18,7 @@ TEST(CorpusGrid, ThreadsThatLeaveAreNotWaitedFor) {
 }
 
 TEST(CorpusGrid, BlocksOfACooperativeLaunchWaitForEachOther) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("grid.ptx", order);
     run.isCooperative = true;
     Buffer numbers = run.empty<int>(20), sums = run.empty<int>(20);
@@ -37,7 +37,7 @@ TEST(CorpusGrid, WithoutACooperativeLaunchGridSyncTraps) {
 }
 
 TEST(CorpusGrid, ACounterIsSetBackByTheLastBlock) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("grid.ptx", order);
     Buffer counter = run.buffer(std::vector<unsigned>{0});
     for (int launch = 0; launch < 2; ++launch) {

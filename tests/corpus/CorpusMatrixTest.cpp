@@ -51,7 +51,7 @@ static TensorMap mapOf(const Buffer &buffer, int rows, int columns) {
 }
 
 TEST(CorpusMatrix, MultipliesByMma) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("mma_gemm.ptx", order);
     Problem problem(128, 64, 96, false);
     Buffer to = run.empty<float>(128 * 64);
@@ -62,7 +62,7 @@ TEST(CorpusMatrix, MultipliesByMma) {
 }
 
 TEST(CorpusMatrix, MultipliesByWgmma) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("hopper_gemm.ptx", order);
     Problem problem(128, 128, 384, false);
     Buffer a = run.buffer(problem.a), b = run.buffer(problem.b);
@@ -76,7 +76,7 @@ TEST(CorpusMatrix, MultipliesByWgmma) {
 
 /// Its kernel takes pointers to tensor maps, and a memref piece by piece.
 TEST(CorpusMatrix, MultipliesByNvgpu) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("nvgpu_gemm.ptx", order);
     run.known = {"mbarrier-init-fence-barrier"};
     Problem problem(128, 64, 192, true);
@@ -97,7 +97,7 @@ TEST(CorpusMatrix, MultipliesByNvgpu) {
 }
 
 TEST(CorpusMatrix, MultipliesByTriton) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("triton_matmul.ptx", order);
     Problem problem(96, 80, 112, true);
     Buffer to = run.empty<std::uint16_t>(96 * 80);
@@ -115,7 +115,7 @@ TEST(CorpusMatrix, MultipliesByTriton) {
 
 TEST(CorpusMatrix, TritonsSoftmax) {
   constexpr int kRows = 5, kColumns = 200;
-  RunCorpus run("triton_softmax.ptx", SimOrder::random);
+  RunCorpus run("triton_softmax.ptx", Interleaving::random);
   auto in = randomNumbers<float>(kRows * kColumns, -5, 5);
   Buffer from = run.buffer(in), to = run.empty<float>(kRows * kColumns);
   Buffer none = run.empty<std::uint64_t>(1);

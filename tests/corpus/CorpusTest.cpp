@@ -11,7 +11,7 @@ namespace kiln {
 
 TEST(Corpus, SumsBlocks) {
   constexpr int kCount = 3000, kBlocks = 5;
-  RunCorpus run("reductions.ptx", SimOrder::random);
+  RunCorpus run("reductions.ptx", Interleaving::random);
   auto in = randomNumbers<float>(kCount, -1, 1);
   Buffer from = run.buffer(in), to = run.empty<float>(kBlocks);
   run.run("block_sum", {kBlocks, 1, 1}, {256, 1, 1}, 0, from, to, kCount);
@@ -48,7 +48,7 @@ TEST(Corpus, ReducesWarps) {
 /// first has left it.
 TEST(Corpus, LastBlockSumsTheGrid) {
   constexpr int kCount = 5000, kBlocks = 7;
-  RunCorpus run("reductions.ptx", SimOrder::random);
+  RunCorpus run("reductions.ptx", Interleaving::random);
   auto in = randomNumbers<float>(kCount, -1, 1);
   Buffer from = run.buffer(in), partial = run.empty<float>(kBlocks);
   double sum = std::accumulate(in.begin(), in.end(), 0.0);
@@ -73,7 +73,7 @@ TEST(Corpus, LocksOutOtherThreads) {
 }
 
 TEST(Corpus, CountsInTheNeighboursMemory) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("cluster.ptx", order);
     auto in = randomNumbers<int>(2000, 0, 127);
     Buffer from = run.buffer(in), to = run.buffer(std::vector<int>(128, 0));
@@ -85,7 +85,7 @@ TEST(Corpus, CountsInTheNeighboursMemory) {
 }
 
 TEST(Corpus, LoadsForTwo) {
-  for (SimOrder order : kSimOrders) {
+  for (Interleaving order : kSimOrders) {
     RunCorpus run("cluster.ptx", order);
     auto in = randomNumbers<float>(64 * 32, -1, 1);
     Buffer from = run.buffer(in), to = run.empty<float>(4 * 1024);
@@ -226,7 +226,7 @@ TEST(Corpus, SortsInLocalMemory) {
 }
 
 TEST(Corpus, CountsInSharedMemory) {
-  RunCorpus run("control.ptx", SimOrder::random);
+  RunCorpus run("control.ptx", Interleaving::random);
   auto in = randomNumbers<int>(4000, 0, 255);
   std::vector<unsigned char> bytes(in.begin(), in.end());
   Buffer to = run.buffer(std::vector<unsigned>(256, 0));
@@ -271,7 +271,7 @@ TEST(Corpus, EveryLimitOfInstructionsIsKeptOrTold) {
     ASSERT_FALSE(result.findings.empty());
     EXPECT_EQ(result.findings.back().id, "instruction-limit");
   };
-  for (SimOrder order : kSimOrders)
+  for (Interleaving order : kSimOrders)
     for (std::uint64_t limit = 1; limit <= 400; limit += limit < 40 ? 1 : 37) {
       RunCorpus greet("messages.ptx", order, limit);
       look(greet.launch("greet", {1, 1, 1}, {32, 1, 1}, 0, 3));

@@ -44,10 +44,10 @@ std::vector<T> randomNumbers(std::size_t count, double least, double most) {
 /// A device, its buffers, and launches of one PTX file.
 class RunCorpus {
 public:
-  explicit RunCorpus(const std::string &file, SimOrder order = SimOrder::eager,
+  explicit RunCorpus(const std::string &file, Interleaving order = Interleaving::eager,
                      std::uint64_t maxInstructions = kDefaultMaxInstructions) {
     SimOptions options;
-    options.order = order;
+    options.interleaving = order;
     options.max_instructions = maxInstructions;
     options.seed = corpusRandom()();
     options.print = [this](const std::string &text) { printed += text; };
@@ -123,7 +123,7 @@ private:
   std::string ptx_;
 };
 
-inline constexpr SimOrder kSimOrders[] = {SimOrder::eager, SimOrder::lazy,
-                                          SimOrder::random};
+inline constexpr Interleaving kSimOrders[] = {Interleaving::eager, Interleaving::lazy,
+                                          Interleaving::random};
 
 } // namespace kiln

@@ -73,8 +73,8 @@ static LaunchResult launched(Device &device, const Kernel &kernel) {
 
 TEST(LanguagePage, KernelsRunWithoutAFinding) {
   std::vector<Built> kernels = built();
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
-    SimOptions options{.order = order};
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
+    SimOptions options{.interleaving = order};
     options.print = [](const std::string &) {};
     auto hopper = open_sim(options);
     options.device = DeviceDescription::b200();

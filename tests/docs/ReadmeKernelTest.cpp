@@ -3,6 +3,7 @@
 #include "readme_kernels.h"
 
 #include <kiln/measure/reference.h>
+#include <kiln/run/run.h>
 
 #include <gtest/gtest.h>
 
@@ -32,8 +33,8 @@ TEST(ReadmeKernel, TheReportIsWhatTheSimulatorSays) {
   std::vector<float> x(4 * 8 * 128, 1), y(128);
   auto [report, at] = block("```text");
   int kernel_at = block("```cpp").second;
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
-    LaunchResult result = try_run(*open_sim({.order = order}), sums(4), x, y);
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
+    LaunchResult result = try_run(*open_sim({.interleaving = order}), sums(4), x, y);
     ASSERT_EQ(result.findings.size(), 1u);
     // On the page the kernel is in a file of its own.
     std::string found = result.findings[0].to_string() + "\n";

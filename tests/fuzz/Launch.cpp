@@ -32,7 +32,7 @@ std::string Launch::toLine() const {
       "stats={:d} timeline={:d} threads={} registers={} map={} dims={} box={} "
       "swizzle={}\n",
       kLaunchMark, fmt::join(grid, ","), fmt::join(block, ","),
-      fmt::join(cluster, ","), smemBytes, kOrders[static_cast<int>(order)],
+      fmt::join(cluster, ","), smemBytes, kOrders[static_cast<int>(interleaving)],
       seed, hasChecks, hasStats, hasTimeline, threads, registers,
       name(map.type), fmt::join(map.dims, ","), fmt::join(map.box, ","),
       static_cast<int>(map.swizzle));
@@ -61,7 +61,7 @@ static void readField(Launch &launch, const std::string &key,
   else if (key == "smem")
     launch.smemBytes = static_cast<std::uint32_t>(number());
   else if (key == "order")
-    launch.order = parse_sim_order(value);
+    launch.interleaving = parse_interleaving(value);
   else if (key == "seed")
     launch.seed = number();
   else if (key == "checks")
@@ -190,7 +190,7 @@ static Outcome judge(const LaunchResult &result) {
 
 static LaunchResult launchText(const std::string &text, const Launch &launch,
                                const ptx::Module &module) {
-  auto device = open_sim({.order = launch.order,
+  auto device = open_sim({.interleaving = launch.interleaving,
                           .seed = launch.seed,
                           .checks = launch.hasChecks,
                           .threads = launch.threads,

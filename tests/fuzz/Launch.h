@@ -16,7 +16,7 @@ struct Launch {
   std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {32, 1, 1},
                                cluster = {1, 1, 1};
   std::uint32_t smemBytes = 0;
-  SimOrder order = SimOrder::eager;
+  Interleaving interleaving = Interleaving::eager;
   std::uint64_t seed = 1; ///< of the arguments, and of the order
   bool hasChecks = true, hasStats = false, hasTimeline = false;
   int threads = 1; ///< of the host

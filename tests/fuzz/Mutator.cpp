@@ -175,7 +175,7 @@ static void changeLaunch(Dice &dice, Launch &launch) {
                                                  8200, 49152, 232448};
   static constexpr int kRegisters[] = {1, 24, 64, 168, 255};
   launch.seed = dice.bits() % 1000000;
-  launch.order = static_cast<SimOrder>(dice.below(3));
+  launch.interleaving = static_cast<Interleaving>(dice.below(3));
   launch.hasChecks = !dice.oneIn(4);
   launch.hasStats = dice.oneIn(8);
   launch.hasTimeline = dice.oneIn(8);

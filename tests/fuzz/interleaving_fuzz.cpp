@@ -696,10 +696,10 @@ private:
 };
 
 /// What is wrong with one run; empty: nothing.
-std::string run(const Kernel &kernel, const std::string &ptx, SimOrder order,
+std::string run(const Kernel &kernel, const std::string &ptx, Interleaving order,
                 std::uint64_t seed) {
   SimOptions options;
-  options.order = order;
+  options.interleaving = order;
   options.seed = seed;
   options.threads = 1;
   options.max_instructions = 10'000'000;
@@ -740,7 +740,7 @@ int tryKernel(const Options &options, std::uint64_t number) {
   if (options.isShown)
     std::fputs(ptx.c_str(), stdout);
   int wrong = 0;
-  auto look = [&](const char *name, SimOrder order, std::uint64_t seed) {
+  auto look = [&](const char *name, Interleaving order, std::uint64_t seed) {
     std::string text = run(kernel, ptx, order, seed);
     if (text.empty())
       return;
@@ -750,10 +750,10 @@ int tryKernel(const Options &options, std::uint64_t number) {
                  number, options.seed, kernel.grid, kernel.threads,
                  kernel.cluster, name, seed, text);
   };
-  look("eager", SimOrder::eager, 0);
-  look("lazy", SimOrder::lazy, 0);
+  look("eager", Interleaving::eager, 0);
+  look("lazy", Interleaving::lazy, 0);
   for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
-    look("random", SimOrder::random, seed);
+    look("random", Interleaving::random, seed);
   return wrong;
 }
 

@@ -64,10 +64,10 @@ static std::string difference(const Probe &probe, const Bytes &output,
 }
 
 /// One probe under one order; what differs.
-static std::string replay(const Probe &probe, SimOrder order,
+static std::string replay(const Probe &probe, Interleaving order,
                           const nlohmann::json &answer) {
   SimOptions options;
-  options.order = order;
+  options.interleaving = order;
   options.seed = 7;
   // Probes look at a barrier's state and wait for none of its phases.
   options.allow = {"mbarrier-unobserved"};
@@ -112,7 +112,7 @@ static void replayGroup(const std::string &group) {
       continue;
     }
     std::string why;
-    for (SimOrder order : {SimOrder::eager, SimOrder::random})
+    for (Interleaving order : {Interleaving::eager, Interleaving::random})
       if (why.empty())
         why = replay(probe, order, *answer);
     if (probe.differs.empty())

@@ -33,11 +33,11 @@ static LaunchResult launch_in_orders(Device &device, const Kernel &kernel,
   SimOptions options = sim.options();
   options.device = device.description();
   RunWatch::attach(options);
-  for (SimOrder order : {SimOrder::random, SimOrder::lazy}) {
+  for (Interleaving order : {Interleaving::random, Interleaving::lazy}) {
     if (!result.is_finished)
       break;
     before->restore();
-    options.order = order;
+    options.interleaving = order;
     set_sim_options(device, options);
     add(result, device.launch(kernel, given));
   }

@@ -55,7 +55,7 @@ void SimFlags::add_to(Command command) {
 
 SimOptions SimFlags::options() const {
   SimOptions options;
-  options.order = parse_sim_order(order.empty() ? "eager" : order);
+  options.interleaving = parse_interleaving(order.empty() ? "eager" : order);
   options.seed = seed;
   if (checks != "on" && checks != "off")
     throw UserError(

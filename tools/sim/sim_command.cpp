@@ -58,14 +58,14 @@ static std::vector<SimSchedule> schedules_of(const SimCommand &command,
     throw UserError(fmt::format("--schedules is {}; it must not be negative",
                                 command.schedules));
   if (!command.sim.order.empty())
-    return {{options.order, options.seed}};
+    return {{options.interleaving, options.seed}};
   // What one order hides, another shows.
   constexpr int kDefault = 3;
   auto count = static_cast<std::size_t>(command.schedules ? command.schedules
                                                           : kDefault);
-  std::vector<SimSchedule> schedules = {{SimOrder::eager}, {SimOrder::lazy}};
+  std::vector<SimSchedule> schedules = {{Interleaving::eager}, {Interleaving::lazy}};
   for (std::uint64_t seed = options.seed; schedules.size() < count; ++seed)
-    schedules.push_back({SimOrder::random, seed});
+    schedules.push_back({Interleaving::random, seed});
   schedules.resize(count);
   return schedules;
 }

@@ -18,9 +18,9 @@
 namespace kiln::cli {
 
 std::string SimSchedule::to_string() const {
-  if (order == SimOrder::random)
+  if (order == Interleaving::random)
     return fmt::format("random, seed {}", seed);
-  return order == SimOrder::eager ? "eager" : "lazy";
+  return order == Interleaving::eager ? "eager" : "lazy";
 }
 
 Timeline SimRun::timeline() const {
@@ -289,7 +289,7 @@ static void fill(Device &device, const SimJob &job, const Memory &memory) {
 SimRun run_once(const SimJob &job, SimOptions options,
                 const SimSchedule &schedule) {
   std::string printed;
-  options.order = schedule.order;
+  options.interleaving = schedule.order;
   options.seed = schedule.seed;
   options.registers_at_entry = job.file.registers_at_entry;
   options.co_resident = job.file.is_co_resident;

@@ -34,7 +34,7 @@ DeviceDescription device_for(const SimJob &job);
 
 /// One order of events.
 struct SimSchedule {
-  SimOrder order = SimOrder::eager;
+  Interleaving order = Interleaving::eager;
   std::uint64_t seed = 0;
 
   std::string to_string() const; ///< "random, seed 3"

@@ -1,6 +1,8 @@
 // ladder: what the launchers share.
 #include "ladder.h"
 
+#include <kiln/run/run.h>
+
 #include <cstdio>
 #include <vector>
 

@@ -9,8 +9,9 @@
 // (a race) and a warning do not.
 #pragma once
 
-#include <kiln/run/device.h>
 #include <kiln/base/export.h>
+#include <kiln/check/interleaving.h>
+#include <kiln/run/device.h>
 
 #include <atomic>
 #include <functional>
@@ -20,21 +21,13 @@
 
 namespace KILN_API kiln {
 
-/// When copies and matrix products take effect between their issue and the wait
-/// that covers them. A correct kernel gives one answer under all of them.
-enum class SimOrder : std::uint8_t {
-  eager,  ///< at once
-  lazy,   ///< as late as possible
-  random, ///< at moments drawn from the seed; warps take random turns too
-};
-
 /// Warp instructions that a CTA may execute where nobody says another number:
 /// minutes of simulation, and more than a kernel that gets anywhere needs.
 inline constexpr std::uint64_t kDefaultMaxInstructions = 250'000'000;
 
 struct SimOptions {
   DeviceDescription device = DeviceDescription::h200();
-  SimOrder order = SimOrder::eager;
+  Interleaving interleaving = Interleaving::eager;
   std::uint64_t seed = 0;
   bool checks = true;
   int threads = 0; ///< of the host; 0: all cores
@@ -134,8 +127,6 @@ struct Explanation {
 std::span<const Explanation> explanations();
 /// One of them. Throws UserError that lists the ids.
 const Explanation &explain(std::string_view id);
-
-SimOrder parse_sim_order(std::string_view text);
 
 /// A tensor map as kernels find it in their parameters on the simulator: for a
 /// map inside a struct that is passed by value.

@@ -535,14 +535,4 @@ std::array<std::byte, 128> sim_tensor_map(const TensorMap &map) {
   return std::bit_cast<std::array<std::byte, 128>>(sim::encode(map));
 }
 
-SimOrder parse_sim_order(std::string_view text) {
-  if (text == "eager")
-    return SimOrder::eager;
-  if (text == "lazy")
-    return SimOrder::lazy;
-  if (text == "random")
-    return SimOrder::random;
-  userError("'{}' is not a valid order; use eager, lazy or random", text);
-}
-
 } // namespace kiln

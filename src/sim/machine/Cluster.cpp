@@ -108,7 +108,7 @@ void Cluster::leave(Warp &warp, LaneMask lanes) {
 
 std::shared_ptr<Pending> Cluster::enqueue(std::function<void()> perform) {
   auto work = std::make_shared<Pending>(Pending{std::move(perform)});
-  if (machine_.config().order == SimOrder::eager) {
+  if (machine_.config().interleaving == Interleaving::eager) {
     complete(work);
     return work;
   }
@@ -138,7 +138,7 @@ bool Cluster::performOne() {
   if (pending_.empty())
     return false;
   std::size_t which = 0;
-  if (machine_.config().order == SimOrder::random)
+  if (machine_.config().interleaving == Interleaving::random)
     which = random_() % pending_.size();
   auto work = pending_[which];
   pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -169,7 +169,7 @@ static Progress runWarp(Warp &warp, int limit, bool endsAtAtomics) {
 }
 
 bool Cluster::step(bool isAlone) {
-  bool isRandom = machine_.config().order == SimOrder::random;
+  bool isRandom = machine_.config().interleaving == Interleaving::random;
   for (;;) {
     bool hasMoved = false;
     for (auto &cta : ctas_) {

@@ -2,6 +2,8 @@
 // from registers.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 using namespace conformance;
 
 class EpilogueCase : public OnDevice {};

@@ -1,6 +1,8 @@
 // GridBarrier: what all CTAs wrote is there behind it, again and again.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

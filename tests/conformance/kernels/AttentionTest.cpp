@@ -4,6 +4,7 @@
 
 #include <kiln/kernels/attention.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/run.h>
 
 #include <fmt/format.h>
 
@@ -63,8 +64,8 @@ static void check(const std::string &id, const AttentionProblem &problem,
       check_on(*device, kernel, problem, seed, offsets);
     return;
   }
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
-    SimOptions options{.order = order, .seed = seed};
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
+    SimOptions options{.interleaving = order, .seed = seed};
     options.device.sms = 2;
     check_on(*open_sim(options), kernel, problem, seed, offsets);
   }
@@ -250,7 +251,7 @@ TEST_P(Attention, RandomProblems) {
         check_on(*device, kernel, problem, draw, offsets);
       continue;
     }
-    SimOptions options{.order = static_cast<SimOrder>(draw % 3),
+    SimOptions options{.interleaving = static_cast<Interleaving>(draw % 3),
                        .seed = static_cast<std::uint64_t>(draw)};
     options.device.sms = one_of(random, {1, 2, 132});
     check_on(*open_sim(options), kernel, problem, draw, offsets);

@@ -6,6 +6,7 @@
 #include <kiln/kernels/call.h>
 #include <kiln/kernels/gemm_reference.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/run.h>
 
 #include <gmock/gmock.h>
 

@@ -120,11 +120,11 @@ Device *device_for(const std::string &id, unsigned number) {
   if (id != "sim")
     return conformance::open(id).device.get();
   static std::map<unsigned, std::shared_ptr<Device>> devices;
-  constexpr SimOrder kOrders[] = {SimOrder::eager, SimOrder::lazy,
-                                  SimOrder::random};
+  constexpr Interleaving kOrders[] = {Interleaving::eager, Interleaving::lazy,
+                                  Interleaving::random};
   auto &device = devices[number % 3];
   if (!device) {
-    SimOptions options{.order = kOrders[number % 3], .seed = number};
+    SimOptions options{.interleaving = kOrders[number % 3], .seed = number};
     options.device.sms = 4;
     device = open_sim(options);
   }

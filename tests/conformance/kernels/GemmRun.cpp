@@ -1,6 +1,8 @@
 // GemmRun: the arguments of a GEMM in the order its kernel takes them.
 #include "GemmRun.h"
 
+#include <kiln/run/run.h>
+
 namespace conformance {
 
 /// Small integers for integer types, so that products differ; [-4, 4) for

@@ -3,6 +3,7 @@
 #include "GemmRun.h"
 
 #include <kiln/kernels/gemm_reference.h>
+#include <kiln/run/run.h>
 
 using namespace conformance;
 

@@ -5,6 +5,7 @@
 
 #include <kiln/kernels/grouped_gemm.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/run.h>
 
 #include <fmt/format.h>
 
@@ -57,8 +58,8 @@ static void check(const std::string &id, const GroupedGemmProblem &problem,
       check_on(*device, kernel, problem, rows, seed);
     return;
   }
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
-    SimOptions options{.order = order, .seed = seed};
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
+    SimOptions options{.interleaving = order, .seed = seed};
     options.device.sms = 3;
     check_on(*open_sim(options), kernel, problem, rows, seed);
   }
@@ -165,7 +166,7 @@ TEST_P(GroupedGemm, RandomGroups) {
                draw);
       continue;
     }
-    SimOptions options{.order = static_cast<SimOrder>(draw % 3),
+    SimOptions options{.interleaving = static_cast<Interleaving>(draw % 3),
                        .seed = static_cast<std::uint64_t>(draw)};
     options.device.sms = 1 + static_cast<int>(random() % 8);
     check_on(*open_sim(options), kernel, problem, rows, draw);

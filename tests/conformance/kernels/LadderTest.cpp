@@ -1,6 +1,8 @@
 // Ladder: the ten steps for Blackwell, under every order of effects. On the
 // simulator, and assembled; no such GPU was there to run them.
 #include "conformance/AllOrders.h"
+
+#include <kiln/run/run.h>
 #include "conformance/Conformance.h"
 
 #include "tutorial/blackwell/ladder.h"

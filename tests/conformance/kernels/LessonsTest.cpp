@@ -5,6 +5,7 @@
 
 #include <kiln/kernels/attention.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/run.h>
 
 using namespace conformance;
 
@@ -76,10 +77,10 @@ static std::vector<std::uint8_t> digits(Type type, std::size_t count,
 static std::vector<std::shared_ptr<Device>> in_orders(const std::string &id) {
   if (id != "sim")
     return {conformance::open(id).device};
-  return {open_sim({.order = SimOrder::eager}),
-          open_sim({.order = SimOrder::lazy}),
-          open_sim({.order = SimOrder::random, .seed = 1}),
-          open_sim({.order = SimOrder::random, .seed = 2})};
+  return {open_sim({.interleaving = Interleaving::eager}),
+          open_sim({.interleaving = Interleaving::lazy}),
+          open_sim({.interleaving = Interleaving::random, .seed = 1}),
+          open_sim({.interleaving = Interleaving::random, .seed = 2})};
 }
 
 /// Every element, and no finding.

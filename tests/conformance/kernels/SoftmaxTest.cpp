@@ -3,6 +3,7 @@
 
 #include <kiln/measure/reference.h>
 #include <kiln/kernels/softmax.h>
+#include <kiln/run/run.h>
 
 #include <algorithm>
 

@@ -5,6 +5,8 @@
 // schedules come from.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <fmt/format.h>
 
 using namespace conformance;

@@ -1,6 +1,8 @@
 // Address: tensors and tensor maps behind pointers that the kernel loads.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 using namespace conformance;
 
 namespace {

@@ -1,6 +1,8 @@
 // AsyncCopy: cp.async of every size, its groups, and its arrivals.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

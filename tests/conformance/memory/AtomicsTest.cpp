@@ -1,6 +1,8 @@
 // Atomics: every operation and type, in global and in shared memory.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <algorithm>
 #include <numeric>
 

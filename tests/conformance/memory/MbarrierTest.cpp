@@ -1,6 +1,8 @@
 // Mbarrier: arrivals, phases and waits inside one CTA.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

@@ -1,6 +1,8 @@
 // Memory: shared tiles of every swizzle, by element and by TMA.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <cmath>
 #include <numeric>
 

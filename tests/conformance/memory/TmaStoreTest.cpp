@@ -1,6 +1,8 @@
 // TmaStore: tiles on their way out, tensors of every rank, and plain copies.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

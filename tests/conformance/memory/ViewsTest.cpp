@@ -1,6 +1,8 @@
 // Views: parts and other shapes of tensors, shared tiles and register tiles.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

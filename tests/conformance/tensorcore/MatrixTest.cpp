@@ -1,6 +1,8 @@
 // Matrix: matrices in the registers of a warp: moved, transposed, multiplied.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

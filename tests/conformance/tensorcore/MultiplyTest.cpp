@@ -1,6 +1,8 @@
 // Multiply: Pipeline and Accumulator in the small, apart from any GEMM.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 using namespace conformance;
 
 class Multiply : public OnDevice {};
@@ -221,8 +223,8 @@ under_every_order(const std::string &id,
       launch(*device);
     return;
   }
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random}) {
-    auto device = open_sim({.order = order, .seed = 7});
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
+    auto device = open_sim({.interleaving = order, .seed = 7});
     LaunchResult result = launch(*device);
     EXPECT_TRUE(result.findings.empty()) << result.to_string();
   }

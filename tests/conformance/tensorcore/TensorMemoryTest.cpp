@@ -4,6 +4,7 @@
 #include "conformance/Conformance.h"
 
 #include <kiln/check/sim.h>
+#include <kiln/run/run.h>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,8 @@
 // Wgmma: what a product can be besides f32 += a * b from shared memory.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 using namespace conformance;
 
 class Wgmma : public OnDevice {};

@@ -1,6 +1,8 @@
 // Cluster: CTAs that see each other, by barrier, by element and by multicast.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

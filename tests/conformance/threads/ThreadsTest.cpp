@@ -1,6 +1,8 @@
 // Threads: ids, elections, named barriers, roles, mbarriers between them.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

@@ -1,6 +1,8 @@
 // Warp: shuffles, votes and reductions against what each lane should see.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -1,6 +1,8 @@
 // RegisterTile: a tile lies where its layout says, and is a variable.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 using namespace conformance;
 
 class Tiles : public OnDevice {};

@@ -1,6 +1,8 @@
 // TileMath: arithmetic of register tiles, broadcasts, casts and reductions.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

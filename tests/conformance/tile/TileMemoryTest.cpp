@@ -2,6 +2,8 @@
 // ragged, and copies between all of them.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

@@ -1,6 +1,8 @@
 // Control: loops, branches, variables, and tensors of every rank.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <cmath>
 #include <numeric>
 

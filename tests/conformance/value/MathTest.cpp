@@ -1,6 +1,8 @@
 // Math: each function against the host's, within the error its header states.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <bit>
 #include <cmath>
 

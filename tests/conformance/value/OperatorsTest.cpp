@@ -1,6 +1,8 @@
 // Operators: arithmetic, comparison and conversion against the host's own.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <cmath>
 #include <optional>
 

@@ -1,6 +1,8 @@
 // Predicate: atoms with a condition in front of them, and no branch.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <numeric>
 
 using namespace conformance;

@@ -1,6 +1,8 @@
 // Print: which threads print what, and which prints are built at all.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <algorithm>
 
 using namespace conformance;

@@ -1,6 +1,8 @@
 // RawPtx: instructions written as text: registers, braces, predicates.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 using namespace conformance;
 
 class RawPtx : public OnDevice {};

@@ -1,6 +1,8 @@
 // Vector: several elements in one instruction, and cache hints.
 #include "conformance/Conformance.h"
 
+#include <kiln/run/run.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,5 +1,6 @@
 // Device: what is written once for all devices, on a device of host memory.
 #include "kiln/run/device.h"
+#include <kiln/run/run.h>
 
 #include "unit/support/ErrorText.h"
 

@@ -28,10 +28,10 @@ static const char *const kCopy = R"(
 
 TEST(Report, AWaitEndsWhenTheCopyDoes) {
   std::vector<std::uint64_t> ends;
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(kCopy);
     run.input(counting<std::uint32_t>(256));
-    run.config.order = order;
+    run.config.interleaving = order;
     run.config.timeline = true;
     LaunchResult result = run.run();
     const Timeline::Event *copy = nullptr, *wait = nullptr, *store = nullptr;

@@ -69,8 +69,8 @@ ret;
     return launch.run();
   }
   /// Run under one order; a finding is a failure.
-  RunKernel &runCleanly(SimOrder order) {
-    config.order = order;
+  RunKernel &runCleanly(Interleaving order) {
+    config.interleaving = order;
     for (const Finding &finding : run().findings)
       ADD_FAILURE() << finding.id << ": " << finding.message;
     return *this;
@@ -104,8 +104,8 @@ private:
 };
 
 /// Every order in which asynchronous work may be done.
-inline constexpr SimOrder kOrders[] = {SimOrder::eager, SimOrder::lazy,
-                                       SimOrder::random};
+inline constexpr Interleaving kOrders[] = {Interleaving::eager, Interleaving::lazy,
+                                       Interleaving::random};
 
 /// 0, 1, 2, ... as T.
 template <typename T> std::vector<T> counting(std::size_t count) {

@@ -20,8 +20,8 @@ using Ids = std::vector<std::string>;
 void expectIds(const std::string &instructions, const Ids &expected,
                Dim3 grid = {1, 1, 1}, int threads = 32,
                Dim3 cluster = {1, 1, 1}, const std::string &target = "sm_90a") {
-  for (SimOrder order : kOrders)
-    for (std::uint64_t seed = 0; seed < (order == SimOrder::random ? 4 : 1);
+  for (Interleaving order : kOrders)
+    for (std::uint64_t seed = 0; seed < (order == Interleaving::random ? 4 : 1);
          ++seed) {
       RunKernel run(instructions, target);
       run.output(std::vector<std::uint32_t>(RunKernel::kBufferBytes / 4));
@@ -29,7 +29,7 @@ void expectIds(const std::string &instructions, const Ids &expected,
       run.config.grid = grid;
       run.config.block = {static_cast<std::uint32_t>(threads), 1, 1};
       run.config.cluster = cluster;
-      run.config.order = order;
+      run.config.interleaving = order;
       run.config.seed = seed;
       EXPECT_EQ(idsOf(run), expected)
           << "order " << int(order) << ", seed " << seed;

@@ -18,7 +18,7 @@ static std::string findingOf(const std::string &body, Dim3 block = {32, 1, 1}) {
 /// It gets somewhere: element 0 of the output is `want` in every order.
 static void expectResult(const std::string &body, std::uint32_t want,
                          Dim3 block = {32, 1, 1}, Dim3 grid = {1, 1, 1}) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(body);
     run.config.block = block;
     run.config.grid = grid;

@@ -269,9 +269,9 @@ ret;
 )";
 
 TEST(SimDevice, LanesOfTwoStreamsWaitForEachOtherTwice) {
-  for (SimOrder order : {SimOrder::eager, SimOrder::lazy, SimOrder::random})
+  for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random})
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
-      auto device = open_sim({.order = order, .seed = seed});
+      auto device = open_sim({.interleaving = order, .seed = seed});
       auto module = load(*device, kRanks);
       std::vector<std::uint32_t> zeros(32, 0);
       Buffer flags = device->allocate(128);

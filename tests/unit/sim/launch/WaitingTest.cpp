@@ -8,7 +8,7 @@ namespace kiln::sim {
 /// 0 of the output is `want`.
 static void expectResult(const std::string &body, std::uint32_t want,
                          Dim3 grid = {1, 1, 1}, Dim3 block = {32, 1, 1}) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(body);
     run.config.grid = grid;
     run.config.block = block;
@@ -295,7 +295,7 @@ TEST(Waiting, ThreadsThatHaveLeftAreNotWaitedFor) {
     st.global.u32 [%out], %r0;
   )");
   run.config.block = {64, 1, 1};
-  for (SimOrder order : {SimOrder::eager, SimOrder::random})
+  for (Interleaving order : {Interleaving::eager, Interleaving::random})
     run.runCleanly(order);
   EXPECT_EQ(run.result<std::uint32_t>(0), 5u);
 }
@@ -323,7 +323,7 @@ TEST(Waiting, LanesMeetAtABarrierThatTheyReachByDifferentPaths) {
     add.u64 %x0, %x0, %out;
     st.global.u32 [%x0], %r3;
   )");
-  run.runCleanly(SimOrder::eager).runCleanly(SimOrder::random);
+  run.runCleanly(Interleaving::eager).runCleanly(Interleaving::random);
   EXPECT_EQ(run.result<std::uint32_t>(9), 6u);
 }
 

@@ -141,7 +141,7 @@ TEST(Address, SharedOnesCarryTheRankOfTheCta) {
                             "barrier.cluster.arrive.release.aligned;\n"
                             "barrier.cluster.wait.acquire.aligned;"));
   run.config.grid = run.config.cluster = {2, 1, 1};
-  for (SimOrder order : kOrders)
+  for (Interleaving order : kOrders)
     EXPECT_EQ(run.runCleanly(order).result<std::uint32_t>(0), 41u);
 }
 

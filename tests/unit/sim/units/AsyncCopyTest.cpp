@@ -24,7 +24,7 @@ static std::string kernel(const std::string &copies) {
 }
 
 TEST(AsyncCopy, CopiesAtTheLatestAtTheWait) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(kernel("cp.async.cg.shared.global [%r0], [%x0], 16;"
                          "cp.async.commit_group;"
                          "cp.async.wait_group 0;"));
@@ -43,11 +43,11 @@ TEST(AsyncCopy, AWaitLeavesTheNewestGroups) {
                        "cp.async.commit_group;"
                        "cp.async.wait_group 1;"));
   run.input(counting<std::uint32_t>(128));
-  run.config.order = SimOrder::lazy;
+  run.config.interleaving = Interleaving::lazy;
   expectContains(run.finding(), "copy-not-awaited: this reads shared address");
   EXPECT_EQ(run.result<std::uint32_t>(4), 4u);
   EXPECT_EQ(run.result<std::uint32_t>(6), 0u);
-  run.config.order = SimOrder::eager;
+  run.config.interleaving = Interleaving::eager;
   expectContains(run.finding(), "copy-not-awaited: this reads shared address");
   EXPECT_EQ(run.result<std::uint32_t>(6), 6u) << "and still a finding";
 }
@@ -56,12 +56,12 @@ TEST(AsyncCopy, WaitAllNeedsNoCommit) {
   RunKernel run(kernel("cp.async.ca.shared::cta.global.L2::128B [%r0], [%x0], "
                        "16;"
                        "cp.async.wait_all;"));
-  run.input(counting<std::uint32_t>(128)).runCleanly(SimOrder::lazy);
+  run.input(counting<std::uint32_t>(128)).runCleanly(Interleaving::lazy);
   EXPECT_EQ(run.result<std::uint32_t>(127), 127u);
 }
 
 TEST(AsyncCopy, FillsWithZeros) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     // Lane t takes t % 4 words; odd lanes of 8 ignore their source.
     RunKernel run(kernel("and.b32 %r2, %t, 3; shl.b32 %r2, %r2, 2;"
                          "and.b32 %r3, %t, 8; setp.ne.u32 %p0, %r3, 0;"
@@ -109,7 +109,7 @@ static std::string arriving(int count, const std::string &arrivals) {
 }
 
 TEST(AsyncCopy, ArrivesWhenTheCopiesAreDone) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel counted(
         arriving(32, "cp.async.mbarrier.arrive.noinc.shared.b64 [%bar];"));
     counted.input(counting<std::uint32_t>(128)).runCleanly(order);

@@ -16,7 +16,7 @@ TEST(AtomicPacked, AddsHalvesAndPairs) {
                 "atom.global.add.noftz.f16x2 %r2, [%out+4], %r1;"
                 "mov.b32 %r1, 0x40003f80;" // {1, 2} as bf16
                 "red.relaxed.gpu.global.add.noftz.bf16x2 [%out+8], %r1;");
-  run.output(std::vector<std::uint16_t>(16, 0)).runCleanly(SimOrder::eager);
+  run.output(std::vector<std::uint16_t>(16, 0)).runCleanly(Interleaving::eager);
   EXPECT_EQ(halfToFloat(run.result<std::uint16_t>(0)), 32);
   EXPECT_EQ(halfToFloat(run.result<std::uint16_t>(2)), 32);
   EXPECT_EQ(halfToFloat(run.result<std::uint16_t>(3)), 64);
@@ -35,7 +35,7 @@ TEST(AtomicPacked, AddsVectors) {
       // What lane 31 found there: the sums of those before it.
       "setp.eq.u32 %p1, %t, 31;"
       "@%p1 st.global.v4.f32 [%out+64], {%f2, %f3, %f4, %f5};");
-  run.output(std::vector<float>(32, 0)).runCleanly(SimOrder::eager);
+  run.output(std::vector<float>(32, 0)).runCleanly(Interleaving::eager);
   EXPECT_EQ(run.result<float>(0), 496);
   EXPECT_EQ(run.result<float>(1), 32);
   EXPECT_EQ(run.result<float>(4), 32);
@@ -69,7 +69,7 @@ TEST(AtomicPacked, SwapsSixteenAndHundredTwentyEightBits) {
   memory[0] = 7 | 8 << 16;
   memory[2] = 1;
   memory[3] = 2;
-  run.output(memory).runCleanly(SimOrder::eager);
+  run.output(memory).runCleanly(Interleaving::eager);
   EXPECT_EQ(run.result<std::uint16_t>(0), 9);
   EXPECT_EQ(run.result<std::uint16_t>(1), 8);
   const std::uint64_t expected[] = {1, 2, 1, 2, 3, 3, 1, 2};
@@ -106,7 +106,7 @@ TEST(BarrierReduction, CountsAndCombines) {
                 "mul.wide.u32 %x0, %t, 16; add.u64 %x0, %x0, %out;"
                 "st.global.v4.b32 [%x0], {%r1, %r2, %r3, %r4};");
   run.config.block = {64, 1, 1};
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     run.runCleanly(order);
     for (int thread = 0; thread < 64; ++thread) {
       EXPECT_EQ(run.result<std::uint32_t>(4 * thread), 40u);
@@ -128,7 +128,7 @@ TEST(ClusterAddress, SaysWhoseItIs) {
                 "mov.b32 %r5, 0;"
                 "st.global.v4.b32 [%x1], {%r1, %r2, %r3, %r5};");
   run.config.cluster = run.config.grid = {2, 1, 1};
-  run.runCleanly(SimOrder::eager);
+  run.runCleanly(Interleaving::eager);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(run.result<std::uint32_t>(4 * rank), 1u);
     EXPECT_EQ(run.result<std::uint32_t>(4 * rank + 1), rank);
@@ -147,7 +147,7 @@ TEST(MbarrierState, HoldsThePendingCount) {
                 "selp.u32 %r1, 1, 0, %p2;"
                 "st.global.v2.b32 [%out], {%r0, %r1};"
                 "end:");
-  run.runCleanly(SimOrder::eager);
+  run.runCleanly(Interleaving::eager);
   EXPECT_EQ(run.result<std::uint32_t>(0), 4u);
   EXPECT_EQ(run.result<std::uint32_t>(1), 0u);
 }
@@ -216,7 +216,7 @@ static std::string madeFromNothing(const std::string &acquire) {
 TEST(TensorMapReplace, MakesAMapFromNothing) {
   RunKernel run(madeFromNothing(
       "fence.proxy.tensormap::generic.acquire.gpu [%x2], 128;"));
-  run.input(counting<std::uint32_t>(128)).runCleanly(SimOrder::eager);
+  run.input(counting<std::uint32_t>(128)).runCleanly(Interleaving::eager);
   // Columns 4 to 7 of rows 2 and 3 of 16 columns; the values' bits as they are.
   for (std::uint32_t i = 0; i < 8; ++i)
     EXPECT_EQ(run.result<std::uint32_t>(i), (2 + i / 4) * 16 + 4 + i % 4);

@@ -10,8 +10,8 @@ namespace kiln::sim {
 template <typename Check>
 static void inEveryOrder(const std::string &body, Dim3 grid, Dim3 block,
                          Dim3 cluster, int seeds, Check &&check) {
-  for (SimOrder order : kOrders)
-    for (int seed = 0; seed < (order == SimOrder::random ? seeds : 1); ++seed) {
+  for (Interleaving order : kOrders)
+    for (int seed = 0; seed < (order == Interleaving::random ? seeds : 1); ++seed) {
       RunKernel run(body);
       run.config.grid = grid;
       run.config.block = block;
@@ -160,7 +160,7 @@ TEST(Barrier, RandomTurnsEndAtAtomics) {
     )");
     run.config.grid = {8, 1, 1};
     run.config.seed = seed;
-    run.output(std::vector<std::uint32_t>(3, 0)).runCleanly(SimOrder::random);
+    run.output(std::vector<std::uint32_t>(3, 0)).runCleanly(Interleaving::random);
     changed += run.result<std::uint32_t>(2) > 0;
   }
   EXPECT_GE(changed, 15);

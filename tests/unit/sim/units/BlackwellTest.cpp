@@ -54,7 +54,7 @@ static void setMap(RunKernel &run) {
 TEST(Blackwell, ALoadOfOneCtaCountsOnTheOtherOfThePair) {
   RunKernel run = loadForPair("and.b32 %r0, %bar, 0xfeffffff;");
   setMap(run);
-  for (SimOrder order : kOrders)
+  for (Interleaving order : kOrders)
     EXPECT_EQ(run.runCleanly(order).result<std::uint32_t>(0), 3u);
 }
 
@@ -79,7 +79,7 @@ TEST(Blackwell, PairsOfFloats) {
   run.config.block = {1, 1, 1};
   run.input(std::vector<std::uint64_t>{bits(1.5f, 1e-30f), bits(4, 1e-10f),
                                        bits(0.25f, 3)});
-  run.runCleanly(SimOrder::eager);
+  run.runCleanly(Interleaving::eager);
   EXPECT_EQ(run.result<std::uint64_t>(0), bits(5.5f, 1e-30f + 1e-10f));
   EXPECT_EQ(run.result<std::uint64_t>(1), bits(-2.5f, 1e-30f - 1e-10f));
   EXPECT_EQ(run.result<std::uint64_t>(2), bits(6, 0)); // flushed
@@ -103,7 +103,7 @@ TEST(Blackwell, SumsOfFloatsAndHalves) {
   )",
                 "sm_100a");
   run.config.block = {1, 1, 1};
-  run.runCleanly(SimOrder::eager);
+  run.runCleanly(Interleaving::eager);
   EXPECT_EQ(run.result<float>(0), 1.5f + 1.25f);
   EXPECT_EQ(run.result<float>(1), 3 - 1.25f);
   EXPECT_EQ(run.result<float>(2), 9 + 1.25f);
@@ -128,7 +128,7 @@ TEST(Blackwell, TheLargestOfThree) {
                        "mov.f32 %f2, 0f3f800000;\n"; // 2, -4, 1
   RunKernel run(values + body, "sm_100a");
   run.config.block = {1, 1, 1};
-  run.runCleanly(SimOrder::eager);
+  run.runCleanly(Interleaving::eager);
   EXPECT_EQ(run.result<float>(0), 2.0f);
   EXPECT_EQ(run.result<float>(1), -4.0f);
   EXPECT_EQ(run.result<float>(2), 4.0f);
@@ -166,7 +166,7 @@ TEST(Blackwell, NoClusterIsLeftToCancel) {
   end:
   )",
                 "sm_100a");
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     EXPECT_EQ(run.runCleanly(order).result<std::uint32_t>(0), 7u);
     EXPECT_EQ(run.result<std::uint32_t>(1), 0u);
   }

@@ -58,7 +58,7 @@ static std::string storing(const std::string &alone) {
 }
 
 TEST(BulkCopy, LoadsFromGlobalMemory) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(
         loading(256, "cp.async.bulk.prefetch.L2.global [%in], 256;"
                      "cp.async.bulk.shared::cluster.global."
@@ -71,7 +71,7 @@ TEST(BulkCopy, LoadsFromGlobalMemory) {
 }
 
 TEST(BulkCopy, CopiesWithinSharedMemory) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(loading(144, "st.shared.v2.b64 [%s], {5, 6};"
                                "fence.proxy.async.shared::cta;"
                                "cp.async.bulk.shared::cluster.shared::cta."
@@ -92,7 +92,7 @@ TEST(BulkCopy, CopiesWithinSharedMemory) {
 }
 
 TEST(BulkCopy, MulticastGoesToEveryCtaOfTheMask) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(".reg .b16 %h;"
                   "setp.ne.u32 %p1, %t, 0;"
                   "@%p1 bra ready;"
@@ -123,7 +123,7 @@ TEST(BulkCopy, MulticastGoesToEveryCtaOfTheMask) {
 }
 
 TEST(BulkCopy, StoresToGlobalMemoryInGroups) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(storing("cp.async.bulk.global.shared::cta.bulk_group [%out], "
                           "[%s], 256;"
                           "cp.async.bulk.commit_group;"
@@ -148,7 +148,7 @@ TEST(BulkCopy, WaitReadFreesTheSourceAlone) {
                         "st.global.b32 [%out+256], %r4;"));
   run.input(counting<std::uint32_t>(64));
   run.output(std::vector<std::uint32_t>(64, 1234));
-  run.config.order = SimOrder::lazy;
+  run.config.interleaving = Interleaving::lazy;
   expectContains(run.finding(), "copy-not-awaited: this reads global address");
   EXPECT_EQ(run.result<std::uint32_t>(0), 0u) << "not what came later";
   EXPECT_EQ(run.result<std::uint32_t>(64), 1234u) << "not written at the wait";
@@ -162,7 +162,7 @@ static T reduced(const std::string &operation, T old, T value) {
       "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
       operation)));
   run.input(std::vector<T>(256 / sizeof(T), value));
-  run.output(std::vector<T>(256 / sizeof(T), old)).runCleanly(SimOrder::lazy);
+  run.output(std::vector<T>(256 / sizeof(T), old)).runCleanly(Interleaving::lazy);
   EXPECT_EQ(run.template result<T>(16 / sizeof(T)), old) << "past the end";
   EXPECT_EQ(run.template result<T>(0),
             run.template result<T>(16 / sizeof(T) - 1));
@@ -204,7 +204,7 @@ TEST(BulkCopy, ReducesFloats) {
 }
 
 TEST(BulkCopy, ReducesIntoSharedMemory) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(loading(16, "st.shared.v2.b64 [%s], {5, 6};"
                               "st.shared.v2.b64 [%s+16], {50, 60};"
                               "fence.proxy.async.shared::cta;"
@@ -237,7 +237,7 @@ static void setMap(RunKernel &run, const TensorMap &map) {
 }
 
 TEST(BulkCopy, ReducesBoxesOfATensor) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(storing("mov.u32 %r4, 4; mov.u32 %r5, 3;"
                           "cp.reduce.async.bulk.tensor.2d.global.shared::cta."
                           "add.tile.bulk_group [%map, {%r4, %r5}], [%s];"
@@ -260,7 +260,7 @@ TEST(BulkCopy, ReducesBoxesOfATensor) {
 TEST(BulkCopy, BoxesGoThereAndBack) {
   // Rows 0 and 1 of a tensor to shared memory, swizzled, and on to rows 2
   // and 3.
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(
         loading(64, "mov.u32 %r4, 0;"
                     "cp.async.bulk.tensor.2d.shared::cluster.global.tile."
@@ -309,7 +309,7 @@ TEST(BulkCopy, MapsOfFourBitsCountElements) {
     map.dims = {90, 4};
     map.box = {32, 2};
     setMap(run, map);
-    run.input(counting<std::uint8_t>(192)).runCleanly(SimOrder::lazy);
+    run.input(counting<std::uint8_t>(192)).runCleanly(Interleaving::lazy);
     for (int row = 0; row < 2; ++row)
       for (int byte = 0; byte < 16; ++byte) {
         int column = start / 2 + byte;
@@ -345,7 +345,7 @@ TEST(BulkCopy, TensorsOfEightBitsHaveNoReduction) {
 }
 
 TEST(BulkCopy, StoresAndReducesAcrossTheCluster) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     // CTA 0 sends to CTA 1: two words, and two additions to a third.
     RunKernel run("setp.ne.u32 %p1, %t, 0;"
                   "@%p1 bra end;"
@@ -520,7 +520,7 @@ static std::string byAWarp(const std::string &opcode) {
 }
 
 TEST(BulkCopy, AWholeWarpMayIssueOneStore) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(byAWarp("cp.async.bulk.tensor.1d.global.shared::cta.tile."
                           "bulk_group"));
     storeByAWarp(run).runCleanly(order);
@@ -530,7 +530,7 @@ TEST(BulkCopy, AWholeWarpMayIssueOneStore) {
 }
 
 TEST(BulkCopy, AReductionByAWholeWarpCountsForEachLane) {
-  for (SimOrder order : kOrders) {
+  for (Interleaving order : kOrders) {
     RunKernel run(byAWarp("cp.reduce.async.bulk.tensor.1d.global.shared::cta."
                           "add.tile.bulk_group"));
     storeByAWarp(run).output(std::vector<std::uint32_t>(64, 1));

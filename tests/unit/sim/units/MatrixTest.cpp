@@ -308,7 +308,7 @@ TEST(Matrix, LdmatrixLoadsRowsOrColumns) {
           fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16 {}, [%r0];",
                       count, isTransposed ? ".trans" : "", lists[count]) +
           "st.global.v4.b32 [%x2], {%r0, %r9, %r10, %r11};");
-      run.input(counting<std::uint16_t>(256)).runCleanly(SimOrder::eager);
+      run.input(counting<std::uint16_t>(256)).runCleanly(Interleaving::eager);
       for (int lane = 0; lane < kLanes; ++lane)
         for (int i = 0; i < count; ++i)
           for (int half = 0; half < 2; ++half) {
@@ -338,7 +338,7 @@ TEST(Matrix, StmatrixIsTheOtherWay) {
         "setp.lt.u32 %p1, %t, 8;"
         "@%p1 ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r0+2048];"
         "@%p1 st.global.v4.b32 [%x2+512], {%r4, %r5, %r6, %r7};");
-    run.input(counting<std::uint16_t>(256)).runCleanly(SimOrder::eager);
+    run.input(counting<std::uint16_t>(256)).runCleanly(Interleaving::eager);
     for (int i = 0; i < 256; ++i) {
       int row = i / 8 % 8, column = i % 8;
       int source = isTransposed ? i / 64 * 64 + column * 8 + row : i;
@@ -355,7 +355,7 @@ TEST(Matrix, LdmatrixTakesGenericAddresses) {
                 "cvt.u64.u32 %x3, %r0; cvta.shared.u64 %x3, %x3;"
                 "ldmatrix.sync.aligned.m8n8.x1.b16 {%r4}, [%x3];"
                 "st.global.b32 [%x2], %r4;");
-  run.input(counting<std::uint16_t>(256)).runCleanly(SimOrder::eager);
+  run.input(counting<std::uint16_t>(256)).runCleanly(Interleaving::eager);
   EXPECT_EQ(run.result<std::uint16_t>(31 * 8), 62);
 }
 
@@ -456,7 +456,7 @@ static void checkWmma(int m, int n, bool isARow, bool isBRow, bool isSingle) {
     else
       input[1024 + i] = half;
   }
-  run.input(input).runCleanly(SimOrder::eager);
+  run.input(input).runCleanly(Interleaving::eager);
   for (int row = 0; row < m; ++row)
     for (int column = 0; column < n; ++column) {
       double sum = c[row * n + column];
@@ -524,7 +524,7 @@ static void checkWmmaForm(const WmmaForm &form) {
       put(2048 + (column * form.k + k) * bytes, type, b[k * form.n + column]);
   for (int i = 0; i < form.m * form.n; ++i)
     put(4096 + i * sumBytes, sum, c[i]);
-  run.input(input).runCleanly(SimOrder::eager);
+  run.input(input).runCleanly(Interleaving::eager);
   for (int i = 0; i < form.m * form.n; ++i) {
     double expected = c[i];
     for (int k = 0; k < form.k; ++k)

@@ -42,8 +42,8 @@ public:
       return "";
     return result.findings[0].id + ": " + result.findings[0].message;
   }
-  std::vector<std::uint32_t> run(SimOrder order = SimOrder::eager) {
-    config.order = order;
+  std::vector<std::uint32_t> run(Interleaving order = Interleaving::eager) {
+    config.interleaving = order;
     EXPECT_EQ(finding(), "");
     std::vector<std::uint32_t> words(output_.bytes / 4);
     std::memcpy(words.data(), output_.data.get(), output_.bytes);

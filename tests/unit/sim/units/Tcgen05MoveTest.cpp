@@ -54,7 +54,7 @@ TEST(Tcgen05Move, MovesRegistersInEveryShape) {
       for (int i = 0; i < move.registers; ++i)
         body += fmt::format("st.global.b32 [%x3+{}], %r{};\n", 4 * i, 64 + i);
       RunTensor run(body, {}, 128 * 64);
-      std::vector<std::uint32_t> out = run.run(SimOrder::lazy);
+      std::vector<std::uint32_t> out = run.run(Interleaving::lazy);
       for (int t = 0; t < 128; ++t)
         for (int r = 0; r < move.registers; ++r) {
           auto [lane, column] = placeOfMove(move.shape, r, t % 32,
@@ -118,7 +118,7 @@ TEST(Tcgen05Move, CopiesRowsIntoLanes) {
     for (int i = 0; i < 8; ++i)
       body += fmt::format("st.global.b32 [%x3+{}], %r{};\n", 4 * i, i);
     RunTensor run(body, shared, 128 * 8);
-    std::vector<std::uint32_t> out = run.run(SimOrder::random);
+    std::vector<std::uint32_t> out = run.run(Interleaving::random);
     int row = 33 % copy.rows;
     for (int lane : copy.lanes)
       for (int byte = 0; byte < copy.bytes; ++byte)
@@ -252,7 +252,7 @@ TEST(Tcgen05Move, StoresToTheLanesOfTheWarpWhateverTheAddressNames) {
         {}, 128 * 4);
     expectContains(run.finding(), "tcgen05-lanes: warp");
     run.config.allow = {"tcgen05-lanes"};
-    std::vector<std::uint32_t> out = run.run(SimOrder::lazy);
+    std::vector<std::uint32_t> out = run.run(Interleaving::lazy);
     for (int i = 0; i < 128 * 4; ++i)
       ASSERT_EQ(out[i], 64 * (i / 4) + i % 4) << "word " << i;
   }

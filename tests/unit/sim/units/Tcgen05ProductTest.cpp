@@ -273,7 +273,7 @@ static std::string bodyOf(const Form &form, const Place &a, const Place &b) {
 }
 
 /// Run one product and compare every word of 64 columns with the reference.
-static void expectProduct(const Form &form, SimOrder order) {
+static void expectProduct(const Form &form, Interleaving order) {
   SCOPED_TRACE(form.name());
   std::mt19937 random(7);
   int rows = form.m / form.group, columns = form.n / form.group, k = form.k();
@@ -368,8 +368,8 @@ TEST(Tcgen05Product, MultipliesHalvesInEveryLayout) {
       for (bool isB : {false, true})
         expectProduct(
             {.swizzle = swizzle, .isATransposed = isA, .isBTransposed = isB},
-            SimOrder::random);
-  for (SimOrder order : kOrders)
+            Interleaving::random);
+  for (Interleaving order : kOrders)
     expectProduct({.typeA = "bf16", .typeB = "bf16", .n = 24}, order);
 }
 
@@ -378,7 +378,7 @@ TEST(Tcgen05Product, MultipliesHalvesInEveryLayout) {
 TEST(Tcgen05Product, OperandsMayBeginInsideThePattern) {
   for (int swizzle : {32, 64, 128})
     for (int begin : {128, 384, 896})
-      expectProduct({.swizzle = swizzle, .begin = begin}, SimOrder::random);
+      expectProduct({.swizzle = swizzle, .begin = begin}, Interleaving::random);
 }
 
 TEST(Tcgen05Product, MultipliesEveryKind) {
@@ -405,7 +405,7 @@ TEST(Tcgen05Product, MultipliesEveryKind) {
                    .isATransposed = true,
                    .isBTransposed = true});
   for (const Form &form : forms)
-    expectProduct(form, SimOrder::eager);
+    expectProduct(form, Interleaving::eager);
 }
 
 TEST(Tcgen05Product, KeepsAccumulatorsOfEveryShape) {
@@ -417,7 +417,7 @@ TEST(Tcgen05Product, KeepsAccumulatorsOfEveryShape) {
            {.m = 256, .n = 64, .group = 2},
            {.m = 128, .n = 64, .group = 2},
            {.m = 256, .n = 64, .isBTransposed = true, .group = 2}})
-    for (SimOrder order : kOrders)
+    for (Interleaving order : kOrders)
       expectProduct(form, order);
 }
 
@@ -438,7 +438,7 @@ TEST(Tcgen05Product, TakesOperandAFromTensorMemory) {
                           .typeA = "e3m2",
                           .typeB = "e4m3",
                           .isAInTensor = true}})
-    expectProduct(form, SimOrder::lazy);
+    expectProduct(form, Interleaving::lazy);
 }
 
 TEST(Tcgen05Product, ScalesBlocks) {
@@ -468,7 +468,7 @@ TEST(Tcgen05Product, ScalesBlocks) {
       Form both = form;
       both.group = group;
       both.m = 128 * group;
-      expectProduct(both, SimOrder::eager);
+      expectProduct(both, Interleaving::eager);
     }
 }
 
@@ -491,7 +491,7 @@ TEST(Tcgen05Product, RemembersWhereUnwrittenBytesWereReadFirst) {
 
 TEST(Tcgen05Product, IsDrawnInTheTimeline) {
   for (int group : {1, 2})
-    for (SimOrder order : kOrders) {
+    for (Interleaving order : kOrders) {
       SCOPED_TRACE(group);
       Form form;
       form.m = 128 * group;
@@ -499,7 +499,7 @@ TEST(Tcgen05Product, IsDrawnInTheTimeline) {
       Place a{form, form.typeA, false, 128};
       Place b{form, form.typeB, false, form.n / group};
       RunTensor run(bodyOf(form, a, b), {}, 128 * 64 * group, group);
-      run.config.order = order;
+      run.config.interleaving = order;
       run.config.timeline = true;
       LaunchResult result = run.launch();
       EXPECT_TRUE(result.findings.empty()) << result.to_string();

@@ -205,7 +205,7 @@ public:
     result_.valid.set(0, result_.bytes);
   }
 
-  LaunchResult run(SimOrder order) {
+  LaunchResult run(Interleaving order) {
     int bytes = bytesOf(form_.typeA);
     Layout layoutA = layoutOf(form_.swizzle, form_.isATransposed, bytes, 64);
     Layout layoutB =
@@ -234,7 +234,7 @@ public:
     config.block = {128, 1, 1};
     config.threads = 1;
     config.dynamicSmemBytes = kSharedBytes;
-    config.order = order;
+    config.interleaving = order;
     config.allow = allow;
     config.params.resize(40);
     std::uint64_t values[] = {
@@ -342,7 +342,7 @@ static void checkForm(const Form &form) {
   fillRandomly(product.a, random, form.typeA == "u8" ? 0 : -3, 3);
   fillRandomly(product.b, random, form.typeB == "u8" ? 0 : -3, 3);
   fillRandomly(product.c, random, -50, 50);
-  SimOrder order = kOrders[form.n / 8 % 3];
+  Interleaving order = kOrders[form.n / 8 % 3];
   for (const Finding &finding : product.run(order).findings)
     FAIL() << finding.id << ": " << finding.message;
   std::vector<double> results = product.results();
@@ -403,7 +403,7 @@ TEST(Wgmma, SaturatesIntegersWhereAsked) {
     std::fill(product.a.begin(), product.a.end(), 255);
     std::fill(product.b.begin(), product.b.end(), 255);
     std::fill(product.c.begin(), product.c.end(), 2147483640.0);
-    EXPECT_TRUE(product.run(SimOrder::eager).findings.empty());
+    EXPECT_TRUE(product.run(Interleaving::eager).findings.empty());
     EXPECT_EQ(product.result(5, 3),
               isSaturated ? 2147483647.0
                           : 2147483640.0 + 32.0 * 255 * 255 - 4294967296.0);
@@ -421,14 +421,14 @@ TEST(Wgmma, CutsOffSumsOfEightBitFloats) {
       product.a[row * 32 + 7] = large;
     for (int column = 0; column < 8; ++column)
       product.b[column * 32 + 7] = large;
-    EXPECT_TRUE(product.run(SimOrder::eager).findings.empty());
+    EXPECT_TRUE(product.run(Interleaving::eager).findings.empty());
     EXPECT_EQ(product.result(63, 7), expected);
   }
   // Infinity and NaN come through.
   RunProduct product({"f32", "e5m2", "e5m2", 8});
   product.a[3] = INFINITY;
   product.b[3] = 1;
-  EXPECT_TRUE(product.run(SimOrder::eager).findings.empty());
+  EXPECT_TRUE(product.run(Interleaving::eager).findings.empty());
   EXPECT_EQ(product.result(0, 0), INFINITY);
   EXPECT_TRUE(std::isnan(product.result(0, 1)));
   EXPECT_EQ(product.result(1, 0), 0);
@@ -437,15 +437,15 @@ TEST(Wgmma, CutsOffSumsOfEightBitFloats) {
 TEST(Wgmma, RegistersOfAMayBeReadAndNotWritten) {
   Form form{"f32", "f16", "f16", 8, 128, true};
   EXPECT_TRUE(RunProduct(form, "mov.b32 %w, %a1;\n")
-                  .run(SimOrder::lazy)
+                  .run(Interleaving::lazy)
                   .findings.empty());
   auto findings =
-      RunProduct(form, "mov.b32 %a1, 0;\n").run(SimOrder::lazy).findings;
+      RunProduct(form, "mov.b32 %a1, 0;\n").run(Interleaving::lazy).findings;
   ASSERT_EQ(findings.size(), 1u);
   expectContains(findings[0].id, "wgmma-register-in-flight");
   expectContains(findings[0].message, "this touches operand A of the wgmma at");
   findings =
-      RunProduct(form, "mov.b32 %w, %d1;\n").run(SimOrder::lazy).findings;
+      RunProduct(form, "mov.b32 %w, %d1;\n").run(Interleaving::lazy).findings;
   ASSERT_EQ(findings.size(), 1u);
   expectContains(findings[0].message,
                  "this touches an accumulator of the wgmma at");
@@ -599,7 +599,7 @@ TEST(Wgmma, UnwrittenElementsSpoilRowsAndColumns) {
     run.unwrittenA = {{37, odd}};
     run.unwrittenB = {{5, odd}};
     run.allow = {"uninitialized-store"};
-    for (const Finding &finding : run.run(SimOrder::random).findings)
+    for (const Finding &finding : run.run(Interleaving::random).findings)
       ADD_FAILURE() << finding.id << ": " << finding.message;
     for (int row = 0; row < 64; ++row)
       for (int column = 0; column < form.n; ++column)
@@ -608,7 +608,7 @@ TEST(Wgmma, UnwrittenElementsSpoilRowsAndColumns) {
   }
   RunProduct told(forms[0]);
   told.unwrittenA = {{0, 1}};
-  LaunchResult result = told.run(SimOrder::eager);
+  LaunchResult result = told.run(Interleaving::eager);
   ASSERT_FALSE(result.findings.empty());
   EXPECT_EQ(result.findings[0].id, "uninitialized-store");
 }

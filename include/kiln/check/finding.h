@@ -1,0 +1,61 @@
+// finding.h: something that a check found: what, where, and the other access it
+// collides with. `kiln explain ID` and explain() say what an id means.
+#pragma once
+
+#include <kiln/base/error.h>
+#include <kiln/base/export.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace KILN_API kiln {
+
+/// Something a check found; only the simulator has any.
+struct Finding {
+  enum class Grade : std::uint8_t { note, warning, error };
+
+  std::string id; ///< `kiln explain ID` and explain() say what it means
+  Grade grade = Grade::error;
+  std::string message = {};
+  SourceLine where = {}; ///< from .loc, else the line of the PTX
+  int ptx_line = 0;
+  // What it is about, where that applies.
+  std::optional<std::array<std::uint32_t, 3>> cta = std::nullopt;
+  int thread = -1;                                     ///< in its CTA; -1: none
+  std::string space = {};                              ///< "global", "shared"
+  std::optional<std::uint64_t> address = std::nullopt; ///< in that space
+  std::string buffer = {}; ///< the name of what lies there, or nearest
+
+  std::string instruction = {}; ///< of the PTX, as it is written
+  std::uint64_t count = 1;      ///< how often it was found at these places
+
+  /// Where a line is of a function that was inlined: from there out to the
+  /// kernel, each with its line.
+  struct Frame {
+    std::string function = {};
+    SourceLine where = {};
+  };
+  /// `where` is the innermost of the kernel's own file.
+  std::vector<Frame> stack = {};
+
+  /// The access that it collides with, where there is one.
+  struct Other {
+    std::string who = {}; ///< "thread 32 of CTA (0, 0, 0)"
+    SourceLine where = {};
+    int ptx_line = 0;
+    bool is_write = false;
+    std::vector<Frame> stack = {};
+  };
+  std::optional<Other> other = std::nullopt;
+
+  /// "error out-of-bounds at gemm.cpp:12: a load of 4 bytes ..."
+  std::string to_string() const;
+};
+
+/// "note", "warning", "error"
+const char *name(Finding::Grade grade);
+
+} // namespace kiln
