@@ -3,6 +3,7 @@
 #include "console/say.h"
 
 #include <kiln/run/environment.h>
+#include <kiln/check/options.h>
 #include <kiln/check/sim.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@ namespace kiln::cli {
 
 static ExitStatus show_environment() {
   std::vector<Setting> all = settings();
+  for (Setting &setting : option_variables())
+    all.push_back(std::move(setting));
   std::size_t width = 0;
   for (const Setting &setting : all)
     width = std::max(width, setting.variable.size());

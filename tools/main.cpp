@@ -3,7 +3,7 @@
 #include "options/command_line.h"
 #include "commands.h"
 #include "console/man_pages.h"
-#include "options/sim_options.h"
+#include "console/run_watch.h"
 #include "options/unknown_words.h"
 
 #include <kiln/run/compile.h>

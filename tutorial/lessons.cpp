@@ -3,6 +3,7 @@
 
 #include <kiln/kernels/attention.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/open_device.h>
 #include <kiln/run/run.h>
 
 #include <algorithm>

@@ -1,8 +1,7 @@
 // Devices: errors, devices and buffers of the C interface.
 #include "capi/Handles.h"
+#include "kiln/run/open_device.h"
 #include "support/Error.h"
-
-#include <charconv>
 
 using namespace kiln;
 using namespace kiln::capi;
@@ -28,56 +27,16 @@ void require(const void *argument, const char *name) {
     userError("{} is NULL", name);
 }
 
-/// A number of a key; throws UserError where it is none.
-template <typename Number>
-static Number numberOf(std::string_view key, std::string_view text) {
-  Number number{};
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0)
-    userError("{} is '{}'; it takes a number from 0 on", key, text);
-  return number;
+void refuseSize(const char *what, std::size_t bytes, std::size_t least,
+                std::size_t most) {
+  userError("the {} has {} bytes; this library knows one of {} to {}", what,
+            bytes, least, most);
 }
 
-static void setOption(SimOptions &options, std::string_view key,
-                      std::string_view text) {
-  if (key == "order")
-    options.interleaving = parse_interleaving(text);
-  else if (key == "seed")
-    options.seed = numberOf<std::uint64_t>(key, text);
-  else if (key == "threads")
-    options.threads = numberOf<int>(key, text);
-  else if (key == "max_instructions")
-    options.max_instructions = numberOf<std::uint64_t>(key, text);
-  else if (key == "time_limit")
-    options.time_limit_s = numberOf<double>(key, text);
-  else if (key == "gpu")
-    options.device = DeviceDescription::by_name(text);
-  else if (key == "allow")
-    options.allow.emplace_back(text);
-  else if (key == "warn")
-    options.warn.emplace_back(text);
-  else if (key == "checks" && (text == "on" || text == "off"))
-    options.checks = text == "on";
-  else if (key == "checks")
-    userError("checks is '{}'; it takes on or off", text);
-  else
-    userError("'{}' is not an option of a device; use order, seed, checks, "
-              "threads, gpu, allow, warn, max_instructions or time_limit",
-              key);
-}
-
-static SimOptions optionsOf(std::string_view text) {
-  SimOptions options;
-  while (!text.empty()) {
-    std::string_view word = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos)
-      userError("'{}' is not an option of a device; write key=value", word);
-    setOption(options, word.substr(0, equals), word.substr(equals + 1));
-  }
-  return options;
+static kiln_device *open(const char *id, CheckSettings settings) {
+  std::shared_ptr<Device> device =
+      open_device(id ? id : "auto", settings.sim_options());
+  return new kiln_device{device, device->name(), std::move(settings)};
 }
 
 } // namespace kiln::capi
@@ -97,9 +56,19 @@ kiln_error *kiln_device_open(const char *id, const char *options,
                              kiln_device **device) {
   return attempt([&] {
     require(device, "device");
-    std::shared_ptr<Device> opened =
-        open_device(id ? id : "auto", optionsOf(options ? options : ""));
-    *device = new kiln_device{opened, opened->name()};
+    CheckSettings settings;
+    set_options(settings, options ? options : "");
+    *device = open(id, std::move(settings));
+  });
+}
+kiln_error *kiln_device_open_with(const char *id, const kiln_options *options,
+                                  kiln_device **device) {
+  return attempt([&] {
+    require(device, "device");
+    CheckSettings settings;
+    if (options)
+      set_from_structure(settings, options);
+    *device = open(id, std::move(settings));
   });
 }
 const char *kiln_device_name(const kiln_device *device) {

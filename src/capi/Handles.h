@@ -3,9 +3,16 @@
 #pragma once
 
 #include "kiln/c/kiln_c.h"
-#include "kiln/check/sim.h"
+#include "kiln/check/options.h"
+#include "kiln/check/report.h"
+#include "kiln/run/kernel.h"
 
+#include <cstring>
+#include <map>
+#include <memory>
 #include <new>
+#include <string>
+#include <vector>
 
 struct kiln_error {
   std::string message;
@@ -14,6 +21,7 @@ struct kiln_error {
 struct kiln_device {
   std::shared_ptr<kiln::Device> device;
   std::string name;
+  kiln::CheckSettings settings;
 };
 struct kiln_buffer {
   std::shared_ptr<kiln::Device> device; ///< outlives the buffer
@@ -25,8 +33,11 @@ struct kiln_module {
   std::vector<std::string> entries;
 };
 struct kiln_result {
-  kiln::LaunchResult result;
+  kiln::Report report;
+  std::vector<std::string> interleavings; ///< of each finding, in words
+  std::vector<std::string> texts;         ///< likewise
   std::string json;
+  std::map<std::string, std::string> formats; ///< that were asked for
 };
 struct kiln_kernel {
   kiln::Kernel kernel;
@@ -54,5 +65,35 @@ template <typename Work> kiln_error *attempt(const Work &work) noexcept {
 
 /// A UserError where an argument that must be there is NULL.
 void require(const void *argument, const char *name);
+
+[[noreturn]] void refuseSize(const char *what, std::size_t bytes,
+                             std::size_t least, std::size_t most);
+
+/// What a caller has filled in of a structure, the rest zero. `least` bytes are
+/// those of the first version. Throws UserError where there are fewer, or more
+/// than this library knows.
+template <typename Structure>
+Structure readStructure(const Structure &given, std::size_t least,
+                        const char *what) {
+  if (given.bytes < least || given.bytes > sizeof(Structure))
+    refuseSize(what, given.bytes, least, sizeof(Structure));
+  Structure known = {};
+  std::memcpy(&known, &given, given.bytes);
+  return known;
+}
+/// As much of a structure as the caller has.
+template <typename Structure>
+void writeStructure(Structure known, Structure &given, std::size_t least,
+                    const char *what) {
+  known.bytes = readStructure(given, least, what).bytes;
+  std::memcpy(&given, &known, known.bytes);
+}
+
+/// What came of launches.
+std::unique_ptr<kiln_result> makeResult(Report report);
+/// Explore them on the device; `kernels` are their names.
+std::unique_ptr<kiln_result>
+exploreAll(kiln_device &device, const std::vector<LaunchDescription> &launches,
+           const CheckSettings &settings);
 
 } // namespace kiln::capi

@@ -1,9 +1,9 @@
-// Launches: modules, launches, findings and kernels of the C interface.
+// Launches: modules, launches and kernels of the C interface.
 #include "capi/Handles.h"
 #include "support/Error.h"
 
+#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 
 using namespace kiln;
@@ -70,80 +70,65 @@ kiln_error *kiln_module_registers(const kiln_module *module, const char *entry,
 }
 void kiln_module_free(kiln_module *module) { delete module; }
 
+/// Of the first version.
+static constexpr std::size_t kFirstLaunchBytes =
+    offsetof(kiln_launch, parameters) + sizeof(void *);
+
 /// A shape; sizes that nobody set count as 1.
 static std::array<std::uint32_t, 3> shapeOf(const uint32_t (&size)[3]) {
   return {std::max(size[0], 1u), std::max(size[1], 1u), std::max(size[2], 1u)};
 }
 
-kiln_error *kiln_device_launch(kiln_device *device, const kiln_launch *launch,
-                               kiln_result **result) {
-  return attempt([&] {
-    require(device, "device");
-    require(launch, "launch");
-    require(result, "result");
-    if (launch->bytes != sizeof(kiln_launch))
-      userError("the launch has {} bytes; this library knows one of {}",
-                launch->bytes, sizeof(kiln_launch));
-    require(launch->module, "launch->module");
-    LaunchDescription description;
-    description.module = launch->module->module;
-    description.name = launch->entry ? launch->entry : "";
-    description.grid = shapeOf(launch->grid);
-    description.block = shapeOf(launch->block);
-    description.cluster = shapeOf(launch->cluster);
-    description.dynamic_smem_bytes = launch->dynamic_smem_bytes;
-    description.cooperative = launch->is_cooperative != 0;
-    const EntryInfo &entry = launch->module->module->entry(description.name);
-    for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
-      require(launch->parameters, "launch->parameters");
-      require(launch->parameters[i], "a parameter of the launch");
-      const auto *from = static_cast<const std::byte *>(launch->parameters[i]);
-      description.parameters.push_back(
-          {std::vector<std::byte>(from, from + entry.parameter_bytes[i])});
-    }
-    LaunchResult found = device->device->launch(description);
-    *result = new kiln_result{std::move(found), ""};
-    (*result)->json = (*result)->result.to_json();
-  });
+static LaunchDescription describe(const kiln_launch &given) {
+  kiln_launch launch =
+      readStructure(given, kFirstLaunchBytes, "launch");
+  require(launch.module, "launch->module");
+  LaunchDescription description;
+  description.module = launch.module->module;
+  description.name = launch.entry ? launch.entry : "";
+  description.grid = shapeOf(launch.grid);
+  description.block = shapeOf(launch.block);
+  description.cluster = shapeOf(launch.cluster);
+  description.dynamic_smem_bytes = launch.dynamic_smem_bytes;
+  description.cooperative = launch.is_cooperative != 0;
+  const EntryInfo &entry = launch.module->module->entry(description.name);
+  for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
+    require(launch.parameters, "launch->parameters");
+    require(launch.parameters[i], "a parameter of the launch");
+    const auto *from = static_cast<const std::byte *>(launch.parameters[i]);
+    description.parameters.push_back(
+        {std::vector<std::byte>(from, from + entry.parameter_bytes[i])});
+  }
+  return description;
 }
 
-int kiln_result_is_ok(const kiln_result *result) {
-  return result && result->result.ok();
+kiln_error *kiln_device_launch(kiln_device *device, const kiln_launch *launch,
+                               kiln_result **result) {
+  return kiln_explore(device, &launch, 1, nullptr, result);
 }
-int kiln_result_is_finished(const kiln_result *result) {
-  return result && result->result.is_finished;
-}
-double kiln_result_time_us(const kiln_result *result) {
-  return result ? result->result.time_us : 0;
-}
-size_t kiln_result_finding_count(const kiln_result *result) {
-  return result ? result->result.findings.size() : 0;
-}
-kiln_error *kiln_result_finding(const kiln_result *result, size_t index,
-                                kiln_finding *finding) {
+
+kiln_error *kiln_explore(kiln_device *device,
+                         const kiln_launch *const *launches, size_t count,
+                         const kiln_options *options, kiln_result **result) {
   return attempt([&] {
+    require(device, "device");
+    require(launches, "launches");
     require(result, "result");
-    require(finding, "finding");
-    if (finding->bytes != sizeof(kiln_finding))
-      userError("the finding has {} bytes; this library knows one of {}",
-                finding->bytes, sizeof(kiln_finding));
-    const auto &findings = result->result.findings;
-    if (index >= findings.size())
-      userError("there is no finding {}; the result has {}", index,
-                findings.size());
-    const Finding &found = findings[index];
-    finding->id = found.id.c_str();
-    finding->message = found.message.c_str();
-    finding->grade = static_cast<int>(found.grade);
-    finding->file = found.where.file.c_str();
-    finding->line = found.where.line;
-    finding->ptx_line = found.ptx_line;
+    if (count == 0)
+      userError("there is nothing to launch: count is 0");
+    std::vector<LaunchDescription> descriptions;
+    for (size_t i = 0; i < count; ++i) {
+      require(launches[i], "launch");
+      descriptions.push_back(describe(*launches[i]));
+    }
+    CheckSettings settings = device->settings;
+    if (options) {
+      settings = {};
+      set_from_structure(settings, options);
+    }
+    *result = exploreAll(*device, descriptions, settings).release();
   });
 }
-const char *kiln_result_json(const kiln_result *result) {
-  return result ? result->json.c_str() : "";
-}
-void kiln_result_free(kiln_result *result) { delete result; }
 
 kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel) {
   return attempt([&] {
@@ -226,8 +211,7 @@ kiln_error *kiln_kernel_launch(kiln_device *device, const kiln_kernel *kernel,
       list.emplace_back(
           Scalar(parse_type(arguments[i].type), arguments[i].bits));
     }
-    LaunchResult found = device->device->launch(kernel->kernel, list);
-    *result = new kiln_result{std::move(found), ""};
-    (*result)->json = (*result)->result.to_json();
+    LaunchDescription launch = device->device->describe(kernel->kernel, list);
+    *result = exploreAll(*device, {launch}, device->settings).release();
   });
 }

@@ -100,7 +100,7 @@ namespace {
 class Writer {
 public:
   Writer(const fs::path &folder, std::string name,
-         const LaunchDescription &launch, const SimSnapshot &before)
+         const LaunchDescription &launch, const Snapshot &before)
       : folder_(folder), name_(std::move(name)), launch_(launch),
         memory_(before.memory()) {
     nameMemory();
@@ -112,7 +112,7 @@ public:
 
 private:
   void nameMemory();
-  bool isVariable(const SimSnapshot::Memory &memory) const;
+  bool isVariable(const Snapshot::Memory &memory) const;
   /// "file:3-scale/buffer 0.npy"
   std::string fileOf(std::size_t index, const char *ending) const {
     return fmt::format("{}/{}{}.npy", name_, names_[index], ending);
@@ -121,13 +121,13 @@ private:
   fs::path folder_;
   std::string name_;
   const LaunchDescription &launch_;
-  std::vector<SimSnapshot::Memory> memory_;
+  std::vector<Snapshot::Memory> memory_;
   std::vector<std::string> names_; ///< of each, no two the same
   std::vector<bool> isVariable_;
 };
 } // namespace
 
-bool Writer::isVariable(const SimSnapshot::Memory &memory) const {
+bool Writer::isVariable(const Snapshot::Memory &memory) const {
   try {
     return launch_.module->variable(memory.name).address() == memory.address;
   } catch (const UserError &) {
@@ -137,7 +137,7 @@ bool Writer::isVariable(const SimSnapshot::Memory &memory) const {
 
 void Writer::nameMemory() {
   std::set<std::string> taken;
-  for (const SimSnapshot::Memory &memory : memory_) {
+  for (const Snapshot::Memory &memory : memory_) {
     isVariable_.push_back(isVariable(memory));
     if (isVariable_.back())
       taken.insert(memory.name);
@@ -190,7 +190,7 @@ Json Writer::argumentOf(std::span<const std::byte> bytes) const {
 }
 
 Json Writer::bufferOf(std::size_t index) const {
-  const SimSnapshot::Memory &memory = memory_[index];
+  const Snapshot::Memory &memory = memory_[index];
   Json row = {{"buffer", names_[index]},
               {"type", "u8"},
               {"shape", {memory.bytes}},
@@ -234,7 +234,7 @@ static std::string lines(const std::vector<Json> &rows) {
 
 void Capture::write(const LaunchNote &note, const LaunchDescription &launch,
                     const std::vector<std::string> &ptx,
-                    const SimSnapshot &before) {
+                    const Snapshot &before) {
   std::string name = fmt::format("{}-{}", note.number, shortName(note.kernel));
   std::error_code error;
   fs::create_directories(fs::path(folder_) / name, error); // told by the files

@@ -23,7 +23,7 @@ public:
   /// Write a launch that has ended and began with `before`. Throws
   /// RuntimeError.
   void write(const LaunchNote &note, const LaunchDescription &launch,
-             const std::vector<std::string> &ptx, const SimSnapshot &before);
+             const std::vector<std::string> &ptx, const Snapshot &before);
 
 private:
   std::string folder_;

@@ -1,11 +1,8 @@
-// Findings: sentences on stderr, counts in the status page, JSON in the report.
+// Findings: sentences on stderr, counts in the status page, a report at the end.
 #include "cudart/Findings.h"
-#include "kiln/base/file.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
 #include "support/LaunchShape.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <fcntl.h>
@@ -50,7 +47,7 @@ Findings::Findings() {
   if (RunStatus *page = mapStatus())
     status_ = page;
   status().magic = RunStatus::kMagic;
-  reportPath_ = value(Knob::report).value_or("");
+  report_.is_brief = true;
 }
 
 static std::string describe(const LaunchNote &note) {
@@ -59,31 +56,44 @@ static std::string describe(const LaunchNote &note) {
                      formatShape(note.block));
 }
 
-void Findings::take(const LaunchNote &note, const LaunchResult &result) {
+/// The finding that has ended a launch; null: none has.
+static const Finding *endedBy(const Exploration &exploration) {
+  for (const ExploredRun &run : exploration.runs)
+    for (const LaunchResult &result : run.launches)
+      if (!result.is_finished && !result.ok())
+        return &result.findings.back();
+  return nullptr;
+}
+
+void Findings::tellFresh(const LaunchNote &note,
+                         const std::vector<std::size_t> &fresh) {
+  if (fresh.empty())
+    return;
+  std::string text = fmt::format("kiln: {}:\n", describe(note));
+  for (std::size_t index : fresh) {
+    const Finding &finding = report_.findings[index];
+    text += fmt::format("  {}\n", finding.to_string());
+    status().errors += finding.grade == Finding::Grade::error;
+    status().warnings += finding.grade == Finding::Grade::warning;
+  }
+  tell(text);
+}
+
+void Findings::take(const LaunchNote &note, const Exploration &exploration) {
   std::lock_guard lock(mutex_);
   ++status().launches;
   status().checked += note.isChecked;
-  if (!result.is_finished && !result.ok()) {
+  tellFresh(note, report_.add({.number = note.number,
+                               .kernel = note.kernel,
+                               .grid = note.grid,
+                               .block = note.block,
+                               .cluster = note.cluster,
+                               .is_checked = note.isChecked},
+                              exploration));
+  if (const Finding *finding = endedBy(exploration)) {
     ++status().ended;
-    broken_ = result.findings.back().id == "assert" ? kAssert : kLaunchFailure;
+    broken_ = finding->id == "assert" ? kAssert : kLaunchFailure;
   }
-  if (!result.findings.empty()) {
-    std::string text = fmt::format("kiln: {}:\n", describe(note));
-    for (const Finding &finding : result.findings) {
-      text += fmt::format("  {}\n", finding.to_string());
-      status().errors += finding.grade == Finding::Grade::error;
-      status().warnings += finding.grade == Finding::Grade::warning;
-    }
-    tell(text);
-  }
-  bool isRemarkable =
-      !result.findings.empty() || !result.is_finished || note.isTimed;
-  if (reportPath_.empty() || !isRemarkable)
-    return;
-  nlohmann::json row = nlohmann::json::parse(result.to_json());
-  row["launch"] = note.number;
-  row["kernel"] = note.kernel;
-  launches_ += (launches_.empty() ? "" : ",\n") + row.dump();
 }
 
 void Findings::refuse(const LaunchNote &note, const std::string &why) {
@@ -130,24 +140,27 @@ void Findings::sayOnce(const std::string &sentence) {
   tell(fmt::format("kiln: {}\n", sentence));
 }
 
+void Findings::saveReport() {
+  try {
+    report_.save(reportPath_);
+  } catch (const Error &error) {
+    status().unwritten = 1;
+    tell(
+        fmt::format("kiln: the report was not written: {}\n", error.message()));
+  }
+}
+
 void Findings::conclude() {
   std::lock_guard lock(mutex_);
   if (std::exchange(isConcluded_, true))
     return;
-  if (!reportPath_.empty()) {
-    std::string text = fmt::format(
-        "{{\"verdict\": \"{}\", \"launches\": {}, \"checked\": {},\n"
-        "\"findings\": [\n{}\n]}}\n",
-        status().errors ? "error" : "ok", status().launches.load(),
-        status().checked.load(), launches_);
-    try {
-      write_file(reportPath_, {text});
-    } catch (const Error &error) {
-      status().unwritten = 1;
-      tell(fmt::format("kiln: the report was not written: {}\n",
-                       error.message()));
-    }
-  }
+  for (const Finding &finding : report_.findings)
+    if (finding.launches.size() > 1)
+      tell(fmt::format("kiln: {} {} was found in {} launches\n",
+                       name(finding.grade), finding.id,
+                       finding.launches.size()));
+  if (!reportPath_.empty())
+    saveReport();
   // The command says it itself.
   if (status_ == &own_ && status().launches)
     tell(fmt::format("kiln: {}\n", status().to_string()));

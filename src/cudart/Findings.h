@@ -2,8 +2,8 @@
 // is found, counted for `kiln run`, and written to a report at the end.
 #pragma once
 
-#include "kiln/run/device.h"
 #include "kiln/base/error.h"
+#include "kiln/check/report.h"
 #include "kiln/check/run_status.h"
 
 #include <mutex>
@@ -14,17 +14,19 @@ namespace kiln::cudart {
 struct LaunchNote {
   std::uint64_t number = 0; ///< from 1
   std::string kernel;       ///< as the program calls it
-  std::array<std::uint32_t, 3> grid, block;
+  std::array<std::uint32_t, 3> grid, block, cluster;
   bool isChecked = true;
-  bool isTimed = false; ///< by a GPU's clock: the report has it
 };
 
 class Findings {
 public:
   Findings();
 
-  /// Count a launch that has ended, and tell what was found in it.
-  void take(const LaunchNote &note, const LaunchResult &result);
+  /// Where a report goes at the end: as Report::save has it; empty: nowhere.
+  void setReport(std::string path) { reportPath_ = std::move(path); }
+  /// Count a launch that has ended, and tell what was found in it, but for what
+  /// launches before it have shown.
+  void take(const LaunchNote &note, const Exploration &exploration);
   /// A launch that was not begun.
   void refuse(const LaunchNote &note, const std::string &why);
   /// A call that has failed, of a program that cannot ask whether it has: said
@@ -46,6 +48,8 @@ public:
 
 private:
   RunStatus &status() { return *status_; }
+  void tellFresh(const LaunchNote &note, const std::vector<std::size_t> &fresh);
+  void saveReport();
 
   std::mutex mutex_;
   RunStatus own_;
@@ -54,7 +58,7 @@ private:
   ExitStatus failed_ = ExitStatus::ok; ///< of the first call that has failed
   std::vector<std::string> said_;
   std::string reportPath_;
-  std::string launches_; ///< of the report: JSON objects with commas
+  Report report_;
   bool isConcluded_ = false;
 };
 

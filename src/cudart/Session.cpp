@@ -1,11 +1,12 @@
 // Session: open the device, and keep what the program has.
 #include "cudart/Session.h"
 #include "cudart/Fatbin.h"
+#include "kiln/check/sim.h"
+#include "kiln/run/open_device.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 namespace kiln::cudart {
@@ -42,31 +43,6 @@ const EntryInfo &Function::entry() {
   return *info;
 }
 
-/// "a,b" as a list.
-static std::vector<std::string> listOf(Knob knob) {
-  std::vector<std::string> words;
-  std::string text = value(knob).value_or("");
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = std::min(text.find(',', at), text.size());
-    if (end > at)
-      words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-static double secondsOf(Knob knob) {
-  std::string text = value(knob).value_or("0");
-  double seconds = 0;
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() ||
-      !(seconds >= 0))
-    userError("{} is \"{}\"; it must be a number of seconds from 0 on",
-              info(knob).variable, text);
-  return seconds;
-}
-
 Session &Session::get() {
   static Session *session = [] {
     auto *made = new Session; // NOLINT: never destroyed
@@ -85,43 +61,13 @@ Session &Session::get() {
 
 Session::Session() {
   try {
-    std::string order = value(Knob::order).value_or("eager");
-    isAllOrders_ = order == "all";
-    if (!isAllOrders_)
-      options_.interleaving = parse_interleaving(order);
-    options_.seed = numberValue(Knob::seed).value_or(0);
-    options_.checks = switchValue(Knob::checks).value_or(true);
-    options_.threads = static_cast<int>(numberValue(Knob::threads).value_or(0));
-    options_.max_instructions =
-        numberValue(Knob::maxInstructions).value_or(kDefaultMaxInstructions);
-    options_.time_limit_s = secondsOf(Knob::timeLimit);
-    options_.allow = listOf(Knob::allow);
-    options_.warn = listOf(Knob::warn);
-    for (const auto *list : {&options_.allow, &options_.warn})
-      for (const std::string &id : *list)
-        explain(id); // throws where there is none
-    if (std::optional<std::string> text = value(Knob::kernel)) {
-      try {
-        kernels_.emplace(*text);
-      } catch (const std::regex_error &) {
-        userError("KILN_KERNEL is \"{}\", which is not a valid regular "
-                  "expression",
-                  *text);
-      }
-    }
-    for (const std::string &word : listOf(Knob::launch)) {
-      std::uint64_t number = 0;
-      auto [end, error] =
-          std::from_chars(word.data(), word.data() + word.size(), number);
-      if (error != std::errc() || end != word.data() + word.size() || !number)
-        userError("KILN_LAUNCH has \"{}\"; launches are numbered from 1 on",
-                  word);
-      launches_.push_back(number);
-    }
-    if (std::optional<std::string> folder = value(Knob::capture))
-      capture_ = std::make_unique<Capture>(*folder);
-    if (std::optional<std::string> gpu = value(Knob::gpu))
-      options_.device = DeviceDescription::by_name(*gpu);
+    set_from_environment(settings_, door_programs, readVariable);
+    settings_.interleavings.list(); // throws where there are not so many
+    if (!settings_.kernel.empty())
+      kernels_.emplace(settings_.kernel);
+    if (!settings_.capture_folder.empty())
+      capture_ = std::make_unique<Capture>(settings_.capture_folder);
+    findings_.setReport(settings_.report_path);
   } catch (const Error &error) {
     failToStart(error);
   }
@@ -134,7 +80,8 @@ void Session::serveMlir() {
 }
 
 void Session::open() {
-  if (!value(Knob::gpu)) {
+  DeviceDescription device = settings_.device(DeviceDescription::h200());
+  if (settings_.gpu.empty()) {
     // The H200, unless the program has no kernel for it.
     std::lock_guard lock(mutex_);
     std::vector<std::string> targets;
@@ -143,14 +90,15 @@ void Session::open() {
         targets.push_back(std::move(target));
     bool isRun = targets.empty();
     for (const std::string &target : targets)
-      isRun |= options_.device.runs(target);
+      isRun |= device.runs(target);
     if (!isRun)
-      options_.device = DeviceDescription::to_simulate(targets.front());
+      device =
+          settings_.device(DeviceDescription::to_simulate(targets.front()));
   }
-  isCheckedNow_ = options_.checks;
-  device_ = isGpuAllowed_
-                ? open_device(value(Knob::device).value_or("auto"), options_)
-                : open_sim(options_);
+  explore_ = settings_.explore_options(device);
+  device_ = isGpuAllowed_ ? open_device(value(Knob::device).value_or("auto"),
+                                        explore_.sim)
+                          : open_sim(explore_.sim);
 }
 
 Device &Session::device() {

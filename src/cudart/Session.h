@@ -8,7 +8,7 @@
 
 #include "cudart/Capture.h"
 #include "cudart/Findings.h"
-#include "kiln/check/sim.h"
+#include "kiln/check/options.h"
 
 #include <map>
 #include <mutex>
@@ -143,30 +143,23 @@ private:
   LaunchDescription describe(const Launch &launch);
   /// Whether --kernel and --launch mean it.
   bool isChosen(const std::string &kernel, std::uint64_t number) const;
-  SimOptions optionsFor(bool isChecked) const;
   /// What comes of a launch goes to the findings.
-  using Finished = std::function<void(LaunchResult)>;
+  using Finished = std::function<void(Exploration)>;
   void run(const LaunchDescription &description, const LaunchNote &note,
            const Stream &stream, Finished finished);
-  /// False where others are under way: then it has not been run.
-  bool runInAllOrders(const LaunchDescription &description,
-                      const Stream &stream, const Finished &finished);
   /// `finished`, and before it the launch is written to the folder.
   Finished capturing(const LaunchDescription &description,
                      const LaunchNote &note, const Launch &launch,
                      Finished finished);
 
-  SimOptions options_;
-  bool isAllOrders_ = false;
+  CheckSettings settings_;
+  ExploreOptions explore_; ///< of checked launches; set by open()
   std::optional<std::regex> kernels_;
-  std::vector<std::uint64_t> launches_;
   std::unique_ptr<Capture> capture_; ///< null: nobody asks for it
   bool isGpuAllowed_ = false;
   std::string advice_ = kNvccAdvice;
   std::once_flag opened_;
   std::shared_ptr<Device> device_;
-  std::mutex optionsMutex_;  ///< from the options of a launch to the launch
-  bool isCheckedNow_ = true; ///< what the device was last told
   std::atomic<std::uint64_t> launchCount_{0};
   Findings findings_;
 

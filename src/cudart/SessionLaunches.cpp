@@ -1,11 +1,11 @@
-// SessionLaunches: launches of the program: which are checked, in which orders,
-// and which are written to files.
+// SessionLaunches: launches of the program: which are checked, and which are
+// written to files.
 #include "cudart/Session.h"
-#include "support/text/Demangle.h"
+#include "kiln/check/simulation.h"
 #include "support/Error.h"
+#include "support/text/Demangle.h"
 
 #include <algorithm>
-#include <set>
 
 namespace kiln::cudart {
 
@@ -37,84 +37,24 @@ LaunchDescription Session::describe(const Launch &launch) {
 }
 
 bool Session::isChosen(const std::string &kernel, std::uint64_t number) const {
-  if (!launches_.empty() &&
-      std::find(launches_.begin(), launches_.end(), number) == launches_.end())
+  const std::vector<std::uint64_t> &numbers = settings_.launches;
+  if (!numbers.empty() &&
+      std::find(numbers.begin(), numbers.end(), number) == numbers.end())
     return false;
   return !kernels_ || std::regex_search(kernel, *kernels_);
 }
 
-SimOptions Session::optionsFor(bool isChecked) const {
-  SimOptions options = options_;
-  options.checks = isChecked;
-  return options;
-}
-
-namespace {
-/// What the orders of one launch have found, each finding once.
-struct Orders {
-  std::mutex mutex;
-  LaunchResult all;
-  std::set<std::pair<std::string, int>> told;
-  bool hasEnded = false; ///< the order at hand
-  bool isLeft = false;   ///< it waits for others, and is the last one
-
-  void take(LaunchResult result) {
-    for (Finding &finding : result.findings)
-      if (told.emplace(finding.id, finding.ptx_line).second)
-        all.findings.push_back(std::move(finding));
-    all.is_finished &= result.is_finished;
-  }
-};
-} // namespace
-
-bool Session::runInAllOrders(const LaunchDescription &description,
-                             const Stream &stream, const Finished &finished) {
-  std::unique_ptr<SimSnapshot> before = snapshot_sim(device());
-  auto lock = before->hold();
-  if (!before->is_idle())
-    return false;
-  auto orders = std::make_shared<Orders>();
-  isCheckedNow_ = true;
-  for (Interleaving order : {Interleaving::lazy, Interleaving::random, Interleaving::eager}) {
-    SimOptions options = optionsFor(true);
-    options.interleaving = order;
-    if (order != Interleaving::eager)
-      options.print = [](const std::string &) {}; // the last one prints
-    set_sim_options(device(), options);
-    orders->hasEnded = false;
-    device().enqueue(description, stream,
-                     [orders, finished](LaunchResult result) {
-                       std::lock_guard lock(orders->mutex);
-                       orders->take(std::move(result));
-                       orders->hasEnded = true;
-                       if (orders->isLeft)
-                         finished(orders->all);
-                     });
-    std::lock_guard guard(orders->mutex);
-    if (!orders->hasEnded) {
-      // It waits for the host or another launch, who come after this.
-      orders->isLeft = true;
-      set_sim_options(device(), optionsFor(true));
-      return true;
-    }
-    if (order != Interleaving::eager)
-      before->restore();
-  }
-  finished(orders->all);
-  return true;
-}
-
 void Session::run(const LaunchDescription &description, const LaunchNote &note,
                   const Stream &stream, Finished finished) {
-  std::lock_guard lock(optionsMutex_);
-  if (isAllOrders_ && note.isChecked &&
-      runInAllOrders(description, stream, finished))
-    return;
-  if (device().kind() == DeviceKind::sim && isCheckedNow_ != note.isChecked) {
-    set_sim_options(device(), optionsFor(note.isChecked));
-    isCheckedNow_ = note.isChecked;
-  }
-  device().enqueue(description, stream, std::move(finished));
+  if (note.isChecked)
+    return explore_in_stream(device(), description, stream, explore_,
+                             std::move(finished));
+  ExploreOptions unchecked = explore_;
+  unchecked.sim.checks = false;
+  unchecked.interleavings = {.only = unchecked.sim.interleaving,
+                             .seed = unchecked.sim.seed};
+  explore_in_stream(device(), description, stream, unchecked,
+                    std::move(finished));
 }
 
 Session::Finished Session::capturing(const LaunchDescription &description,
@@ -131,13 +71,13 @@ Session::Finished Session::capturing(const LaunchDescription &description,
   const ProgramModule &module = *launch.function->module;
   if (!findings_.attempt([&] { ptx = capture_->addModule(module.texts()); }))
     return finished;
-  std::shared_ptr<SimSnapshot> before = snapshot_sim(device());
+  std::shared_ptr<Snapshot> before = device().simulation()->snapshot();
   return [this, description, note, ptx, before,
-          finished = std::move(finished)](LaunchResult result) {
+          finished = std::move(finished)](Exploration exploration) {
     if (findings_.attempt(
             [&] { capture_->write(note, description, ptx, *before); }))
       findings_.countCaptured();
-    finished(std::move(result));
+    finished(std::move(exploration));
   };
 }
 
@@ -148,18 +88,19 @@ void Session::launch(const Launch &launch) {
     if (function.shown.empty())
       function.shown = demangle(function.name);
   }
+  bool isSim = device().simulation() != nullptr;
   LaunchNote note{++launchCount_, function.shown, launch.grid, launch.block,
-                  true};
-  bool isSim = device().kind() == DeviceKind::sim;
+                  launch.cluster};
   bool isWanted = isSim && isChosen(note.kernel, note.number);
-  note.isChecked = isWanted && options_.checks;
+  note.isChecked = isWanted && settings_.sim.checks;
   try {
     LaunchDescription description = describe(launch);
-    note.isTimed = !isSim && findings_.hasReport();
-    if (note.isTimed)
-      return findings_.take(note, device().launch(description, launch.stream));
-    Finished finished = [this, note](const LaunchResult &result) {
-      findings_.take(note, result);
+    if (!isSim && findings_.hasReport()) // which has the time
+      return findings_.take(
+          note, {.runs = {{.launches = {device().launch(description,
+                                                        launch.stream)}}}});
+    Finished finished = [this, note](const Exploration &exploration) {
+      findings_.take(note, exploration);
     };
     if (isWanted && capture_)
       finished = capturing(description, note, launch, std::move(finished));

@@ -82,6 +82,10 @@ public:
     return fmt::format("cuda:{} ({})", ordinal_, description_.name);
   }
   const DeviceDescription &description() const override { return description_; }
+  bool has(Facility facility) const override {
+    return facility != Facility::queries &&
+           facility != Facility::host_calls && facility != Facility::occupancy;
+  }
 
   Buffer allocate(std::size_t bytes) override;
   Buffer share(void *data, std::size_t bytes) override;

@@ -70,55 +70,77 @@ LoadedModule::~LoadedModule() = default;
 
 Device::~Device() = default;
 
-/// Refuse what only the simulator has.
-[[noreturn]] static void failWithout(const Device &device, const char *what) {
-  userError("{} does not {}; the simulator does (open_sim)", device.name(),
-            what);
+/// What a device cannot do that lacks a facility.
+static const char *wordsOf(Facility facility) {
+  switch (facility) {
+  case Facility::host_memory:
+    return "share memory of the host with kernels";
+  case Facility::modules:
+    return "load modules, it takes PTX with each launch";
+  case Facility::event_waits:
+    return "let a stream wait for an event";
+  case Facility::any_copies:
+    return "copy between any two addresses or fill memory in a stream";
+  case Facility::completion:
+    return "report how a launch in a stream went";
+  case Facility::queries:
+    return "report whether a stream or an event is done";
+  case Facility::host_calls:
+    return "call functions of the host from a stream";
+  case Facility::occupancy:
+    return "count the CTAs that an SM holds";
+  }
+  internalError("facility {} has no words", static_cast<int>(facility));
 }
 
+[[noreturn]] static void failWithout(const Device &device, Facility facility) {
+  userError("{} does not {}; the simulator does (open_sim)", device.name(),
+            wordsOf(facility));
+}
+
+bool Device::has(Facility) const { return false; }
+
+Simulation *Device::simulation() { return nullptr; }
+
 std::shared_ptr<LoadedModule> Device::load(std::span<const std::string_view>) {
-  failWithout(*this, "load modules, it takes PTX with each launch");
+  failWithout(*this, Facility::modules);
 }
 
 Buffer Device::share(void *, std::size_t) {
-  failWithout(*this, "share memory of the host with kernels");
+  failWithout(*this, Facility::host_memory);
 }
 
 void Device::wait(const Event &, const Stream &) {
-  failWithout(*this, "let a stream wait for an event");
+  failWithout(*this, Facility::event_waits);
 }
 
-bool Device::is_done(const Stream &) {
-  failWithout(*this, "say whether a stream is done");
-}
+bool Device::is_done(const Stream &) { failWithout(*this, Facility::queries); }
 
-bool Device::is_done(const Event &) {
-  failWithout(*this, "say whether an event has happened");
-}
+bool Device::is_done(const Event &) { failWithout(*this, Facility::queries); }
 
 void Device::enqueue_copy(std::uint64_t, std::uint64_t, std::size_t,
                           const Stream &) {
-  failWithout(*this, "copy between any two addresses");
+  failWithout(*this, Facility::any_copies);
 }
 
 void Device::enqueue_fill(std::uint64_t, std::uint32_t, int, std::size_t,
                           const Stream &) {
-  failWithout(*this, "fill memory in the turn of a stream");
+  failWithout(*this, Facility::any_copies);
 }
 
 // NOLINTBEGIN(performance-unnecessary-value-param): overriders keep them
 void Device::call(std::function<void()>, const Stream &) {
-  failWithout(*this, "call functions of the host from a stream");
+  failWithout(*this, Facility::host_calls);
 }
 
 void Device::enqueue(const LaunchDescription &, const Stream &,
                      std::function<void(LaunchResult)>) {
-  failWithout(*this, "tell what came of a launch in a stream");
+  failWithout(*this, Facility::completion);
 }
 // NOLINTEND(performance-unnecessary-value-param)
 
 int Device::occupancy(const LaunchDescription &) {
-  failWithout(*this, "count the CTAs that an SM holds");
+  failWithout(*this, Facility::occupancy);
 }
 
 void Device::set_name(const Buffer &, std::string_view) {}
@@ -151,6 +173,16 @@ with_workspaces(Device &device, const Kernel &kernel,
                          });
 }
 
+LaunchDescription Device::describe(const Kernel &kernel,
+                                   std::span<const LaunchArgument> arguments,
+                                   const Stream &stream) {
+  std::vector<LaunchArgument> all =
+      with_workspaces(*this, kernel, arguments, stream);
+  LaunchDescription launch = resolve(kernel, all, description());
+  nameBuffers(*this, kernel, all);
+  return launch;
+}
+
 void Device::enqueue(const Kernel &kernel,
                      std::span<const LaunchArgument> arguments,
                      const Stream &stream) {
@@ -162,11 +194,7 @@ void Device::enqueue(const Kernel &kernel,
 LaunchResult Device::launch(const Kernel &kernel,
                             std::span<const LaunchArgument> arguments,
                             const Stream &stream) {
-  std::vector<LaunchArgument> all =
-      with_workspaces(*this, kernel, arguments, stream);
-  LaunchDescription launched = resolve(kernel, all, description());
-  nameBuffers(*this, kernel, all);
-  return launch(launched, stream);
+  return launch(describe(kernel, arguments, stream), stream);
 }
 
 /// Whether `run` copies argument `i` back.

@@ -1,14 +1,11 @@
-// Report: what came of a launch, as text and as JSON.
+// Report: what came of a launch, in words.
 #include "kiln/run/device.h"
 #include "kiln/check/run_status.h"
 #include "kiln/base/text.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace kiln {
-
-using nlohmann::ordered_json;
 
 const char *name(Finding::Grade grade) {
   return grade == Finding::Grade::error     ? "error"
@@ -35,6 +32,20 @@ std::string Finding::to_string() const {
   if (other)
     add(other->stack, "the other access in");
   return printable(text);
+}
+
+std::string Finding::identity() const {
+  auto place = [](const SourceLine &line, int ptxLine) {
+    return line.is_known() ? fmt::format("{}:{}", line.file, line.line)
+                           : fmt::format("PTX:{}", ptxLine);
+  };
+  std::string text = fmt::format("{}|{}", id, place(where, ptx_line));
+  if (other)
+    text += "|" + place(other->where, other->ptx_line);
+  // What has no place is its sentence.
+  if (!where.is_known() && !ptx_line)
+    text += "|" + message;
+  return text;
 }
 
 /// Average time of a warp instruction, by the clock of the simulation.
@@ -69,71 +80,6 @@ std::string LaunchResult::to_string() const {
   if (!stats.costs.empty())
     text += fmt::format("{} bytes of shadow memory\n", stats.shadow_bytes);
   return text;
-}
-
-static ordered_json toJson(const std::vector<Finding::Frame> &stack) {
-  ordered_json list = ordered_json::array();
-  for (const Finding::Frame &frame : stack)
-    list.push_back({{"function", frame.function},
-                    {"file", frame.where.file},
-                    {"line", frame.where.line}});
-  return list;
-}
-
-static ordered_json toJson(const Finding &finding) {
-  ordered_json value = {
-      {"id", finding.id},           {"grade", name(finding.grade)},
-      {"message", finding.message}, {"file", finding.where.file},
-      {"line", finding.where.line}, {"ptx_line", finding.ptx_line}};
-  if (finding.cta)
-    value["cta"] = *finding.cta;
-  if (finding.thread >= 0)
-    value["thread"] = finding.thread;
-  if (!finding.space.empty())
-    value["space"] = finding.space;
-  if (finding.address)
-    value["address"] = *finding.address;
-  if (!finding.buffer.empty())
-    value["buffer"] = finding.buffer;
-  if (!finding.instruction.empty())
-    value["instruction"] = finding.instruction;
-  value["count"] = finding.count;
-  if (finding.other)
-    value["other"] = {{"who", finding.other->who},
-                      {"access", finding.other->is_write ? "write" : "read"},
-                      {"file", finding.other->where.file},
-                      {"line", finding.other->where.line},
-                      {"ptx_line", finding.other->ptx_line}};
-  if (finding.other && !finding.other->stack.empty())
-    value["other"]["stack"] = toJson(finding.other->stack);
-  if (!finding.stack.empty())
-    value["stack"] = toJson(finding.stack);
-  return value;
-}
-
-std::string LaunchResult::to_json() const {
-  ordered_json list = ordered_json::array();
-  for (const Finding &finding : findings)
-    list.push_back(toJson(finding));
-  ordered_json numbers = {{"instructions", instructions},
-                          {"time_us", time_us},
-                          {"ns_per_instruction", nsPerInstruction(*this)},
-                          {"resident_ctas", resident_ctas}};
-  if (registers)
-    numbers["registers"] = {{"per_thread", registers},
-                            {"from", registers_from}};
-  if (!stats.costs.empty()) {
-    ordered_json costs = ordered_json::object();
-    for (const LaunchStats::Cost &cost : stats.costs)
-      costs[cost.name] = {{"instructions", cost.instructions},
-                          {"time_us", cost.time_us}};
-    numbers["costs"] = costs;
-    numbers["shadow_bytes"] = stats.shadow_bytes;
-  }
-  ordered_json value = {{"verdict", ok() ? "ok" : "error"},
-                        {"findings", list},
-                        {"stats", numbers}};
-  return value.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 static std::string counted(std::uint64_t count, const char *one,

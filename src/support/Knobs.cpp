@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-static constexpr std::array<KnobInfo, 25> kKnobs = {{
+static constexpr std::array<KnobInfo, 12> kKnobs = {{
     {Knob::cache, "KILN_CACHE", "keep what was compiled on disk: on or off",
      "on"},
     {Knob::cacheDir, "KILN_CACHE_DIR", "the folder of the cache",
@@ -34,40 +34,9 @@ static constexpr std::array<KnobInfo, 25> kKnobs = {{
      "none"},
     {Knob::noColor, "NO_COLOR", "set to anything: no colours on a terminal",
      "colours"},
-    {Knob::order, "KILN_ORDER",
-     "CUDA programs: when asynchronous work takes effect: eager, lazy, random, "
-     "all",
-     "eager"},
-    {Knob::seed, "KILN_SEED", "CUDA programs: of the random order", "0"},
-    {Knob::checks, "KILN_CHECKS", "CUDA programs: check launches: on or off",
-     "on"},
-    {Knob::threads, "KILN_THREADS",
-     "CUDA programs: threads of this machine that simulate", "all"},
-    {Knob::gpu, "KILN_GPU",
-     "CUDA programs: the device to simulate: h100, h200, b200",
-     "what the program's PTX needs"},
-    {Knob::maxInstructions, "KILN_MAX_INSTRUCTIONS",
-     "CUDA programs: end a CTA after so many warp instructions; 0: never",
-     "250000000"},
-    {Knob::timeLimit, "KILN_TIME_LIMIT",
-     "CUDA programs: end a launch after so many seconds; 0: never", "0"},
-    {Knob::allow, "KILN_ALLOW",
-     "CUDA programs: ids of findings not to report, with commas", "none"},
-    {Knob::warn, "KILN_WARN",
-     "CUDA programs: ids of errors to take for warnings, with commas", "none"},
-    {Knob::kernel, "KILN_KERNEL",
-     "CUDA programs: check launches of kernels that match this expression",
-     "all"},
-    {Knob::launch, "KILN_LAUNCH",
-     "CUDA programs: check the launches of these numbers, with commas", "all"},
-    {Knob::capture, "KILN_CAPTURE",
-     "CUDA programs: write the chosen launches to this folder, for `kiln sim`",
-     "none"},
     {Knob::device, "KILN_DEVICE",
      "MLIR programs: where kernels run: auto, sim, cuda",
      "auto: the GPU where there is one"},
-    {Knob::report, "KILN_REPORT",
-     "CUDA programs: write verdict and findings to this JSON file", "none"},
     {Knob::status, "KILN_STATUS",
      "CUDA programs: where `kiln run` reads the counts; a file of its own",
      "none"},
@@ -82,9 +51,8 @@ const KnobInfo &info(Knob knob) {
   internalError("knob {} is not in the table", static_cast<int>(knob));
 }
 
-/// The variable, where it is set and not empty.
-static std::optional<std::string> readVariable(const char *variable) {
-  const char *text = std::getenv(variable);
+std::optional<std::string> readVariable(const std::string &variable) {
+  const char *text = std::getenv(variable.c_str());
   if (!text || !*text)
     return std::nullopt;
   return text;

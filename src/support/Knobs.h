@@ -1,6 +1,7 @@
-// Knobs: every environment variable Kiln reads, in one table.
+// Knobs: the environment variables that Kiln reads, but for those of the checks'
+// options (kiln/check/options.h), in one table.
 //
-// `kiln env` prints this table with the values in force and where they come
+// `kiln env` prints both tables with the values in force and where they come
 // from; nothing else in Kiln calls getenv.
 #pragma once
 
@@ -24,22 +25,10 @@ enum class Knob {
   cudaHome,     ///< CUDA_HOME, else CUDA_PATH
   path,         ///< PATH
   noColor,      ///< NO_COLOR
-  // Of programs that run on Kiln's CUDA libraries; options of `kiln run`.
-  order,           ///< KILN_ORDER
-  seed,            ///< KILN_SEED
-  checks,          ///< KILN_CHECKS
-  threads,         ///< KILN_THREADS
-  gpu,             ///< KILN_GPU
-  maxInstructions, ///< KILN_MAX_INSTRUCTIONS
-  timeLimit,       ///< KILN_TIME_LIMIT
-  allow,           ///< KILN_ALLOW
-  warn,            ///< KILN_WARN
-  kernel,          ///< KILN_KERNEL
-  launch,          ///< KILN_LAUNCH
-  capture,         ///< KILN_CAPTURE
-  device,          ///< KILN_DEVICE
-  report,          ///< KILN_REPORT
-  status,          ///< KILN_STATUS
+  // Of programs that run on Kiln's libraries. What checks can be told is in the
+  // table of kiln/check/options.h.
+  device, ///< KILN_DEVICE
+  status, ///< KILN_STATUS
 };
 
 struct KnobInfo {
@@ -51,6 +40,9 @@ struct KnobInfo {
 
 std::span<const KnobInfo> allKnobs();
 const KnobInfo &info(Knob knob);
+
+/// The value of a variable of another table; nothing where it is unset or empty.
+std::optional<std::string> readVariable(const std::string &variable);
 
 /// The variable's value; nothing where it is unset or empty.
 std::optional<std::string> value(Knob knob);

@@ -21,16 +21,17 @@ public:
   using Device::launch;
   LaunchResult launch(const LaunchDescription &launch,
                       const Stream &stream) override {
-    auto before = snapshot_sim(*sim_);
+    auto before = sim_->simulation()->snapshot();
     std::vector<std::byte> wanted = contents();
     LaunchResult result;
     for (Interleaving order : {Interleaving::eager, Interleaving::lazy, Interleaving::random}) {
       before->restore();
       // Whatever instruction wrote, it is undone.
       EXPECT_TRUE(contents() == wanted);
-      set_sim_options(
-          *sim_, {.device = sim_->description(), .interleaving = order, .seed = 1});
-      result = sim_->launch(launch, stream);
+      LaunchDescription one = launch;
+      one.options = std::make_shared<SimOptions>(SimOptions{
+          .device = sim_->description(), .interleaving = order, .seed = 1});
+      result = sim_->launch(one, stream);
       EXPECT_TRUE(result.findings.empty())
           << "order " << static_cast<int>(order) << ": " << result.to_string();
     }

@@ -4,6 +4,7 @@
 #include "AllOrders.h"
 
 #include <kiln/measure/reference.h>
+#include <kiln/run/open_device.h>
 
 #include <cstring>
 #include <map>

@@ -1,6 +1,7 @@
 // Launch: read the line of a launch, make its arguments, judge what it says.
 #include "fuzz/Launch.h"
 #include "kiln/base/error.h"
+#include "kiln/check/report.h"
 #include "ptx/Ast.h"
 
 #include <algorithm>
@@ -183,7 +184,10 @@ static Outcome judge(const LaunchResult &result) {
       throw Misbehaviour{"no line in the finding: " + finding.to_string()};
   }
   checkMessage(result.to_string());
-  checkMessage(result.to_json());
+  kiln::Report report;
+  report.add({}, kiln::Exploration{.runs = {{.launches = {result}}}});
+  checkMessage(report.to_json());
+  checkMessage(report.to_sarif());
   result.timeline.to_table();
   return result.ok() ? Outcome::ran : Outcome::found;
 }

@@ -6,6 +6,7 @@
 
 #include <kiln/base/file.h>
 #include <kiln/check/sim.h>
+#include <kiln/run/open_device.h>
 
 #include <cstdlib>
 #include <fmt/format.h>

@@ -96,14 +96,17 @@ AttentionProblem AttentionCommand::problem() const {
 
 /// Run once into `host`; on a GPU some times more, for the time. False where
 /// the simulator found an error.
-static bool launch(Device &device, const AttentionCommand &command,
-                   const AttentionProblem &problem, const Kernel &kernel,
-                   AttentionTensors &host, Outputs &outputs) {
+static bool launch(Device &device, const AttentionProblem &problem, const Kernel &kernel,
+                   AttentionTensors &host, const CheckSettings &settings,
+                   Outputs &outputs) {
   AttentionBuffers buffers(device, host);
   return run_kernel(device, kernel, buffers.arguments(problem),
                     {kTimedAttentions, problem.operations(host.offsets)},
-                    command.common.sim, outputs,
-                    [&] { buffers.fetch(device, host); });
+                    settings, outputs, [&] {
+                      buffers.fetch(device, host);
+                      return std::vector<std::span<const std::byte>>{host.o,
+                                                                     host.lse};
+                    });
 }
 
 static ExitStatus verify(const AttentionProblem &problem,
@@ -131,9 +134,10 @@ static ExitStatus run_command(const AttentionCommand &command) {
        .problem = problem.to_string(),
        .build = [&] { return build_attention(problem, command.schedule); },
        .launch =
-           [&](Device &device, const Kernel &kernel, Outputs &outputs) {
+           [&](Device &device, const Kernel &kernel,
+               const CheckSettings &settings, Outputs &outputs) {
              host.emplace(problem, command.offsets(), command.common.data_seed);
-             return launch(device, command, problem, kernel, *host, outputs);
+             return launch(device, problem, kernel, *host, settings, outputs);
            },
        .verify = [&] { return verify(problem, *host); }});
 }

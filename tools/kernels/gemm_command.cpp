@@ -7,13 +7,16 @@
 #include "kernel_run.h"
 #include "console/output_file.h"
 #include "console/say.h"
-#include "options/sim_options.h"
+#include "console/run_watch.h"
+#include "console/show_findings.h"
+#include "kernel_command.h"
+#include "options/check_flags.h"
 
 #include <kiln/run/assemble.h>
 #include <kiln/run/compile.h>
 #include <kiln/measure/cublas.h>
 #include <kiln/base/file.h>
-#include <kiln/check/sim.h>
+#include <kiln/run/open_device.h>
 
 #include <algorithm>
 #include <chrono>
@@ -32,7 +35,7 @@ namespace {
 struct GemmCommand {
   GemmOptions gemm;
   std::string device = "auto";
-  SimFlags sim;
+  CheckFlags check;
   std::uint64_t data_seed = 0;
   std::string a_path, b_path, save_path;
   bool is_unverified = false;
@@ -117,22 +120,6 @@ static void assemble_gemm(const GemmCommand &command, const Kernel &kernel) {
       report("ptxas", "{}", diagnostic.to_string());
 }
 
-static void check_device(const std::string &choice) {
-  if (choice != "auto" && choice != "none" && choice != "cuda" &&
-      choice != "sim")
-    throw UserError(fmt::format(
-        "'{}' is not a valid device; --device takes auto, sim, cuda or none",
-        choice));
-}
-
-/// The device to run on, or nothing where none is wanted.
-static std::shared_ptr<Device> choose_device(const GemmCommand &command,
-                                             const SimOptions &options) {
-  if (command.device == "none")
-    return nullptr;
-  return open_device(command.device, options);
-}
-
 static double operations_of(const ReferenceGemm &gemm) {
   return 2.0 * static_cast<double>(gemm.batch) * static_cast<double>(gemm.m) *
          static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
@@ -142,11 +129,12 @@ static double operations_of(const ReferenceGemm &gemm) {
 /// the simulator found an error.
 static bool run_gemm(Device &device, const Kernel &kernel,
                      const ReferenceGemm &gemm, const GemmBuffers &buffers,
-                     const SimFlags &sim, GemmMatrices &host,
+                     const CheckSettings &settings, GemmMatrices &host,
                      Outputs &outputs) {
   return run_kernel(device, kernel, launch_arguments(kernel, gemm, buffers),
-                    {kTimedGemms, operations_of(gemm)}, sim, outputs, [&] {
+                    {kTimedGemms, operations_of(gemm)}, settings, outputs, [&] {
                       device.copy_out(host.d.data(), buffers.d, host.d.size());
+                      return std::vector<std::span<const std::byte>>{host.d};
                     });
 }
 
@@ -200,8 +188,8 @@ static ExitStatus verify(const ReferenceGemm &gemm, const GemmMatrices &host) {
 }
 
 static ExitStatus run_on(Device &device, const GemmCommand &command,
-                         const Kernel &kernel, const GemmProblem &problem,
-                         Outputs &outputs) {
+                         const CheckSettings &settings, const Kernel &kernel,
+                         const GemmProblem &problem, Outputs &outputs) {
   report("device", "{}", device.name());
   ReferenceGemm gemm = command.gemm.reference(problem);
   GemmMatrices host(gemm, problem.has_beta, command.data_seed);
@@ -211,8 +199,8 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
   if (!command.b_path.empty())
     read_b(command.b_path, gemm, host.b);
   GemmBuffers buffers = copy_in(device, host);
-  if (!run_gemm(device, kernel, gemm, buffers, command.sim, host, outputs)) {
-    show_failure();
+  if (!run_gemm(device, kernel, gemm, buffers, settings, host, outputs)) {
+    show_failure(RunWatch::signal());
     return ExitStatus::finding;
   }
   if (command.is_printing)
@@ -231,28 +219,28 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
 }
 
 /// Refuse outputs that could not be written after the run.
-static void check_outputs(const GemmCommand &command) {
+static void check_outputs(const GemmCommand &command,
+                          const CheckSettings &settings) {
+  check_outputs(settings);
   check_output("--save", command.save_path);
   check_output("--save-kernel", command.save_kernel_path);
-  if (command.sim.timeline_path != "-")
-    check_output("--timeline", command.sim.timeline_path);
   make_folder("--save-ir", command.save_ir_folder);
 }
 
 static ExitStatus run_command(const GemmCommand &command) {
   GemmProblem sized = command.gemm.sized_problem();
-  check_device(command.device);
+  CheckSettings settings = command.check.settings();
   if (command.device != "none")
     check_memory(command.gemm.reference(sized), sized.has_beta);
-  check_outputs(command);
+  check_outputs(command, settings);
   Outputs outputs;
   GemmProblem problem = command.gemm.with_arguments(sized);
-  SimOptions options = command.sim.options();
-  RunWatch::attach(options);
-  if (!command.gemm.target.empty() && command.sim.gpu.empty())
-    command.sim.set_device(options,
-                           DeviceDescription::for_target(command.gemm.target));
-  std::shared_ptr<Device> device = choose_device(command, options);
+  std::shared_ptr<Device> device = choose_device(
+      command.device,
+      settings.sim_options(command.gemm.target.empty()
+                               ? DeviceDescription::h200()
+                               : DeviceDescription::for_target(
+                                     command.gemm.target)));
   const DeviceDescription &target = command.gemm.built_for(device.get());
   GemmSchedule schedule = command.gemm.fitted_schedule(sized, target);
   report_configuration(command, sized, schedule);
@@ -264,7 +252,7 @@ static ExitStatus run_command(const GemmCommand &command) {
       report("saved", "{}", command.save_kernel_path);
     });
   if (device)
-    return outputs.conclude(run_on(*device, command, kernel, sized, outputs));
+    return outputs.conclude(run_on(*device, command, settings, kernel, sized, outputs));
   report("device", "none, as asked");
   say("DONE (not verified)\n");
   return outputs.conclude(ExitStatus::ok);
@@ -278,9 +266,11 @@ void add_gemm_command(Command app, Action &action) {
       .required()
       .expected(3);
   options->gemm.add_to(command);
-  command.add_option("--device", options->device, "auto, sim, cuda or none")
+  command.add_option("--device", options->device,
+                     "auto, sim, cuda, cuda:N or none")
       .capture_default_str();
-  options->sim.add_to(command);
+  // Ids of --allow are findings or ptxas' warnings.
+  options->check.add_to(command, door_launches, {"allow"});
   command.add_option("--data-seed", options->data_seed, "of the numbers")
       .capture_default_str();
   command.add_option("--a", options->a_path, "A, from a .npy file");
@@ -306,7 +296,7 @@ void add_gemm_command(Command app, Action &action) {
     std::erase_if(allowed, [&](const std::string &id) {
       bool is_finding = !id.starts_with('C');
       if (is_finding)
-        options->sim.allow.push_back(id);
+        options->check.give("allow", id);
       return is_finding;
     });
     action = [options] { return run_command(*options); };

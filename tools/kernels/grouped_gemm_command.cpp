@@ -100,14 +100,16 @@ static ExitStatus verify(const GroupedGemmProblem &problem,
 
 /// Run once into `host`; on a GPU some times more, for the time. False where
 /// the simulator found an error.
-static bool launch(Device &device, const GroupedCommand &command,
-                   const GroupedGemmProblem &problem, const Kernel &kernel,
-                   GroupedMatrices &host, double rows, Outputs &outputs) {
+static bool launch(Device &device, const GroupedGemmProblem &problem, const Kernel &kernel,
+                   GroupedMatrices &host, double rows,
+                   const CheckSettings &settings, Outputs &outputs) {
   GroupedBuffers buffers(device, host);
   double operations = 2.0 * rows * double(problem.b_rows()) * problem.k;
   return run_kernel(device, kernel, buffers.arguments(problem),
-                    {kTimedGroups, operations}, command.common.sim, outputs,
-                    [&] { buffers.fetch(device, host); });
+                    {kTimedGroups, operations}, settings, outputs, [&] {
+                      buffers.fetch(device, host);
+                      return std::vector<std::span<const std::byte>>{host.d};
+                    });
 }
 
 static ExitStatus run_command(const GroupedCommand &command) {
@@ -121,9 +123,10 @@ static ExitStatus run_command(const GroupedCommand &command) {
        .problem = problem.to_string(),
        .build = [&] { return build_grouped_gemm(problem, command.schedule); },
        .launch =
-           [&](Device &device, const Kernel &kernel, Outputs &outputs) {
+           [&](Device &device, const Kernel &kernel,
+               const CheckSettings &settings, Outputs &outputs) {
              host.emplace(problem, group_rows, command.common.data_seed);
-             return launch(device, command, problem, kernel, *host, rows,
+             return launch(device, problem, kernel, *host, rows, settings,
                            outputs);
            },
        .verify = [&] { return verify(problem, group_rows, *host); }});

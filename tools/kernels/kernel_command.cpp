@@ -1,16 +1,17 @@
 // kernel_command: from a module to a verdict.
 #include "kernel_command.h"
+#include "console/run_watch.h"
 #include "console/say.h"
+#include "console/show_findings.h"
 
-#include <kiln/check/sim.h>
+#include <kiln/run/open_device.h>
 
 namespace kiln::cli {
 
 void KernelCommand::add_to(Command command) {
-  command.add_option("--device", device, "auto, sim, cuda or none")
+  command.add_option("--device", device, "auto, sim, cuda, cuda:N or none")
       .capture_default_str();
-  sim.add_to(command);
-  command.add_option("--allow", sim.allow, "ids of findings not to report");
+  check.add_to(command, door_launches);
   command.add_option("--data-seed", data_seed, "of the numbers")
       .capture_default_str();
   command.add_flag("--no-verify", is_unverified,
@@ -23,14 +24,11 @@ void KernelCommand::add_to(Command command) {
 
 ExitStatus run(const KernelCommand &command, const KernelRun &kernel_run) {
   check_output("--save-kernel", command.save_kernel_path);
-  if (command.sim.timeline_path != "-")
-    check_output("--timeline", command.sim.timeline_path);
+  CheckSettings settings = command.check.settings();
+  check_outputs(settings);
   Outputs outputs;
-  SimOptions options = command.sim.options();
-  RunWatch::attach(options);
-  std::shared_ptr<Device> device;
-  if (command.device != "none")
-    device = open_device(command.device, options);
+  std::shared_ptr<Device> device =
+      choose_device(command.device, settings.sim_options());
   report(kernel_run.what, "{}", kernel_run.problem);
   Kernel kernel =
       compile(kernel_run.build(), {.use_cache = !command.is_without_cache});
@@ -41,14 +39,34 @@ ExitStatus run(const KernelCommand &command, const KernelRun &kernel_run) {
       report("saved", "{}", command.save_kernel_path);
     });
   report("device", "{}", device ? device->name() : "none, as asked");
-  if (device && !kernel_run.launch(*device, kernel, outputs)) {
-    show_failure();
+  if (device && !kernel_run.launch(*device, kernel, settings, outputs)) {
+    show_failure(RunWatch::signal());
     return outputs.conclude(ExitStatus::finding);
   }
   if (device && !command.is_unverified)
     return outputs.conclude(kernel_run.verify());
   say("DONE (not verified)\n");
   return outputs.conclude(ExitStatus::ok);
+}
+
+void check_outputs(const CheckSettings &settings) {
+  check_output("--report", settings.report_path);
+  if (settings.timeline_path != "-")
+    check_output("--timeline", settings.timeline_path);
+}
+
+std::shared_ptr<Device> choose_device(const std::string &id,
+                                      const SimOptions &options) {
+  if (id == "none")
+    return nullptr;
+  try {
+    check_device_id(id);
+  } catch (const UserError &) {
+    throw UserError(fmt::format("'{}' is not a valid device; --device takes "
+                                "auto, sim, cuda, cuda:N or none",
+                                id));
+  }
+  return open_device(id, options);
 }
 
 Buffer copied(Device &device, const void *data, std::size_t bytes) {

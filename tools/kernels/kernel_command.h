@@ -7,7 +7,7 @@
 
 #include "options/command_line.h"
 #include "console/output_file.h"
-#include "options/sim_options.h"
+#include "options/check_flags.h"
 
 #include <kiln/run/compile.h>
 #include <kiln/run/device.h>
@@ -22,7 +22,7 @@ namespace kiln::cli {
 struct KernelCommand {
   std::string device = "auto";
   bool is_unverified = false, is_without_cache = false;
-  SimFlags sim;
+  CheckFlags check;
   std::uint64_t data_seed = 0;
   std::string save_kernel_path;
 
@@ -35,11 +35,20 @@ struct KernelRun {
   std::string problem; ///< in words
   std::function<Module()> build;
   /// Launch and fetch the results; false where the simulator found an error.
-  std::function<bool(Device &, const Kernel &, Outputs &)> launch;
+  std::function<bool(Device &, const Kernel &, const CheckSettings &,
+                     Outputs &)>
+      launch;
   std::function<ExitStatus()> verify;
 };
 
 ExitStatus run(const KernelCommand &command, const KernelRun &kernel_run);
+
+/// Refuse files that could not be written after the run.
+void check_outputs(const CheckSettings &settings);
+
+/// The device of a name, or null where that is "none".
+std::shared_ptr<Device> choose_device(const std::string &id,
+                                      const SimOptions &options);
 
 /// Memory of the device with these bytes.
 Buffer copied(Device &device, const void *data, std::size_t bytes);

@@ -44,6 +44,16 @@ Option Option::excludes(Option other) {
   return *this;
 }
 
+Option Option::hidden() {
+  option_->group("");
+  return *this;
+}
+
+Option Option::value_name(const std::string &name) {
+  option_->type_name(name);
+  return *this;
+}
+
 Option Option::existing_file() {
   option_->check(CLI::ExistingFile);
   return *this;

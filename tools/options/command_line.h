@@ -32,6 +32,10 @@ public:
   Option delimiter(char delimiter);
   /// Not together with this option of the same command.
   Option excludes(Option other);
+  /// --help does not show it.
+  Option hidden();
+  /// What stands for the value in --help: "SECONDS".
+  Option value_name(const std::string &name);
   /// The value names a file that exists.
   Option existing_file();
 

@@ -5,23 +5,21 @@
 // environment variables; what was found it tells by itself, on stderr, and
 // counts in a page that is read here when it has ended, however it has.
 #include "commands.h"
+#include "console/output_file.h"
+#include "console/say.h"
 #include "elf_file.h"
 #include "mlir_program.h"
-#include "console/output_file.h"
+#include "options/check_flags.h"
 #include "program.h"
-#include "console/say.h"
 
-#include <kiln/run/device_description.h>
 #include <kiln/check/run_status.h>
-#include <kiln/check/sim.h>
+#include <kiln/run/open_device.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fmt/ranges.h>
 #include <new>
-#include <regex>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,12 +31,11 @@ namespace fs = std::filesystem;
 namespace {
 struct RunCommand {
   std::vector<std::string> program; ///< and its arguments
-  std::string order, seed, checks, threads, gpu, max_instructions, time_limit,
-      kernel, report, capture, device;
+  std::string device;
+  CheckFlags check;
 
   /// Whether it is a program of MLIR's, by its name.
   bool is_mlir() const { return program.front().ends_with(".mlir"); }
-  std::vector<std::string> allow, warn, launches;
 };
 
 /// The page that the program counts in.
@@ -124,19 +121,8 @@ static void check_program(const std::string &path) {
 }
 
 /// What is wrong with an option is said before the program runs.
-static void check_options(const RunCommand &command) {
-  constexpr std::string_view orders[] = {"", "eager", "lazy", "random", "all"};
-  if (std::find(std::begin(orders), std::end(orders), command.order) ==
-      std::end(orders))
-    throw UserError(
-        fmt::format("'{}' is not a valid order; use eager, lazy, random or all",
-                    command.order));
-  if (!command.checks.empty() && command.checks != "on" &&
-      command.checks != "off")
-    throw UserError(
-        fmt::format("--checks is '{}'; it takes on or off", command.checks));
-  if (!command.gpu.empty())
-    DeviceDescription::by_name(command.gpu);
+static void check_options(const RunCommand &command,
+                          const CheckSettings &settings) {
   constexpr std::string_view devices[] = {"", "sim", "cuda", "auto"};
   if (std::find(std::begin(devices), std::end(devices), command.device) ==
       std::end(devices))
@@ -145,18 +131,8 @@ static void check_options(const RunCommand &command) {
   if (!command.device.empty() && !command.is_mlir())
     throw UserError("--device is for .mlir programs; a CUDA program runs on a "
                     "GPU without `kiln run`");
-  for (const auto *list : {&command.allow, &command.warn})
-    for (const std::string &id : *list)
-      explain(id); // throws with the list of ids where there is none
-  try {
-    static_cast<void>(std::regex(command.kernel));
-  } catch (const std::regex_error &) {
-    throw UserError(
-        fmt::format("--kernel is '{}', which is not a valid regular expression",
-                    command.kernel));
-  }
-  check_output("--report", command.report);
-  make_folder("--capture", command.capture);
+  check_output("--report", settings.report_path);
+  make_folder("--capture", settings.capture_folder);
 }
 
 static void set_variables(const RunCommand &command, const StatusPage &page) {
@@ -170,42 +146,22 @@ static void set_variables(const RunCommand &command, const StatusPage &page) {
            (path.empty() ? folder : folder + ":" + path).c_str(), 1);
   }
   setenv("KILN_STATUS", page.path().c_str(), 1);
-  auto set = [](const char *name, const std::string &value) {
-    if (!value.empty())
-      setenv(name, value.c_str(), 1);
-  };
-  auto join = [](const std::vector<std::string> &words) {
-    return fmt::format("{}", fmt::join(words, ","));
-  };
-  set("KILN_ORDER", command.order);
-  set("KILN_SEED", command.seed);
-  set("KILN_CHECKS", command.checks);
-  set("KILN_THREADS", command.threads);
-  set("KILN_GPU", command.gpu);
-  set("KILN_MAX_INSTRUCTIONS", command.max_instructions);
-  set("KILN_TIME_LIMIT", command.time_limit);
-  set("KILN_KERNEL", command.kernel);
-  set("KILN_LAUNCH", join(command.launches));
-  set("KILN_ALLOW", join(command.allow));
-  set("KILN_WARN", join(command.warn));
-  if (!command.report.empty())
-    setenv("KILN_REPORT", fs::absolute(command.report).c_str(), 1);
-  if (!command.capture.empty())
-    setenv("KILN_CAPTURE", fs::absolute(command.capture).c_str(), 1);
+  for (const auto &[name, value] : command.check.variables())
+    setenv(name.c_str(), value.c_str(), 1);
 }
 
 /// The device that a program of MLIR's is lowered for.
-static DeviceDescription lowered_for(const RunCommand &command) {
-  if (!command.gpu.empty())
-    return DeviceDescription::by_name(command.gpu);
-  if (command.device == "cuda" || command.device == "auto")
+static DeviceDescription lowered_for(const RunCommand &command,
+                                     const CheckSettings &settings) {
+  if (settings.gpu.empty() &&
+      (command.device == "cuda" || command.device == "auto"))
     return open_device(command.device)->description();
-  return DeviceDescription::h200();
+  return settings.device(DeviceDescription::h200());
 }
 
 /// What waitpid says of the program.
-static int run_any(const RunCommand &command, const StatusPage &page,
-                   std::string &path) {
+static int run_any(const RunCommand &command, const CheckSettings &settings,
+                   const StatusPage &page, std::string &path) {
   path = command.program.front();
   if (!command.is_mlir()) {
     path = find_program(path);
@@ -213,7 +169,7 @@ static int run_any(const RunCommand &command, const StatusPage &page,
     set_variables(command, page);
     return run_program(path, command.program);
   }
-  MlirProgram program(path, lowered_for(command));
+  MlirProgram program(path, lowered_for(command, settings));
   set_variables(command, page);
   std::string runtime = fs::canonical(fs::path(library_folder()) / ".." / ".." /
                                       "libkiln_mlir_runtime.so");
@@ -225,10 +181,11 @@ static int run_any(const RunCommand &command, const StatusPage &page,
 static ExitStatus run_command(const RunCommand &command) {
   if (command.program.empty())
     throw UserError("a program is required: kiln run ./program arguments...");
-  check_options(command);
+  CheckSettings settings = command.check.settings();
+  check_options(command, settings);
   StatusPage page;
   std::string path;
-  int status = run_any(command, page, path);
+  int status = run_any(command, settings, page, path);
   if (WIFSIGNALED(status))
     std::fprintf(stderr, "kiln: %s was ended by signal %d (%s)\n", path.c_str(),
                  WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -249,42 +206,9 @@ void add_run_command(Command app, Action &action) {
              "simulator, and check it: kiln run [OPTIONS] PROGRAM "
              "[ARGUMENTS...]");
   auto options = std::make_shared<RunCommand>();
-  command.add_option("--order", options->order,
-                     "when asynchronous work takes effect: eager, lazy, "
-                     "random, or all: each launch in every one of them");
-  command.add_option("--seed", options->seed, "of the random order");
-  command.add_option("--checks", options->checks,
-                     "of the simulator: on or off");
-  command.add_option("--threads", options->threads, "of this machine; 0: all");
-  command.add_option("--gpu", options->gpu,
-                     "the device to simulate: h100, h200, b200");
+  options->check.add_to(command, door_programs);
   command.add_option("--device", options->device,
                      "of a .mlir program: sim, cuda (the GPU), or auto");
-  command.add_option("--max-instructions", options->max_instructions,
-                     "end a CTA that has executed so many warp instructions; "
-                     "0: never");
-  command.add_option("--time-limit", options->time_limit,
-                     "end a launch after so many seconds; 0: never");
-  command
-      .add_option("--allow", options->allow,
-                  "do not report findings of this id (`kiln explain`)")
-      .one_value_each();
-  command
-      .add_option("--warn", options->warn,
-                  "take errors of this id (`kiln explain`) for warnings")
-      .one_value_each();
-  command.add_option("--kernel", options->kernel,
-                     "check only kernels whose name this regular expression "
-                     "finds; the others run fast");
-  command
-      .add_option("--launch", options->launches,
-                  "check only the launch of this number, from 1 on")
-      .one_value_each();
-  command.add_option("--report", options->report,
-                     "write verdict and findings to this JSON file");
-  command.add_option("--capture", options->capture,
-                     "write the chosen launches to this folder: PTX, launch "
-                     "file and memory, for `kiln sim FOLDER/NAME.json`");
   command.prefix_command();
   command.callback([&action, options, command] {
     options->program = command.remaining();

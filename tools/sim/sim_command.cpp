@@ -7,25 +7,24 @@
 #include "launch_init.h"
 #include "npy.h"
 #include "console/output_file.h"
-#include "sarif.h"
+#include "console/run_watch.h"
 #include "console/say.h"
-#include "options/sim_options.h"
+#include "console/show_findings.h"
+#include "options/check_flags.h"
 #include "sim_run.h"
 
 #include <kiln/base/file.h>
+#include <kiln/check/explanation.h>
+#include <kiln/check/report.h>
 #include <kiln/check/sim.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
 namespace kiln::cli {
-
-using nlohmann::json;
 
 namespace {
 
@@ -34,41 +33,26 @@ struct SimCommand {
   std::string launch_path;
   std::string init_path; ///< a launch file to write; empty: none
   std::string save_folder;
-  std::string report_path;
-  SimFlags sim;
-  int schedules = 0;
+  CheckFlags check;
 };
 
-/// What all runs came to.
-struct Account {
-  LaunchResult total; ///< of all launches in all orders
-  json comparisons = json::array();
-  int compared = 0, wrong = 0;
-  /// The findings that were told: id, place, and the other's place, or their
-  /// text where they have none.
-  std::set<std::array<std::string, 3>> told;
+/// What a run has left.
+struct Outcome {
+  SeededInterleaving interleaving;
+  std::vector<std::vector<std::byte>> memory; ///< by buffer
+  std::vector<std::string> printed;           ///< lines, sorted
+};
+
+/// A job while it is explored.
+struct Exploring {
+  const CheckSettings &settings;
+  const SimJob &job;
+  const PreparedJob &prepared;
+  Report all;
+  std::optional<Outcome> first;
 };
 
 } // namespace
-
-/// The orders to run; the first one's results are saved.
-static std::vector<SimSchedule> schedules_of(const SimCommand &command,
-                                             const SimOptions &options) {
-  if (command.schedules < 0)
-    throw UserError(fmt::format("--schedules is {}; it must not be negative",
-                                command.schedules));
-  if (!command.sim.order.empty())
-    return {{options.interleaving, options.seed}};
-  // What one order hides, another shows.
-  constexpr int kDefault = 3;
-  auto count = static_cast<std::size_t>(command.schedules ? command.schedules
-                                                          : kDefault);
-  std::vector<SimSchedule> schedules = {{Interleaving::eager}, {Interleaving::lazy}};
-  for (std::uint64_t seed = options.seed; schedules.size() < count; ++seed)
-    schedules.push_back({Interleaving::random, seed});
-  schedules.resize(count);
-  return schedules;
-}
 
 static std::string by(const std::array<std::uint32_t, 3> &size) {
   return fmt::format("{}", fmt::join(size, "x"));
@@ -98,35 +82,9 @@ static void report_job(const SimJob &job, const SimOptions &options) {
          options.device.sms, options.checks ? "" : ", checks off");
 }
 
-/// Take a finding into the account and show it; the same one in another order
-/// is told once.
-static void take_finding(const Finding &finding, Account &account) {
-  auto place = [](const SourceLine &where) {
-    return fmt::format("{}:{}", where.file, where.line);
-  };
-  std::string other = finding.other ? place(finding.other->where) : "";
-  if (!finding.where.is_known())
-    other = finding.message;
-  if (!account.told.insert({finding.id, place(finding.where), other}).second)
-    return;
-  show_finding(finding);
-  account.total.findings.push_back(finding);
-}
-
-/// Add the findings and the numbers of a run.
-static void take_run(const SimRun &run, bool has_stats, Account &account) {
-  for (const LaunchResult &result : run.results) {
-    if (has_stats)
-      show_stats(result);
-    for (const Finding &finding : result.findings)
-      take_finding(finding, account);
-    add_numbers(account.total, result);
-  }
-}
-
 /// Compare the lines the kernel printed, as sorted lists.
-static void compare_printed(const SimJob &job, const SimRun &run,
-                            Account &account) {
+static void compare_printed(const SimJob &job, const Outcome &run,
+                            Report &all) {
   if (!job.file.printed)
     return;
   const std::vector<std::string> &want = *job.file.printed, &got = run.printed;
@@ -135,36 +93,33 @@ static void compare_printed(const SimJob &job, const SimRun &run,
                       std::back_inserter(missing));
   std::set_difference(got.begin(), got.end(), want.begin(), want.end(),
                       std::back_inserter(extra));
-  bool is_wrong = !missing.empty() || !extra.empty();
-  ++account.compared;
-  account.wrong += is_wrong;
-  account.comparisons.push_back({{"printf", want.size()},
-                                 {"order", run.schedule.to_string()},
-                                 {"wrong", missing.size() + extra.size()}});
+  all.comparisons.push_back({.what = "printf",
+                             .interleaving = run.interleaving.to_string(),
+                             .elements = want.size(),
+                             .wrong = missing.size() + extra.size()});
   if (!missing.empty())
     report("wrong", "printf: {} lines are missing, the first '{}'",
            missing.size(), missing[0]);
   if (!extra.empty())
     report("wrong", "printf: {} lines are not expected, the first '{}'",
            extra.size(), extra[0]);
-  if (!is_wrong)
+  if (missing.empty() && extra.empty())
     report("compared", "printf: {} lines, all right", want.size());
 }
 
-static void compare_expected(const SimJob &job, const SimRun &run,
-                             Account &account) {
+static void compare_expected(const SimJob &job, const Outcome &run,
+                             Report &all) {
   for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
     if (!job.expected[i])
       continue;
     const BufferSpec &buffer = job.file.buffers[i];
     BufferComparison result =
         compare_buffer(buffer, run.memory[i], *job.expected[i]);
-    ++account.compared;
-    account.wrong += result.wrong != 0;
-    account.comparisons.push_back({{"buffer", buffer.name},
-                                   {"order", run.schedule.to_string()},
-                                   {"elements", buffer.count},
-                                   {"wrong", result.wrong}});
+    all.comparisons.push_back({.what = "buffer",
+                               .name = buffer.name,
+                               .interleaving = run.interleaving.to_string(),
+                               .elements = buffer.count,
+                               .wrong = result.wrong});
     for (const std::string &line : result.first)
       report("wrong", "{}", line);
     if (result.wrong)
@@ -174,30 +129,33 @@ static void compare_expected(const SimJob &job, const SimRun &run,
       report("compared", "{}: {} elements, all right", buffer.name,
              buffer.count);
   }
-  compare_printed(job, run, account);
+  compare_printed(job, run, all);
 }
 
-/// Results that depend on the order are a fault where the file says they may
-/// not, or where they are further apart than it allows.
-static void compare_orders(const SimCommand &command, const SimJob &job,
-                           const SimRun &first, const SimRun &run,
-                           Account &account) {
+/// Results that depend on the interleaving are a fault where the file says they
+/// may not, or where they are further apart than it allows.
+static void compare_interleavings(Exploring &exploring, const Outcome &run) {
+  const SimJob &job = exploring.job;
+  const Outcome &first = *exploring.first;
+  const SimOptions &options = exploring.settings.sim;
   auto tell = [&](bool is_error, const std::string &what) {
     const Explanation &row =
         explain(is_error ? "order-dependent" : "order-rounding");
     auto has = [&](const std::vector<std::string> &list) {
       return std::find(list.begin(), list.end(), row.id) != list.end();
     };
-    if (has(command.sim.allow))
+    if (has(options.allow))
       return;
-    Finding finding{.id = std::string(row.id),
-                    .grade = row.grade,
-                    .message = fmt::format("{} in the orders '{}' and '{}'",
-                                           what, first.schedule.to_string(),
-                                           run.schedule.to_string())};
-    if (is_error && has(command.sim.warn))
-      finding.grade = Finding::Grade::warning;
-    take_finding(finding, account);
+    Finding finding{
+        .id = std::string(row.id),
+        .grade = is_error && has(options.warn) ? Finding::Grade::warning
+                                               : row.grade,
+        .message = fmt::format("{} between the interleavings '{}' and '{}'",
+                               what, first.interleaving.to_string(),
+                               run.interleaving.to_string())};
+    finding.interleavings = {run.interleaving.to_string()};
+    if (exploring.all.add(finding))
+      show_finding(finding);
   };
   for (std::size_t i = 0; i < run.memory.size(); ++i) {
     if (run.memory[i] == first.memory[i])
@@ -226,9 +184,10 @@ static std::string path_of(const std::string &folder,
 }
 
 /// Refuse outputs that could not be written after the run.
-static void check_outputs(const SimCommand &command, const SimJob &job) {
-  if (command.sim.timeline_path != "-")
-    check_output("--timeline", command.sim.timeline_path);
+static void check_outputs(const SimCommand &command,
+                          const CheckSettings &settings, const SimJob &job) {
+  if (settings.timeline_path != "-")
+    check_output("--timeline", settings.timeline_path);
   make_folder("--save-dir", command.save_folder);
   for (const BufferSpec &buffer : job.file.buffers)
     if (!command.save_folder.empty() && buffer.is_output)
@@ -236,7 +195,7 @@ static void check_outputs(const SimCommand &command, const SimJob &job) {
 }
 
 static void save_outputs(const std::string &folder, const SimJob &job,
-                         const SimRun &run) {
+                         const Outcome &run) {
   for (std::size_t i = 0; i < run.memory.size(); ++i) {
     const BufferSpec &buffer = job.file.buffers[i];
     if (!buffer.is_output)
@@ -247,87 +206,100 @@ static void save_outputs(const std::string &folder, const SimJob &job,
   }
 }
 
-static void write_report(const std::string &path, const char *verdict,
-                         const Account &account) {
-  if (path.ends_with(".sarif"))
-    return write_file(path, {to_sarif(account.total.findings), "\n"});
-  auto value = nlohmann::ordered_json::parse(account.total.to_json());
-  value["verdict"] = verdict;
-  value["comparisons"] = account.comparisons;
-  write_file(path,
-             {value.dump(2, ' ', false, json::error_handler_t::replace), "\n"});
-}
-
 /// The report, the last line and the exit status.
-static ExitStatus conclude(const SimCommand &command, const Account &account,
+static ExitStatus conclude(const CheckSettings &settings, const Report &all,
                            Outputs &outputs) {
-  ExitStatus status = !account.total.ok() ? ExitStatus::finding
-                      : account.wrong     ? ExitStatus::wrong
-                                          : ExitStatus::ok;
-  const char *verdict = status == ExitStatus::finding ? "error"
-                        : status == ExitStatus::wrong ? "wrong"
-                                                      : "ok";
-  if (!command.report_path.empty())
-    outputs.attempt(
-        [&] { write_report(command.report_path, verdict, account); });
-  if (status == ExitStatus::finding)
-    show_failure();
-  else if (status == ExitStatus::wrong)
-    say("FAIL {} of {} comparisons are wrong\n", account.wrong,
-        account.compared);
+  if (!settings.report_path.empty())
+    outputs.attempt([&] { all.save(settings.report_path); });
+  auto wrong = std::count_if(
+      all.comparisons.begin(), all.comparisons.end(),
+      [](const ReportedComparison &one) { return one.wrong != 0; });
+  if (all.verdict() == Verdict::error)
+    show_failure(RunWatch::signal());
+  else if (wrong)
+    say("FAIL {} of {} comparisons are wrong\n", wrong,
+        all.comparisons.size());
   else
-    say("{}\n", account.compared ? "PASS" : "DONE (not verified)");
-  return outputs.conclude(status);
+    say("{}\n", all.comparisons.empty() ? "DONE (not verified)" : "PASS");
+  return outputs.conclude(all.exit_status());
 }
 
 /// Registers at entry matter to setmaxnreg and to residency.
-static void report_registers(const SimRun &run) {
-  for (const LaunchResult &result : run.results)
+static void report_registers(const ExploredRun &run) {
+  for (const LaunchResult &result : run.launches)
     if (result.registers)
       report("registers", "{} per thread at entry ({})", result.registers,
              result.registers_from);
 }
 
-static ExitStatus simulate(const SimCommand &command) {
-  SimOptions options = command.sim.options();
-  std::vector<SimSchedule> schedules = schedules_of(command, options);
+/// Show a run and hold its results against what they should be; false: an error
+/// has ended it, and the others would say the same.
+static bool take_run(Exploring &exploring, const ExploredRun &run) {
+  const SimJob &job = exploring.job;
+  bool is_first = !exploring.first;
+  Outcome outcome{run.interleaving, {}, sorted_lines(run.printed)};
+  if (is_first)
+    report_registers(run);
+  report("ran", "{}", run.interleaving.to_string());
+  if (is_first)
+    for (const std::string &line : outcome.printed)
+      report("printf", "{}", line);
+  std::vector<std::size_t> fresh = exploring.all.add(0, run);
+  if (exploring.settings.sim.stats)
+    for (const LaunchResult &result : run.launches)
+      show_stats(result);
+  for (std::size_t index : fresh)
+    show_finding(exploring.all.findings[index]);
+  outcome.memory = exploring.prepared.memory();
+  // What an error cut short is not compared, unless the error is a warning.
+  bool is_comparable =
+      run.is_finished || exploring.all.verdict() != Verdict::error;
+  if (is_comparable)
+    compare_expected(job, outcome, exploring.all);
+  if (is_comparable && !is_first)
+    compare_interleavings(exploring, outcome);
+  if (is_first)
+    exploring.first = std::move(outcome);
+  if (!is_comparable)
+    report("compared", "nothing in this interleaving: an error ended the launch");
+  return is_comparable;
+}
+
+static ExitStatus simulate(const SimCommand &command,
+                           const CheckSettings &settings) {
   SimJob job = load_job(command.ptx_path, command.launch_path);
-  if (command.sim.gpu.empty())
-    command.sim.set_device(options, device_for(job));
-  check_outputs(command, job);
-  report_job(job, options);
-  Account account;
+  ExploreOptions options = settings.explore_options(
+      settings.gpu.empty() ? device_for(job) : DeviceDescription::h200());
+  options.sim.registers_at_entry = job.file.registers_at_entry;
+  options.sim.co_resident = job.file.is_co_resident;
+  options.sim.print = [](const std::string &) {}; // shown line by line
+  RunWatch::attach(options.sim);
+  check_outputs(command, settings, job);
+  report_job(job, options.sim);
   Outputs outputs;
-  SimRun first;
-  for (const SimSchedule &schedule : schedules) {
-    SimRun run = run_once(job, options, schedule);
-    bool is_first = first.results.empty();
-    if (is_first)
-      report_registers(run);
-    report("order", "{}", schedule.to_string());
-    if (is_first)
-      for (const std::string &line : run.printed)
-        report("printf", "{}", line);
-    take_run(run, command.sim.has_stats, account);
-    if (is_first && !command.sim.timeline_path.empty())
-      outputs.attempt(
-          [&] { show_timeline(run.timeline(), command.sim.timeline_path); });
-    // What an error cut short is not compared, unless the error is a warning.
-    bool is_comparable = run.is_finished || account.total.ok();
-    if (is_comparable)
-      compare_expected(job, run, account);
-    if (is_comparable && !is_first)
-      compare_orders(command, job, first, run, account);
-    if (is_first)
-      first = std::move(run);
-    if (!is_comparable) {
-      report("compared", "nothing in this order: an error ended the launch");
-      break;
-    }
+  PreparedJob prepared(job, options.sim);
+  Exploring exploring{settings, job, prepared, {}, {}};
+  for (ReportedLaunch &launch : prepared.launches())
+    exploring.all.begin(std::move(launch));
+  Exploration exploration;
+  {
+    RunWatch watch;
+    exploration = prepared.explore(options, [&](const ExploredRun &run) {
+      return take_run(exploring, run);
+    });
   }
+  Report &all = exploring.all;
+  for (ReportedLaunch &launch : all.launches)
+    launch.single_because = exploration.single_because;
+  if (!exploration.single_because.empty())
+    report("ran", "no other interleaving: {}", exploration.single_because);
+  if (!settings.timeline_path.empty())
+    outputs.attempt(
+        [&] { show_timeline(all.timeline, settings.timeline_path); });
   if (!command.save_folder.empty())
-    outputs.attempt([&] { save_outputs(command.save_folder, job, first); });
-  return conclude(command, account, outputs);
+    outputs.attempt(
+        [&] { save_outputs(command.save_folder, job, *exploring.first); });
+  return conclude(settings, all, outputs);
 }
 
 /// Write a first launch file.
@@ -362,20 +334,16 @@ static ExitStatus run_command(SimCommand command) {
                     "first one");
   if (!command.init_path.empty())
     return init(command);
-  check_output("--report", command.report_path);
+  CheckSettings settings = command.check.settings();
+  check_output("--report", settings.report_path);
   try {
-    return simulate(command);
+    return simulate(command, settings);
   } catch (const UserError &error) {
-    Account account;
-    account.total.findings.push_back(
-        {.id = "refused",
-         .message = error.message(),
-         .where = error.where(),
-         .ptx_line = static_cast<int>(error.where().line)});
+    Report all;
+    all.refuse(error);
     Outputs outputs;
-    if (!command.report_path.empty())
-      outputs.attempt(
-          [&] { write_report(command.report_path, "refused", account); });
+    if (!settings.report_path.empty())
+      outputs.attempt([&] { all.save(settings.report_path); });
     outputs.conclude(ExitStatus::refused);
     throw;
   }
@@ -397,19 +365,7 @@ void add_sim_command(Command app, Action &action) {
                      "in");
   command.add_option("--save-dir", options->save_folder,
                      "write outputs to NAME.npy in this folder");
-  command.add_option("--report", options->report_path,
-                     "write verdict and findings to this JSON file; to a "
-                     "name that ends in .sarif as SARIF 2.1.0");
-  options->sim.add_to(command);
-  command
-      .add_option("--schedules", options->schedules,
-                  "run so many orders: eager, lazy, and random ones from "
-                  "--seed on; 3 unless --order says one")
-      .excludes(command.get_option("--order"));
-  command
-      .add_option("--allow", options->sim.allow,
-                  "do not report findings of this id (`kiln explain`)")
-      .one_value_each();
+  options->check.add_to(command, door_launches);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };
   });

@@ -3,7 +3,6 @@
 
 #include "launch_memory.h"
 #include "npy.h"
-#include "options/sim_options.h"
 #include "support/text/JsonNode.h"
 
 #include <kiln/base/error.h>
@@ -16,45 +15,6 @@
 #include <sstream>
 
 namespace kiln::cli {
-
-std::string SimSchedule::to_string() const {
-  if (order == Interleaving::random)
-    return fmt::format("random, seed {}", seed);
-  return order == Interleaving::eager ? "eager" : "lazy";
-}
-
-Timeline SimRun::timeline() const {
-  Timeline all;
-  std::uint64_t offset = 0;
-  for (const LaunchResult &result : results) {
-    std::uint64_t end = offset;
-    for (Timeline::Event event : result.timeline.events) {
-      event.start += offset;
-      event.end += offset;
-      end = std::max(end, event.end);
-      all.events.push_back(std::move(event));
-    }
-    offset = end;
-  }
-  return all;
-}
-
-void add_numbers(LaunchResult &sum, const LaunchResult &more) {
-  sum.instructions += more.instructions;
-  sum.time_us += more.time_us;
-  sum.registers = more.registers;
-  sum.registers_from = more.registers_from;
-  sum.resident_ctas = more.resident_ctas;
-  sum.stats.shadow_bytes =
-      std::max(sum.stats.shadow_bytes, more.stats.shadow_bytes);
-  sum.stats.costs.resize(more.stats.costs.size());
-  for (std::size_t i = 0; i < more.stats.costs.size(); ++i) {
-    const LaunchStats::Cost &cost = more.stats.costs[i];
-    sum.stats.costs[i].name = cost.name;
-    sum.stats.costs[i].instructions += cost.instructions;
-    sum.stats.costs[i].time_us += cost.time_us;
-  }
-}
 
 Kernel read_kernel(const std::string &path) {
   std::string text = read_file(path);
@@ -146,43 +106,22 @@ DeviceDescription device_for(const SimJob &job) {
   }
 }
 
-static LaunchResult launch(Device &device, const SimJob &job,
-                           const LaunchSpec &spec, const Memory &memory) {
-  LaunchResult result;
-  try {
-    RunWatch watch;
-    result = device.launch(describe(job, spec, memory));
-  } catch (const UserError &error) {
-    refuse(error, job, spec.where);
-  }
+/// Places in PTX, by the names of its files.
+static void rename_places(const SimJob &job, Finding &finding) {
   auto rename = [&](SourceLine &where) {
     where.file = path_of(job, where.file);
   };
-  for (Finding &finding : result.findings) {
-    rename(finding.where);
-    for (Finding::Frame &frame : finding.stack)
-      rename(frame.where);
-    if (!finding.other)
-      continue;
-    rename(finding.other->where);
-    for (Finding::Frame &frame : finding.other->stack)
-      rename(frame.where);
-  }
-  return result;
+  rename(finding.where);
+  for (Finding::Frame &frame : finding.stack)
+    rename(frame.where);
+  if (!finding.other)
+    return;
+  rename(finding.other->where);
+  for (Finding::Frame &frame : finding.other->stack)
+    rename(frame.where);
 }
 
-/// Refuse what cannot be launched before anything is.
-static void check_launches(Device &device, const SimJob &job,
-                           const SimOptions &options, const Memory &memory) {
-  SimOptions check = options;
-  check.check_only = true;
-  set_sim_options(device, check);
-  for (const LaunchSpec &spec : job.file.launches)
-    launch(device, job, spec, memory);
-  set_sim_options(device, options);
-}
-
-static std::vector<std::string> sorted_lines(const std::string &text) {
+std::vector<std::string> sorted_lines(const std::string &text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);)
@@ -199,7 +138,7 @@ static std::shared_ptr<LoadedModule> load(Device &device, const SimJob &job) {
       places[buffer.name] = *buffer.address;
   std::vector<std::string_view> texts(job.ptx.begin(), job.ptx.end());
   try {
-    return load_sim_at(device, texts, places);
+    return device.simulation()->load_at(texts, places);
   } catch (const UserError &error) {
     refuse(error, job, job.ptx_paths.front());
   }
@@ -238,7 +177,8 @@ static Memory allocate(Device &device, const SimJob &job) {
   };
   allocate_all([](const BufferSpec &b) { return !b.is_variable && b.address; },
                [&](const BufferSpec &b) {
-                 return allocate_sim_at(device, *b.address, b.bytes());
+                 return device.simulation()->allocate_at(*b.address,
+                                                         b.bytes());
                });
   memory.module = load(device, job);
   allocate_all(
@@ -286,38 +226,57 @@ static void fill(Device &device, const SimJob &job, const Memory &memory) {
   }
 }
 
-SimRun run_once(const SimJob &job, SimOptions options,
-                const SimSchedule &schedule) {
-  std::string printed;
-  options.interleaving = schedule.order;
-  options.seed = schedule.seed;
-  options.registers_at_entry = job.file.registers_at_entry;
-  options.co_resident = job.file.is_co_resident;
-  options.print = [&](const std::string &text) { printed += text; };
-  RunWatch::attach(options);
-  std::shared_ptr<Device> device = open_sim(options);
-  Memory memory = allocate(*device, job);
-  fill(*device, job, memory);
-  check_launches(*device, job, options, memory);
-
-  SimRun run{.schedule = schedule};
+PreparedJob::PreparedJob(const SimJob &job, const SimOptions &options)
+    : job_(job), device_(open_sim(options)) {
+  Memory memory = allocate(*device_, job);
+  fill(*device_, job, memory);
+  buffers_ = memory.buffers;
+  module_ = memory.module;
+  auto checked = std::make_shared<SimOptions>(options);
   for (const LaunchSpec &spec : job.file.launches) {
-    run.results.push_back(launch(*device, job, spec, memory));
-    run.is_finished = run.results.back().is_finished;
-    if (!run.is_finished)
-      break;
+    try {
+      launches_.push_back(describe(job, spec, memory));
+      launches_.back().options = checked;
+      device_->simulation()->check(launches_.back());
+    } catch (const UserError &error) {
+      refuse(error, job, spec.where);
+    }
   }
-  for (std::size_t i = 0; i < memory.buffers.size(); ++i) {
-    const Buffer &buffer = memory.buffers[i];
-    run.memory.emplace_back();
-    if (!job.file.buffers[i].is_output && !job.expected[i])
+}
+
+Exploration PreparedJob::explore(const ExploreOptions &options,
+                                 const AfterRun &after) {
+  return kiln::explore(*device_, launches_, options, [&](ExploredRun &run) {
+    for (LaunchResult &result : run.launches)
+      for (Finding &finding : result.findings)
+        rename_places(job_, finding);
+    return after(run);
+  });
+}
+
+std::vector<ReportedLaunch> PreparedJob::launches() const {
+  std::vector<ReportedLaunch> all;
+  for (const LaunchDescription &launch : launches_)
+    all.push_back({.kernel = launch.name.empty() ? module_->entries().front()
+                                                 : launch.name,
+                   .grid = launch.grid,
+                   .block = launch.block,
+                   .cluster = launch.cluster});
+  return all;
+}
+
+std::vector<std::vector<std::byte>> PreparedJob::memory() const {
+  std::vector<std::vector<std::byte>> all;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    all.emplace_back();
+    const BufferSpec &spec = job_.file.buffers[i];
+    if (!spec.is_output && !job_.expected[i])
       continue;
-    run.memory[i] = host_bytes(describe(job.file.buffers[i]), buffer.bytes());
-    if (!run.memory[i].empty())
-      device->copy_out(run.memory[i].data(), buffer, buffer.bytes());
+    all[i] = host_bytes(describe(spec), buffers_[i].bytes());
+    if (!all[i].empty())
+      device_->copy_out(all[i].data(), buffers_[i], buffers_[i].bytes());
   }
-  run.printed = sorted_lines(printed);
-  return run;
+  return all;
 }
 
 } // namespace kiln::cli

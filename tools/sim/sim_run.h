@@ -1,14 +1,15 @@
-// sim_run: the launches of a launch file on the simulator, in one order of
-// events.
+// sim_run: the launches of a launch file on the simulator.
 #pragma once
 
 #include "launch_file.h"
 
+#include <kiln/check/explore.h>
+#include <kiln/check/report.h>
 #include <kiln/check/sim.h>
 
 namespace kiln::cli {
 
-/// Everything that is the same in every order.
+/// Everything that is the same in every interleaving.
 struct SimJob {
   std::vector<std::string> ptx_paths, ptx; ///< linked where they are several
   LaunchFile file;
@@ -32,33 +33,31 @@ SimJob load_job(const std::string &ptx_path, const std::string &launch_path);
 /// The device that its PTX is simulated on where nobody names one.
 DeviceDescription device_for(const SimJob &job);
 
-/// One order of events.
-struct SimSchedule {
-  Interleaving order = Interleaving::eager;
-  std::uint64_t seed = 0;
+/// The launches of a job, ready to be explored: buffers hold what they begin
+/// with.
+class PreparedJob {
+public:
+  /// Throws UserError with its place in the PTX or in the launch file where
+  /// something is refused.
+  PreparedJob(const SimJob &job, const SimOptions &options);
 
-  std::string to_string() const; ///< "random, seed 3"
+  /// Run the launches in the interleavings. `after` is told of each run while
+  /// memory is as it left it.
+  Exploration explore(const ExploreOptions &options, const AfterRun &after);
+  /// The launches as a report has them.
+  std::vector<ReportedLaunch> launches() const;
+  /// What is in the buffers that somebody asks for; the others are empty.
+  std::vector<std::vector<std::byte>> memory() const;
+
+private:
+  const SimJob &job_;
+  std::shared_ptr<Device> device_;
+  std::vector<Buffer> buffers_;
+  std::shared_ptr<const LoadedModule> module_;
+  std::vector<LaunchDescription> launches_;
 };
 
-/// What came of the launches in one order.
-struct SimRun {
-  SimSchedule schedule;
-  std::vector<std::vector<std::byte>>
-      memory;                       ///< by buffer; empty: nobody asks for it
-  std::vector<std::string> printed; ///< lines, sorted
-  std::vector<LaunchResult> results;
-  bool is_finished = true; ///< no finding ended it
-
-  /// Of all launches, one after another.
-  Timeline timeline() const;
-};
-
-/// Add instructions, time and costs of `more`, and its registers.
-void add_numbers(LaunchResult &sum, const LaunchResult &more);
-
-/// Launch everything, unless one of the launches cannot be: then nothing.
-/// Throws UserError with its place in the PTX or in the launch file.
-SimRun run_once(const SimJob &job, SimOptions options,
-                const SimSchedule &schedule);
+/// The lines of a text, sorted.
+std::vector<std::string> sorted_lines(const std::string &text);
 
 } // namespace kiln::cli

@@ -10,6 +10,7 @@
 
 #include <kiln/run/environment.h>
 #include <kiln/check/sim.h>
+#include <kiln/run/open_device.h>
 #include <kiln/kernels/tuning.h>
 
 #include <charconv>

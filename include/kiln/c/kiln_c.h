@@ -1,10 +1,12 @@
-// kiln_c.h: Kiln for other languages: devices, buffers, modules, launches,
-// findings, saved kernels and products, in C.
+// kiln_c.h: Kiln for other languages: devices, buffers, modules, launches in
+// several interleavings, reports, and kernels, in C.
 //
 //     kiln_device *device = NULL;
-//     kiln_error *error = kiln_device_open("sim", "order=random,seed=7",
-//     &device); if (error) { puts(kiln_error_message(error));
-//     kiln_error_free(error); }
+//     kiln_error *error = kiln_device_open("sim", "seed=7", &device);
+//     if (error) {
+//       puts(kiln_error_message(error));
+//       kiln_error_free(error);
+//     }
 //
 // Every function that can fail returns NULL or an error, which is the caller's
 // to free; what it was to make is then left as it was. No exception crosses
@@ -13,8 +15,11 @@
 // that are returned live as long as the handle they were asked of.
 //
 // Structures begin with their size, so that later versions can add to them:
-// set `bytes` to sizeof of what you were compiled with.
+// set `bytes` to sizeof of what you were compiled with. A library of a later
+// version takes the smaller structure of an earlier one.
 #pragma once
+
+#include <kiln/c/kiln_options.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +31,7 @@ extern "C" {
 #define KILN_C_API __attribute__((visibility("default")))
 
 /// Grows with every change of this file; kiln_c_version() is the library's.
-#define KILN_C_VERSION 1
+#define KILN_C_VERSION 2
 KILN_C_API int kiln_c_version(void);
 
 typedef struct kiln_error kiln_error;
@@ -42,11 +47,14 @@ KILN_C_API const char *kiln_error_message(const kiln_error *error);
 KILN_C_API int kiln_error_code(const kiln_error *error);
 KILN_C_API void kiln_error_free(kiln_error *error);
 
-/// `id`: auto, sim, cuda, cuda:1. `options` of the simulator, "key=value" with
-/// commas, or NULL: order, seed, checks (on, off), threads, gpu, allow, warn,
-/// max_instructions, time_limit.
+/// `id`: auto, sim, cuda, cuda:1. `options` of the checks, "key=value" with
+/// commas, or NULL: the members of kiln_options by their names.
 KILN_C_API kiln_error *kiln_device_open(const char *id, const char *options,
                                         kiln_device **device);
+/// The same with the structure; NULL: nobody says anything.
+KILN_C_API kiln_error *kiln_device_open_with(const char *id,
+                                             const kiln_options *options,
+                                             kiln_device **device);
 /// "sim (NVIDIA H200)"
 KILN_C_API const char *kiln_device_name(const kiln_device *device);
 KILN_C_API kiln_error *kiln_device_synchronize(kiln_device *device);
@@ -100,10 +108,19 @@ typedef struct kiln_launch {
   int is_cooperative;
   const void *const *parameters; ///< a pointer to each, of its size
 } kiln_launch;
-/// What was found is in the result, and not an error of the call.
+/// Launch in the interleavings that the device's options ask for: unless they
+/// say otherwise, eager, lazy and a random one. Memory is then as the first one
+/// left it. What was found is in the result, and not an error of the call.
 KILN_C_API kiln_error *kiln_device_launch(kiln_device *device,
                                           const kiln_launch *launch,
                                           kiln_result **result);
+/// The same with several launches, one after the other in each interleaving,
+/// and with options of their own; NULL: the device's. What is said of the
+/// device (gpu, sms) was said when it was opened.
+KILN_C_API kiln_error *kiln_explore(kiln_device *device,
+                                    const kiln_launch *const *launches,
+                                    size_t count, const kiln_options *options,
+                                    kiln_result **result);
 
 /// A finding; texts live as long as the result.
 typedef struct kiln_finding {
@@ -113,18 +130,57 @@ typedef struct kiln_finding {
   const char *file; ///< "" where it is not known
   unsigned line;
   int ptx_line;
+  // Since version 2.
+  const char *kernel;        ///< "" where it is of no single kernel
+  const char *interleavings; ///< that show it: "eager, lazy"
+  const char *text;          ///< all of it, as `kiln sim` prints it
+  uint64_t count;            ///< how often it was found at these places
+  int thread;                ///< in its CTA; -1: none
+  int has_other;             ///< the access that it collides with:
+  const char *other_who;     ///< "thread 32 of CTA (0, 0, 0)"
+  const char *other_file;
+  unsigned other_line;
+  int other_ptx_line;
 } kiln_finding;
 /// Whether no finding is an error.
 KILN_C_API int kiln_result_is_ok(const kiln_result *result);
-/// Whether no finding ended the launch.
+/// Whether no finding ended a launch.
 KILN_C_API int kiln_result_is_finished(const kiln_result *result);
+/// Of all launches and interleavings together.
 KILN_C_API double kiln_result_time_us(const kiln_result *result);
+KILN_C_API uint64_t kiln_result_instructions(const kiln_result *result);
 KILN_C_API size_t kiln_result_finding_count(const kiln_result *result);
 KILN_C_API kiln_error *kiln_result_finding(const kiln_result *result,
                                            size_t index, kiln_finding *finding);
-/// An object with `verdict`, `findings` and `stats`.
+/// The report, as docs/report.schema.json has it.
 KILN_C_API const char *kiln_result_json(const kiln_result *result);
+/// The report as "json", "sarif" (2.1.0) or "text"; or, of launches whose
+/// options name a timeline, "timeline" for Perfetto, or "timeline-table".
+KILN_C_API kiln_error *kiln_result_format(kiln_result *result,
+                                          const char *format,
+                                          const char **text);
+/// The report into a file: as SARIF where its name ends in .sarif, as text
+/// where it ends in .txt, else as JSON.
+KILN_C_API kiln_error *kiln_result_save(const kiln_result *result,
+                                        const char *path);
 KILN_C_API void kiln_result_free(kiln_result *result);
+
+/// What an id of a finding means, as `kiln explain` says it; texts live for
+/// ever.
+typedef struct kiln_explanation {
+  size_t bytes; ///< sizeof(kiln_explanation)
+  const char *id;
+  const char *cause;  ///< what happened, and what hardware makes of it
+  const char *broken; ///< the smallest kernel text that does it
+  const char *repair;
+  int grade;       ///< unless --allow or --warn names it
+  int ends_launch; ///< likewise
+} kiln_explanation;
+KILN_C_API kiln_error *kiln_explain(const char *id,
+                                    kiln_explanation *explanation);
+KILN_C_API size_t kiln_explanation_count(void);
+/// In alphabetical order; NULL where there are not so many.
+KILN_C_API const char *kiln_explanation_id(size_t index);
 
 /// A saved kernel: a file that Kernel::save or `kiln emit` wrote.
 KILN_C_API kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel);

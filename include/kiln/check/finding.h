@@ -51,8 +51,17 @@ struct Finding {
   };
   std::optional<Other> other = std::nullopt;
 
+  // Where it was found, in a Report.
+  std::string kernel = {};                   ///< as the program calls it
+  std::vector<std::uint64_t> launches = {};  ///< numbers, from 1
+  std::vector<std::string> interleavings = {}; ///< that show it: "lazy"
+
   /// "error out-of-bounds at gemm.cpp:12: a load of 4 bytes ..."
   std::string to_string() const;
+  /// What makes two findings the same one: the id and both places, by the lines
+  /// of the source, or where it has none by those of the PTX. An instruction of
+  /// an unrolled loop is many instructions and one defect.
+  std::string identity() const;
 };
 
 /// "note", "warning", "error"

@@ -29,8 +29,21 @@ namespace KILN_API kiln {
 /// What stands behind a Device.
 enum class DeviceKind : std::uint8_t { cuda, sim };
 
-/// What a device lacks it refuses with a UserError: is_done, call and occupancy
-/// are the simulator's alone.
+/// What not every device has. A function of something that it lacks throws
+/// UserError.
+enum class Facility : std::uint8_t {
+  host_memory, ///< share
+  modules,     ///< load
+  event_waits, ///< wait
+  any_copies,  ///< enqueue_copy, enqueue_fill
+  completion,  ///< enqueue with a function that is told how it went
+  queries,     ///< is_done
+  host_calls,  ///< call
+  occupancy,
+};
+
+class Simulation;
+
 class Device {
 public:
   virtual ~Device();
@@ -39,6 +52,9 @@ public:
   /// "cuda:0 (NVIDIA H200)"
   virtual std::string name() const = 0;
   virtual const DeviceDescription &description() const = 0;
+  virtual bool has(Facility facility) const;
+  /// What only a simulator can do; null: this is none.
+  virtual Simulation *simulation();
 
   /// Fresh memory, contents undefined, at least 256-byte aligned.
   virtual Buffer allocate(std::size_t bytes) = 0;
@@ -105,9 +121,13 @@ public:
   [[nodiscard]] virtual LaunchResult launch(const LaunchDescription &launch,
                                             const Stream &stream = {}) = 0;
 
-  /// The same for a Kernel: the contract is resolved with the arguments.
-  /// Workspaces that they leave out are allocated, and freed when the launch
-  /// has ended.
+  /// A launch of a Kernel: the contract is resolved with the arguments.
+  /// Workspaces that they leave out are allocated, zeroed in the stream, and
+  /// freed with the description.
+  LaunchDescription describe(const Kernel &kernel,
+                             std::span<const LaunchArgument> arguments,
+                             const Stream &stream = {});
+  /// The same, launched; workspaces are freed when the launch has ended.
   void enqueue(const Kernel &kernel, std::span<const LaunchArgument> arguments,
                const Stream &stream = {});
   [[nodiscard]] LaunchResult launch(const Kernel &kernel,

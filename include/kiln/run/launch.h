@@ -23,6 +23,8 @@
 
 namespace KILN_API kiln {
 
+struct SimOptions;
+
 /// A scalar argument: a number and its type.
 struct Scalar {
   Type type = Type::i32;
@@ -93,6 +95,8 @@ struct LaunchDescription {
   /// Instead of `ptx`: what Device::load made of it.
   std::shared_ptr<const LoadedModule> module = nullptr;
   std::vector<SharedObject> shared_objects = {}; ///< for what is said of them
+  /// How a simulator runs and checks it (sim_options.h); null: as it was opened.
+  std::shared_ptr<const SimOptions> options = nullptr;
 };
 
 /// Where the time of a simulated launch went.
@@ -124,8 +128,6 @@ struct LaunchResult {
   bool ok() const; ///< no finding of grade error
   /// Findings and numbers, a line each.
   std::string to_string() const;
-  /// An object with `verdict` (ok or error), `findings` and `stats`.
-  std::string to_json() const;
 };
 
 /// Thrown where a check found an error and nobody asked for the result.

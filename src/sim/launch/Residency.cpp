@@ -43,6 +43,27 @@ Residency residencyOf(const LaunchConfig &config,
   return result;
 }
 
+bool canReorder(const Code &code) {
+  auto isPlain = [](const Op &op) {
+    switch (op.effect->kind) {
+    case EffectKind::none:
+    case EffectKind::sleep:
+    case EffectKind::ctaBarrier:
+    case EffectKind::warpBarrier:
+    case EffectKind::registers:
+      return true;
+    case EffectKind::load:
+    case EffectKind::store:
+      return !op.effect->isStrong;
+    default:
+      return false;
+    }
+  };
+  return std::any_of(code.ops.begin(), code.ops.end(), [&](const Op &op) {
+    return !isPlain(op) || op.spin;
+  });
+}
+
 bool talksThroughGlobal(const Code &code) {
   auto isGlobal = [](const Op &op) {
     return op.effect->space == Space::global ||

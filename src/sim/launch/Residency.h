@@ -22,4 +22,10 @@ Residency residencyOf(const LaunchConfig &config,
 /// the others run free.
 bool talksThroughGlobal(const Code &code);
 
+/// Whether interleavings differ: the entry has asynchronous operations, atomic,
+/// volatile or ordered accesses, loops that poll, mbarriers or cluster barriers.
+/// Without them lanes meet at barriers alone, and the order of their accesses is
+/// for the race detector, which needs one interleaving.
+bool canReorder(const Code &code);
+
 } // namespace kiln::sim

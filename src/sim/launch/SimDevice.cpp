@@ -58,15 +58,11 @@ struct Prepared {
   std::shared_ptr<const sim::SimModule> module;
   std::unique_ptr<sim::Launch> launch;
   sim::EntryRegisters registers;
-  bool isCheckOnly = false;
 
   LaunchResult result() {
-    LaunchResult result;
-    if (!isCheckOnly) {
-      result = launch->result();
-      result.registers = registers.count;
-      result.registers_from = registers.from;
-    }
+    LaunchResult result = launch->result();
+    result.registers = registers.count;
+    result.registers_from = registers.from;
     std::optional<Finding> newer = sim::checkVersion(module->module());
     if (newer &&
         !launch->machine().findings().isAllowed(sim::FindingId::ptxVersion))
@@ -75,32 +71,40 @@ struct Prepared {
   }
 };
 
-class SimDevice : public Device {
+/// Refuse ids of findings that do not exist.
+void checkIds(const SimOptions &options) {
+  for (const auto *list : {&options.allow, &options.warn})
+    for (const std::string &id : *list)
+      explain(id);
+}
+
+class SimDevice final : public Device, public Simulation {
 public:
   explicit SimDevice(const SimOptions &options)
       : memory_(std::make_shared<sim::GlobalMemory>()),
-        streams_(std::make_shared<sim::Streams>()),
+        streams_(std::make_shared<sim::Streams>()), options_(options),
         description_(options.device) {
-    setOptions(options);
+    checkIds(options);
   }
 
-  void setOptions(const SimOptions &options) {
-    for (const auto *list : {&options.allow, &options.warn})
-      for (const std::string &id : *list)
-        explain(id); // throws where there is none
-    std::lock_guard lock(streams_->mutex());
-    options_ = options;
-    options_.device = description_;
-  }
-  std::unique_ptr<SimSnapshot> snapshot() {
+  const SimOptions &options() const override { return options_; }
+  std::unique_ptr<Snapshot> snapshot() override {
     return sim::takeSnapshot(memory_, streams_);
   }
-  std::shared_ptr<LoadedModule> loadAt(std::span<const std::string_view> ptx,
-                                       const sim::VariablePlaces &places) {
+  std::shared_ptr<LoadedModule>
+  load_at(std::span<const std::string_view> ptx,
+          const sim::VariablePlaces &places) override {
     std::lock_guard lock(streams_->mutex());
     return std::make_shared<sim::SimModule>(memory_, ptx, description_, places);
   }
+  void check(const LaunchDescription &description) override {
+    std::lock_guard lock(streams_->mutex());
+    makeReady(description, true);
+  }
+  bool can_reorder(const LaunchDescription &description) override;
 
+  bool has(Facility) const override { return true; }
+  Simulation *simulation() override { return this; }
   DeviceKind kind() const override { return DeviceKind::sim; }
   std::string name() const override {
     return fmt::format("sim ({})", description_.name);
@@ -111,7 +115,7 @@ public:
     std::lock_guard lock(streams_->mutex());
     return spoilt(memory_->allocate(bytes, ""));
   }
-  Buffer allocateAt(std::uint64_t address, std::size_t bytes) {
+  Buffer allocate_at(std::uint64_t address, std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
     return spoilt(memory_->allocateAt(address, bytes, ""));
   }
@@ -221,7 +225,7 @@ public:
 
   std::shared_ptr<LoadedModule>
   load(std::span<const std::string_view> ptx) override {
-    return loadAt(ptx, {});
+    return load_at(ptx, {});
   }
   int occupancy(const LaunchDescription &description) override;
 
@@ -288,6 +292,9 @@ private:
   }
   /// The module of a launch: its own, or that of its text.
   std::shared_ptr<const sim::SimModule> moduleOf(const LaunchDescription &);
+  const SimOptions &optionsOf(const LaunchDescription &description) const {
+    return description.options ? *description.options : options_;
+  }
   sim::LaunchConfig configOf(const LaunchDescription &description,
                              const ptx::Function &entry,
                              const sim::EntryRegisters &registers);
@@ -299,7 +306,7 @@ private:
 
   std::shared_ptr<sim::GlobalMemory> memory_;
   std::shared_ptr<sim::Streams> streams_;
-  SimOptions options_;
+  const SimOptions options_;
   const DeviceDescription description_;
   /// By the hash of their text.
   std::map<std::string, std::shared_ptr<sim::SimModule>> modules_;
@@ -385,7 +392,8 @@ static void checkCoResident(const ptx::Function &entry,
 sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
                                       const ptx::Function &entry,
                                       const sim::EntryRegisters &registers) {
-  sim::LaunchConfig config{options_};
+  const SimOptions &options = optionsOf(description);
+  sim::LaunchConfig config{options};
   LaunchDescription shape;
   shape.grid = description.grid;
   shape.block = description.block;
@@ -399,7 +407,7 @@ sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
   config.dynamicSmemBytes = description.dynamic_smem_bytes;
   config.params = packParameters(entry, description.parameters, description_);
   config.device = description_;
-  config.isCooperative = options_.co_resident || description.cooperative;
+  config.isCooperative = options.co_resident || description.cooperative;
   config.sharedObjects = description.shared_objects;
   config.registers_at_entry = registers.count;
   return config;
@@ -407,17 +415,18 @@ sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
 
 std::shared_ptr<Prepared>
 SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
+  const SimOptions &options = optionsOf(description);
+  checkIds(options);
   auto prepared = std::make_shared<Prepared>();
   prepared->module = moduleOf(description);
   const sim::SimModule &module = *prepared->module;
   const ptx::Function &entry = module.find(description.name);
   prepared->registers =
-      sim::registersAtEntry(module.text(), module.module(), entry, options_);
+      sim::registersAtEntry(module.text(), module.module(), entry, options);
   sim::LaunchConfig config = configOf(description, entry, prepared->registers);
   config.isAlone = isAlone;
-  prepared->isCheckOnly = options_.check_only;
   auto decoded = module.decoded(entry, description.dynamic_smem_bytes);
-  if (options_.co_resident || description.cooperative)
+  if (options.co_resident || description.cooperative)
     checkCoResident(entry, config, decoded->staticSharedBytes);
   prepared->launch =
       std::make_unique<sim::Launch>(*memory_, std::move(decoded), config);
@@ -430,13 +439,11 @@ void SimDevice::start(std::shared_ptr<Prepared> prepared, const Stream &stream,
                                   finished = std::move(finished)](bool isLast) {
     if (isLast)
       prepared->launch->machine().leaveAlone();
-    if (!prepared->isCheckOnly) {
-      auto progress = prepared->launch->advance();
-      if (progress == sim::Launch::Progress::stuck)
-        return State::waiting;
-      if (progress == sim::Launch::Progress::moved)
-        return State::moved;
-    }
+    auto progress = prepared->launch->advance();
+    if (progress == sim::Launch::Progress::stuck)
+      return State::waiting;
+    if (progress == sim::Launch::Progress::moved)
+      return State::moved;
     finished(prepared->result());
     return State::done;
   });
@@ -476,34 +483,19 @@ int SimDevice::occupancy(const LaunchDescription &description) {
       .perSm;
 }
 
-/// The simulator behind a device, or a UserError that says what wanted one.
-static SimDevice &simulatorOf(Device &device, const char *what) {
-  auto *simulator = dynamic_cast<SimDevice *>(&device);
-  if (!simulator)
-    userError("{} is not a simulator, which {} wants", device.name(), what);
-  return *simulator;
+bool SimDevice::can_reorder(const LaunchDescription &description) {
+  std::lock_guard lock(streams_->mutex());
+  auto module = moduleOf(description);
+  return sim::canReorder(
+      module
+          ->decoded(module->find(description.name),
+                    description.dynamic_smem_bytes)
+          ->code);
 }
 
-void set_sim_options(Device &device, const SimOptions &options) {
-  simulatorOf(device, "set_sim_options").setOptions(options);
-}
+Snapshot::~Snapshot() = default;
 
-Buffer allocate_sim_at(Device &device, std::uint64_t address,
-                       std::size_t bytes) {
-  return simulatorOf(device, "allocate_sim_at").allocateAt(address, bytes);
-}
-
-std::shared_ptr<LoadedModule>
-load_sim_at(Device &device, std::span<const std::string_view> ptx,
-            const std::map<std::string, std::uint64_t> &variables) {
-  return simulatorOf(device, "load_sim_at").loadAt(ptx, variables);
-}
-
-SimSnapshot::~SimSnapshot() = default;
-
-std::unique_ptr<SimSnapshot> snapshot_sim(Device &device) {
-  return simulatorOf(device, "snapshot_sim").snapshot();
-}
+Simulation::~Simulation() = default;
 
 const DeviceDescription &sim_device_for(std::string_view ptx) {
   std::string target = ptx::parse(std::string(ptx)).target;
@@ -513,21 +505,6 @@ const DeviceDescription &sim_device_for(std::string_view ptx) {
 
 std::shared_ptr<Device> open_sim(const SimOptions &options) {
   return std::make_shared<SimDevice>(options);
-}
-
-std::shared_ptr<Device> open_device(std::string_view id,
-                                    const SimOptions &options) {
-  if (id == "auto")
-    id = list_devices().devices.empty() ? "sim" : "cuda";
-  if (id == "sim")
-    return open_sim(options);
-  if (id == "cuda")
-    return open_cuda();
-  int ordinal = -1;
-  if (std::sscanf(std::string(id).c_str(), "cuda:%d", &ordinal) == 1 &&
-      ordinal >= 0)
-    return open_cuda(ordinal);
-  userError("'{}' is not a valid device; use auto, sim, cuda or cuda:N", id);
 }
 
 std::array<std::byte, 128> sim_tensor_map(const TensorMap &map) {

@@ -7,10 +7,10 @@
 namespace kiln::sim {
 
 namespace {
-class Snapshot final : public SimSnapshot {
+class LoggedMemory final : public Snapshot {
 public:
-  Snapshot(std::shared_ptr<GlobalMemory> memory,
-           std::shared_ptr<Streams> streams)
+  LoggedMemory(std::shared_ptr<GlobalMemory> memory,
+               std::shared_ptr<Streams> streams)
       : memory_(std::move(memory)), streams_(std::move(streams)) {
     auto lock = hold();
     isIdle_ = streams_->areEmpty();
@@ -22,7 +22,7 @@ public:
     if (DeviceHeap *heap = memory_->heap())
       blocks_ = heap->blocks();
   }
-  ~Snapshot() override {
+  ~LoggedMemory() override {
     auto lock = hold();
     forEach([](Region &region, const std::shared_ptr<TouchLog> &log) {
       std::erase(region.logs, log);
@@ -88,8 +88,8 @@ static std::vector<std::byte> writtenOf(const Region &region,
 }
 
 /// A region as the log knows it.
-static SimSnapshot::Memory memoryOf(const Region &region, const TouchLog &log) {
-  SimSnapshot::Memory memory{region.name, region.base, region.bytes};
+static Snapshot::Memory memoryOf(const Region &region, const TouchLog &log) {
+  Snapshot::Memory memory{region.name, region.base, region.bytes};
   for (std::size_t block = 0; block < log.blockCount(); ++block) {
     if (!log.isTouched(block))
       continue;
@@ -107,7 +107,7 @@ static SimSnapshot::Memory memoryOf(const Region &region, const TouchLog &log) {
   return memory;
 }
 
-std::vector<SimSnapshot::Memory> Snapshot::memory() const {
+std::vector<Snapshot::Memory> LoggedMemory::memory() const {
   auto lock = hold();
   std::vector<Memory> all;
   forEach([&](const Region &region, const std::shared_ptr<TouchLog> &log) {
@@ -116,9 +116,9 @@ std::vector<SimSnapshot::Memory> Snapshot::memory() const {
   return all;
 }
 
-std::unique_ptr<SimSnapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory,
+std::unique_ptr<Snapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory,
                                           std::shared_ptr<Streams> streams) {
-  return std::make_unique<Snapshot>(std::move(memory), std::move(streams));
+  return std::make_unique<LoggedMemory>(std::move(memory), std::move(streams));
 }
 
 } // namespace kiln::sim

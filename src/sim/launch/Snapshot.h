@@ -9,7 +9,7 @@ namespace kiln::sim {
 
 /// Of every region. Those that are gone when it is put back stay so, and those
 /// that are new stay as they are.
-std::unique_ptr<SimSnapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory,
+std::unique_ptr<Snapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory,
                                           std::shared_ptr<Streams> streams);
 
 } // namespace kiln::sim

@@ -3,26 +3,17 @@
 #include "sim/report/Alike.h"
 
 #include <map>
-#include <tuple>
 
 namespace kiln::sim {
 
 void joinAlike(std::vector<Finding> &findings, bool hasEnd) {
-  std::map<std::tuple<std::string, std::string, unsigned, std::string, unsigned,
-                      int>,
-           std::size_t>
-      first;
+  std::map<std::string, std::size_t> first;
   std::vector<Finding> joined;
   std::size_t count = findings.size() - (hasEnd && !findings.empty());
   for (std::size_t i = 0; i < count; ++i) {
     Finding &finding = findings[i];
-    SourceLine other = finding.other ? finding.other->where : SourceLine{};
-    // What has no line in a source is told by its line in the PTX.
-    int number = finding.where.is_known() ? 0 : finding.ptx_line;
     auto [known, isNew] =
-        first.try_emplace({finding.id, finding.where.file, finding.where.line,
-                           other.file, other.line, number},
-                          joined.size());
+        first.try_emplace(finding.identity(), joined.size());
     if (isNew)
       joined.push_back(std::move(finding));
     else

@@ -1,5 +1,6 @@
 // InlineStack: findings name the line of the kernel's own file, and how the
 // instruction got there.
+#include "unit/sim/RunKernel.h"
 #include "kiln/check/sim.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +70,7 @@ TEST(InlineStack, NamesTheLineOfTheKernelsFileFirst) {
                       "inlined at kernel.cu:7, test(float*)"),
             std::string::npos)
       << text;
-  std::string json = result.to_json();
+  std::string json = sim::jsonOf(result);
   for (const char *part :
        {"\"stack\": [", "\"function\": \"inner(int)\"", "\"count\": 1",
         "\"instruction\": \"st.global.u32 [%rd1+65536], 1;\""})
@@ -103,7 +104,7 @@ TEST(InlineStack, OneFindingForEachLineAndKindWithItsCount) {
   EXPECT_TRUE(finding.other->is_write);
   EXPECT_NE(finding.other->who.find("of CTA (0, 0, 0)"), std::string::npos);
   EXPECT_NE(finding.to_string().find(" (2 times)"), std::string::npos);
-  std::string json = result.to_json();
+  std::string json = sim::jsonOf(result);
   EXPECT_NE(json.find("\"access\": \"write\""), std::string::npos) << json;
 }
 
@@ -138,7 +139,7 @@ TEST(InlineStack, TheOtherAccessHasItsOwn) {
   ASSERT_TRUE(finding.other.has_value());
   ASSERT_EQ(finding.other->stack.size(), 3u);
   EXPECT_EQ(finding.other->stack[1].where.line, 40u);
-  std::string json = result.to_json();
+  std::string json = sim::jsonOf(result);
   std::size_t other = json.rfind("\"other\"");
   ASSERT_NE(other, std::string::npos) << json;
   EXPECT_NE(json.find("\"function\": \"inner(int)\"", other), std::string::npos)

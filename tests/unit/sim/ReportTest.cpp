@@ -217,7 +217,7 @@ TEST(Report, StatisticsCountByClass) {
   EXPECT_GE(counts["barrier"], 4u);
   EXPECT_GT(result.stats.shadow_bytes, 8192u / 8);
   expectContains(result.to_string(), "bytes of shadow memory");
-  expectContains(result.to_json(), "\"shadow_bytes\"");
+  expectContains(jsonOf(result), "\"shadow_bytes\"");
 }
 
 /// How long the checks take beside the memory's instructions in a kernel that

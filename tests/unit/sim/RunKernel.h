@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kiln/base/error.h"
+#include "kiln/check/report.h"
 #include "sim/launch/Launch.h"
 
 #include <cstring>
@@ -113,6 +114,13 @@ template <typename T> std::vector<T> counting(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     values[i] = static_cast<T>(i);
   return values;
+}
+
+/// What a report says of it.
+inline std::string jsonOf(const LaunchResult &result) {
+  Report report;
+  report.add({}, Exploration{.runs = {{.launches = {result}}}});
+  return report.to_json();
 }
 
 inline void expectContains(const std::string &text, const std::string &part) {

@@ -51,6 +51,9 @@ void TouchLog::restore(Region &region) const {
   std::lock_guard lock(mutex_);
   for (const auto &[block, kept] : kept_) {
     std::size_t begin = block * kBlockBytes;
+    for (const auto &log : region.logs) // of other snapshots
+      if (log.get() != this)
+        log->note(region, begin, kept.data.size(), /*isWrite=*/true);
     std::copy(kept.data.begin(), kept.data.end(), region.data.get() + begin);
     std::copy(kept.valid.begin(), kept.valid.end(),
               region.valid.words() + begin / 64);

@@ -125,7 +125,7 @@ TEST(SimDevice, MemoryOfTheHostIsUsedAtItsOwnAddress) {
 
 TEST(SimDevice, MemoryLiesWhereItIsAskedFor) {
   auto device = open_sim();
-  Buffer out = allocate_sim_at(*device, 0x7f1234000000, 4);
+  Buffer out = device->simulation()->allocate_at(0x7f1234000000, 4);
   EXPECT_EQ(out.address(), 0x7f1234000000u);
   device->set_name(out, "kept");
   auto module = load(*device, kAdd);
@@ -139,7 +139,7 @@ TEST(SimDevice, MemoryLiesWhereItIsAskedFor) {
   device->copy_out(&sum, out, 4);
   EXPECT_EQ(sum, 7u);
   auto at = [&](std::uint64_t address, std::size_t bytes) {
-    return refusal([&] { allocate_sim_at(*device, address, bytes); });
+    return refusal([&] { device->simulation()->allocate_at(address, bytes); });
   };
   EXPECT_EQ(at(0x7f1234000100, 16), "");
   EXPECT_EQ(at(0x7f1233ffff00, 257),
@@ -161,7 +161,7 @@ TEST(SimDevice, BuffersPassOverWhatLiesAtAnAddress) {
   auto device = open_sim();
   std::uint64_t first = device->allocate(64).address();
   auto placed = open_sim();
-  Buffer there = allocate_sim_at(*placed, first, 100'000);
+  Buffer there = placed->simulation()->allocate_at(first, 100'000);
   Buffer next = placed->allocate(64);
   EXPECT_GE(next.address(), first + 100'000 + 4096);
 }
@@ -359,7 +359,7 @@ TEST(SimDevice, LaunchesRunAgainFromASnapshot) {
   auto module = load(*device, kAdd);
   Buffer out = device->allocate(4);
   device->fill(out, 3);
-  auto before = snapshot_sim(*device);
+  auto before = device->simulation()->snapshot();
   LaunchDescription launch{.name = "add",
                            .parameters = {raw(out.address()), raw(1u)},
                            .module = module};
@@ -378,14 +378,14 @@ TEST(SimDevice, ASnapshotKnowsWhatWasTouched) {
   Buffer large = device->allocate(64 << 20), out = device->allocate(8);
   device->set_name(large, "large");
   device->fill(out.slice(0, 4), 3);
-  auto before = snapshot_sim(*device);
+  auto before = device->simulation()->snapshot();
   EXPECT_TRUE(before->is_idle());
   LaunchDescription launch{.name = "add",
                            .parameters = {raw(out.address()), raw(1u)},
                            .module = module};
   EXPECT_TRUE(device->launch(launch).ok());
   bool isOutSeen = false;
-  for (const SimSnapshot::Memory &memory : before->memory()) {
+  for (const Snapshot::Memory &memory : before->memory()) {
     EXPECT_EQ(memory.is_touched,
               memory.address == out.address() || memory.name == "base")
         << memory.name;
@@ -421,7 +421,7 @@ TEST(SimDevice, ASnapshotCostsWhatIsWritten) {
   Buffer out = device->allocate(4);
   device->fill(out, 3);
   std::uint64_t inUse = mallinfo2().uordblks + mallinfo2().hblkhd;
-  auto before = snapshot_sim(*device);
+  auto before = device->simulation()->snapshot();
   LaunchDescription launch{.name = "add",
                            .parameters = {raw(out.address()), raw(1u)},
                            .module = module};
@@ -449,8 +449,8 @@ ret;
 }
 )";
   auto device = open_sim();
-  Buffer out = allocate_sim_at(*device, 0x7f1234000000, 4);
-  auto module = load_sim_at(*device, std::span(&kText, 1),
+  Buffer out = device->simulation()->allocate_at(0x7f1234000000, 4);
+  auto module = device->simulation()->load_at(std::span(&kText, 1),
                             {{"second", 0x700000000000}, {"first", 0x5000}});
   EXPECT_EQ(module->variable("first").address(), 0x5000u);
   EXPECT_EQ(module->variable("second").address(), 0x700000000000u);

@@ -463,9 +463,9 @@ TEST(Waiting, FindingsNameThreadCtaAndAddress) {
   EXPECT_TRUE(finding.address.has_value());
   EXPECT_FALSE(result.is_finished);
   expectContains(finding.to_string(), "error out-of-bounds at PTX:");
-  expectContains(result.to_json(), "\"thread\": 3");
-  expectContains(result.to_json(), "\"buffer\": \"in\"");
-  expectContains(result.to_json(), "\"verdict\": \"error\"");
+  expectContains(jsonOf(result), "\"thread\": 3");
+  expectContains(jsonOf(result), "\"buffer\": \"in\"");
+  expectContains(jsonOf(result), "\"verdict\": \"error\"");
 }
 
 TEST(Waiting, ErrorsCanBeAllowedOrTakenForWarnings) {

@@ -117,9 +117,7 @@ ret;
 )",
                                    kernel.module, kernel.body);
     std::clock_t start = std::clock();
-    SimOptions options;
-    options.check_only = true;
-    EXPECT_TRUE(open_sim(options)->launch({.ptx = text}).ok());
+    open_sim()->simulation()->check({.ptx = text});
     EXPECT_LT(secondsSince(start), kMaxSeconds) << kernel.name;
   }
 }

@@ -1,8 +1,8 @@
-// sarif: one run of one tool, whose rules are the findings that `kiln explain`
+// Sarif: one run of one tool, whose rules are the findings that `kiln explain`
 // knows. Places are in files of the source, else in the PTX.
-#include "sarif.h"
-
-#include <kiln/check/sim.h>
+#include "kiln/check/explanation.h"
+#include "kiln/check/report.h"
+#include "support/Hash.h"
 
 #include <cctype>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace kiln::cli {
+namespace kiln {
 
 using nlohmann::ordered_json;
 
@@ -19,7 +19,7 @@ static ordered_json message(const std::string &text) {
 }
 
 /// A path as RFC 3986 has it: what is not in its alphabet is written as %20.
-static std::string uri_of(const std::string &path) {
+static std::string uriOf(const std::string &path) {
   std::string uri = path.starts_with('/') ? "file://" : "";
   for (unsigned char c : path)
     if (std::isalnum(c) || std::strchr("/-._~", c))
@@ -29,15 +29,15 @@ static std::string uri_of(const std::string &path) {
   return uri;
 }
 
-static ordered_json place_of(const SourceLine &where) {
-  ordered_json place = {{"artifactLocation", {{"uri", uri_of(where.file)}}}};
+static ordered_json placeOf(const SourceLine &where) {
+  ordered_json place = {{"artifactLocation", {{"uri", uriOf(where.file)}}}};
   if (where.line)
     place["region"] = {{"startLine", where.line}};
   return {{"physicalLocation", place}};
 }
 
 /// What is refused before it runs is no finding of the simulator's.
-static ordered_json rule_of(const std::string &id) {
+static ordered_json ruleOf(const std::string &id) {
   if (id == "refused")
     return {{"id", id},
             {"shortDescription", message(id)},
@@ -51,27 +51,60 @@ static ordered_json rule_of(const std::string &id) {
           {"defaultConfiguration", {{"level", name(row.grade)}}}};
 }
 
-static ordered_json stack_of(const std::vector<Finding::Frame> &stack) {
+static ordered_json stackOf(const std::vector<Finding::Frame> &stack) {
   ordered_json frames = ordered_json::array();
   for (const Finding::Frame &frame : stack) {
     ordered_json place =
-        frame.where.is_known() ? place_of(frame.where) : ordered_json::object();
+        frame.where.is_known() ? placeOf(frame.where) : ordered_json::object();
     place["message"] = message(frame.function);
     frames.push_back(ordered_json::object({{"location", place}}));
   }
   return {{"frames", frames}};
 }
 
-static ordered_json result_of(const Finding &finding, std::size_t rule) {
+/// What stays of a finding when lines move: the id, the files and what is
+/// executed there.
+static std::string fingerprintOf(const Finding &finding) {
+  std::string text = fmt::format("{}|{}|{}", finding.id, finding.where.file,
+                                 finding.instruction);
+  for (const Finding::Frame &frame : finding.stack)
+    text += "|" + frame.function;
+  if (finding.other)
+    text += fmt::format("|{}|{}", finding.other->where.file,
+                        finding.other->is_write);
+  return hashHex(text);
+}
+
+/// One access of a flow.
+static ordered_json stepOf(const SourceLine &where, const std::string &text) {
+  ordered_json place =
+      where.is_known() ? placeOf(where) : ordered_json::object();
+  place["message"] = message(text);
+  return {{"location", place}};
+}
+
+/// Both accesses, the one that the simulator knew first at the head.
+static ordered_json flowOf(const Finding &finding) {
+  const Finding::Other &other = *finding.other;
+  ordered_json steps = ordered_json::array(
+      {stepOf(other.where, fmt::format("{} {}", other.who,
+                                       other.is_write ? "writes" : "reads")),
+       stepOf(finding.where, finding.message)});
+  ordered_json flow = {{"locations", steps}};
+  return ordered_json::array(
+      {{{"threadFlows", ordered_json::array({flow})}}});
+}
+
+static ordered_json resultOf(const Finding &finding, std::size_t rule) {
   ordered_json result = {{"ruleId", finding.id},
                          {"ruleIndex", rule},
                          {"level", name(finding.grade)},
                          {"message", message(finding.message)},
                          {"occurrenceCount", finding.count}};
   if (finding.where.is_known())
-    result["locations"] = ordered_json::array({place_of(finding.where)});
+    result["locations"] = ordered_json::array({placeOf(finding.where)});
   if (finding.other && finding.other->where.is_known()) {
-    ordered_json other = place_of(finding.other->where);
+    ordered_json other = placeOf(finding.other->where);
     other["id"] = 1;
     other["message"] = message(finding.other->who + " " +
                                (finding.other->is_write ? "writes" : "reads"));
@@ -79,35 +112,45 @@ static ordered_json result_of(const Finding &finding, std::size_t rule) {
   }
   ordered_json stacks = ordered_json::array();
   if (!finding.stack.empty())
-    stacks.push_back(stack_of(finding.stack));
+    stacks.push_back(stackOf(finding.stack));
   if (finding.other && !finding.other->stack.empty()) {
-    stacks.push_back(stack_of(finding.other->stack));
+    stacks.push_back(stackOf(finding.other->stack));
     stacks.back()["message"] = message("the other access");
   }
   if (!stacks.empty())
     result["stacks"] = stacks;
+  if (finding.other)
+    result["codeFlows"] = flowOf(finding);
+  result["partialFingerprints"] = {{"kilnFinding/v1", fingerprintOf(finding)}};
   result["properties"] = {{"ptx_line", finding.ptx_line},
                           {"instruction", finding.instruction}};
+  if (!finding.kernel.empty())
+    result["properties"]["kernel"] = finding.kernel;
+  if (!finding.interleavings.empty())
+    result["properties"]["interleavings"] = finding.interleavings;
   return result;
 }
 
-std::string to_sarif(const std::vector<Finding> &findings) {
+std::string Report::to_sarif() const {
   ordered_json rules = ordered_json::array(), results = ordered_json::array();
   std::map<std::string, std::size_t> index;
   for (const Finding &finding : findings) {
     auto [rule, is_new] = index.try_emplace(finding.id, rules.size());
     if (is_new)
-      rules.push_back(rule_of(finding.id));
-    results.push_back(result_of(finding, rule->second));
+      rules.push_back(ruleOf(finding.id));
+    results.push_back(resultOf(finding, rule->second));
   }
-  ordered_json driver = {{"name", "kiln"}, {"rules", rules}};
+  ordered_json driver = {{"name", "kiln"},
+                         {"semanticVersion", KILN_VERSION},
+                         {"rules", rules}};
   ordered_json run = {{"tool", ordered_json::object({{"driver", driver}})},
                       {"results", results}};
   ordered_json log = {
       {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},
       {"runs", ordered_json::array({run})}};
-  return log.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+  return log.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
-} // namespace kiln::cli
+} // namespace kiln

@@ -3,7 +3,7 @@
 // The bar is for people: it appears on a terminal, after a moment, and is wiped
 // away. The handler only sets flags, which the launch looks at; a second signal
 // ends the process as ever.
-#include "options/sim_options.h"
+#include "run_watch.h"
 
 #include <chrono>
 #include <csignal>

@@ -1,11 +1,12 @@
-// sim_options: parse the simulator's options, show what it has to say.
-#include "sim_options.h"
-#include "console/say.h"
+// show_findings: findings in colour with the line of the source, numbers, and
+// timelines.
+#include "show_findings.h"
+#include "say.h"
 
-#include <kiln/run/environment.h>
 #include <kiln/base/error.h>
 #include <kiln/base/file.h>
 #include <kiln/base/text.h>
+#include <kiln/run/environment.h>
 
 #include <csignal>
 #include <filesystem>
@@ -16,79 +17,6 @@
 #include <unistd.h>
 
 namespace kiln::cli {
-
-void SimFlags::add_to(Command command) {
-  command.add_option(
-      "--order", order,
-      "when asynchronous work takes effect: eager, lazy, random; "
-      "eager where it is not given");
-  command.add_option("--seed", seed, "of the random order")
-      .capture_default_str();
-  command.add_option("--checks", checks, "of the simulator: on or off")
-      .capture_default_str();
-  command.add_option("--threads", threads, "of this machine; 0: all")
-      .capture_default_str();
-  command.add_option(
-      "--gpu", gpu,
-      "the device to simulate: h100, h200, b200, b300; what the PTX's "
-      ".target needs where it is not given");
-  command.add_option("--sms", sms, "multiprocessors of the simulated device");
-  command
-      .add_option("--max-instructions", max_instructions,
-                  "end a CTA that has executed so many warp instructions; 0: "
-                  "never")
-      .capture_default_str();
-  command
-      .add_option("--time-limit", time_limit_s,
-                  "end a launch after so many seconds; 0: never")
-      .capture_default_str();
-  command
-      .add_option("--warn", warn,
-                  "take errors of this id (`kiln explain`) for warnings")
-      .one_value_each();
-  command.add_option("--timeline", timeline_path,
-                     "write who did what when to this file, for Perfetto; -: "
-                     "print the first CTA as a table");
-  command.add_flag("--stats", has_stats,
-                   "where the time of the simulation went");
-}
-
-SimOptions SimFlags::options() const {
-  SimOptions options;
-  options.interleaving = parse_interleaving(order.empty() ? "eager" : order);
-  options.seed = seed;
-  if (checks != "on" && checks != "off")
-    throw UserError(
-        fmt::format("--checks is '{}'; it takes on or off", checks));
-  options.checks = checks == "on";
-  if (threads < 0 || sms < 0)
-    throw UserError(fmt::format(
-        "--threads {} and --sms {} must not be negative", threads, sms));
-  options.threads = threads;
-  set_device(options,
-             gpu.empty() ? options.device : DeviceDescription::by_name(gpu));
-  options.max_instructions = max_instructions;
-  if (!(time_limit_s >= 0))
-    throw UserError(fmt::format("--time-limit is {}; it must be a number of "
-                                "seconds from 0 on",
-                                time_limit_s));
-  options.time_limit_s = time_limit_s;
-  for (const auto *list : {&allow, &warn})
-    for (const std::string &id : *list)
-      explain(id); // throws with the list of ids where there is none
-  options.allow = allow;
-  options.warn = warn;
-  options.stats = has_stats;
-  options.timeline = !timeline_path.empty();
-  return options;
-}
-
-void SimFlags::set_device(SimOptions &options,
-                          const DeviceDescription &device) const {
-  options.device = device;
-  if (sms > 0)
-    options.device.sms = sms;
-}
 
 /// A word in the colour of a grade, on a terminal that wants colours.
 static std::string coloured(Finding::Grade grade, const std::string &word) {
@@ -148,8 +76,8 @@ void show_finding(const Finding &finding) {
     say("{:>10} | {}\n", finding.where.line, line);
 }
 
-void show_failure() {
-  if (int signal = RunWatch::signal())
+void show_failure(int signal) {
+  if (signal)
     say("FAIL the launch was interrupted by {}\n",
         signal == SIGINT ? "SIGINT" : "SIGTERM");
   else

@@ -1,0 +1,77 @@
+// kiln_options.h: what checks can be told, as a structure. It is made from the
+// table of kiln/check/options.h.
+//
+//     kiln_options options = KILN_OPTIONS_INIT;
+//     options.interleaving = "random";
+//     options.seed = 7;
+//
+// A member that is left as KILN_OPTIONS_INIT has it says nothing. Later versions
+// add members at the end.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct kiln_options {
+  size_t bytes; ///< sizeof(kiln_options)
+  /// Run each launch in this interleaving: asynchronous operations take effect
+  /// at once (eager), as late as the program allows (lazy), or at moments drawn
+  /// from the seed (random); all: in eager, lazy and random ones. Takes eager,
+  /// lazy, random or all; default: all.
+  const char *interleaving;
+  /// Run each launch in N interleavings; those behind eager and lazy are
+  /// random. Takes a whole number from 1 to 1000000; default: 3, or 1 where an
+  /// interleaving is named.
+  uint64_t interleavings;
+  /// The seed of the first random interleaving; the next one has the next seed.
+  /// Takes a whole number from 0 on; default: 0.
+  uint64_t seed;
+  /// Look for defects; off: run faster, and only what would trap on a GPU is
+  /// found. Takes on or off; default: on.
+  const char *checks;
+  /// Simulate with N threads of this machine. Takes a whole number from 0 to
+  /// 1024; default: 0: one for each core.
+  uint64_t threads;
+  /// Simulate this GPU: h100, h200, b200, b300. Takes a name that `kiln
+  /// devices` lists; default: what the PTX needs.
+  const char *gpu;
+  /// Simulate a GPU with N multiprocessors. Takes a whole number from 0 to
+  /// 4096; default: 0: as the GPU has.
+  uint64_t sms;
+  /// End a launch when a CTA has executed N warp instructions; 0: never. Takes
+  /// a whole number from 0 on; default: 250000000.
+  uint64_t max_instructions;
+  /// End a launch after so many seconds; 0: never. Takes a number of seconds
+  /// from 0 on; default: 0.
+  double time_limit;
+  /// Do not report findings of this id; several with commas. Takes an id that
+  /// `kiln explain` lists; default: none.
+  const char *allow;
+  /// Report errors of this id as warnings; several with commas. Takes an id
+  /// that `kiln explain` lists; default: none.
+  const char *warn;
+  /// Write launches, findings and the verdict to this file: as SARIF 2.1.0
+  /// where its name ends in .sarif, as text where it ends in .txt, else as
+  /// JSON. Takes a file name; default: none.
+  const char *report;
+  /// Write who did what when to this file, for Perfetto; -: print the first CTA
+  /// as a table. Takes a file name, or -; default: none.
+  const char *timeline;
+  /// Print where the time of the simulation went. Takes on or off; default:
+  /// off.
+  int64_t stats;
+  /// Check only kernels whose name matches; the others run unchecked. Takes a
+  /// regular expression; default: all.
+  const char *kernel;
+  /// Check only the launch of this number; several with commas. Takes a whole
+  /// number from 1 on; default: all.
+  const char *launch;
+  /// Write the chosen launches to this folder: PTX, launch file and memory, for
+  /// `kiln sim FOLDER/NAME.json`. Takes a folder; default: none.
+  const char *capture;
+} kiln_options;
+
+#define KILN_OPTIONS_INIT \
+    { sizeof(kiln_options), NULL, UINT64_MAX, UINT64_MAX, NULL, UINT64_MAX, \
+    NULL, UINT64_MAX, UINT64_MAX, -1.0, NULL, NULL, NULL, NULL, -1, NULL, \
+    NULL, NULL }

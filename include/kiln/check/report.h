@@ -1,0 +1,112 @@
+// report.h: what came of launches: the launches, the findings, the numbers, and
+// all of it as text, JSON or SARIF.
+//
+//     Report report;
+//     report.add({.kernel = "gemm"}, explore(*device, {launch}, {}));
+//     report.save("report.sarif");
+//
+// A finding that several interleavings or launches show is one finding, which
+// says which of them do. docs/report.schema.json has the form of the JSON.
+#pragma once
+
+#include <kiln/base/error.h>
+#include <kiln/base/export.h>
+#include <kiln/check/explore.h>
+#include <kiln/check/finding.h>
+#include <kiln/check/timeline.h>
+#include <kiln/run/launch.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace KILN_API kiln {
+
+/// Of JSON reports; grows with every change that a reader could notice.
+inline constexpr int kReportVersion = 1;
+
+/// A launch, as a report has it.
+struct ReportedLaunch {
+  std::uint64_t number = 0; ///< from 1; 0: the next one
+  std::string kernel;       ///< as the program calls it
+  std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1},
+                               cluster = {1, 1, 1};
+  bool is_checked = true;
+
+  // Filled in by Report::add.
+  std::vector<std::string> interleavings; ///< that it ran in
+  std::string single_because;             ///< Exploration::single_because
+  /// Without its findings; instructions, time and costs are those of all
+  /// interleavings together.
+  LaunchResult result;
+};
+
+/// A comparison with what a buffer or the printed lines should be.
+struct ReportedComparison {
+  std::string what; ///< "buffer" or "printf"
+  std::string name; ///< of the buffer
+  std::string interleaving;
+  std::uint64_t elements = 0, wrong = 0;
+};
+
+enum class Verdict : std::uint8_t {
+  ok,
+  wrong,   ///< a comparison
+  error,   ///< a finding, which wins over a comparison
+  refused, ///< nothing has run
+};
+const char *name(Verdict verdict);
+
+struct Report {
+  /// Those that a reader asks for: all, or with `is_brief` those with findings,
+  /// those that were ended and those that a clock of the device has timed.
+  std::vector<ReportedLaunch> launches;
+  std::vector<Finding> findings; ///< each once
+  std::vector<ReportedComparison> comparisons;
+  Timeline timeline; ///< of the first interleaving of each launch, in a row
+  std::string refusal; ///< why nothing has run; empty: it has
+  bool is_brief = false;
+  std::uint64_t launch_count = 0, checked_count = 0;
+
+  /// Take in what came of a launch: the findings that are new, by their index.
+  /// The others grow by this launch and its interleavings.
+  std::vector<std::size_t> add(ReportedLaunch launch,
+                               const Exploration &exploration);
+  /// A launch whose runs are taken in one by one: its index.
+  std::size_t begin(ReportedLaunch launch);
+  /// A run of the launches from that index on.
+  std::vector<std::size_t> add(std::size_t first, const ExploredRun &run);
+  /// A finding that is of no single run; true: it is new.
+  bool add(Finding finding);
+  void refuse(const Error &error);
+
+  Verdict verdict() const;
+  /// 0, 1 for wrong, 2 for an error, 3 where it was refused.
+  ExitStatus exit_status() const;
+  bool ok() const { return verdict() == Verdict::ok; }
+  /// Instructions, time, costs and shadow memory of all launches, without their
+  /// findings.
+  const LaunchResult &total() const { return total_; }
+
+  /// A line for each finding, the numbers, and the verdict.
+  std::string to_text() const;
+  std::string to_json() const;
+  /// SARIF 2.1.0: findings with fingerprints that stay when lines move, and both
+  /// accesses as a code flow.
+  std::string to_sarif() const;
+  /// As its name ends: .sarif, .txt, else JSON. Throws RuntimeError where the
+  /// file cannot be written.
+  void save(const std::string &path) const;
+
+private:
+  void take(ReportedLaunch &launch, const LaunchResult &result,
+            const std::string &interleaving, std::vector<std::size_t> &fresh);
+  bool merge(Finding finding, std::vector<std::size_t> &fresh);
+
+  std::map<std::string, std::size_t> known_; ///< findings, by identity
+  LaunchResult total_;
+};
+
+} // namespace kiln

@@ -1,0 +1,50 @@
+// sim_options.h: how the simulator runs and checks a launch.
+#pragma once
+
+#include <kiln/base/export.h>
+#include <kiln/check/interleaving.h>
+#include <kiln/run/device_description.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace KILN_API kiln {
+
+/// Warp instructions that a CTA may execute where nobody says another number:
+/// minutes of simulation, and more than a kernel that gets anywhere needs.
+inline constexpr std::uint64_t kDefaultMaxInstructions = 250'000'000;
+
+/// Given to open_sim they hold for every launch that brings none of its own
+/// (LaunchDescription::options).
+struct SimOptions {
+  /// Of the simulator itself: a launch cannot change it.
+  DeviceDescription device = DeviceDescription::h200();
+  Interleaving interleaving = Interleaving::eager;
+  std::uint64_t seed = 0;
+  bool checks = true;
+  int threads = 0; ///< of the host; 0: all cores
+  /// Warp instructions per CTA after which a launch is ended.
+  std::uint64_t max_instructions = kDefaultMaxInstructions;
+  /// Seconds after which a launch is ended with the finding `time-limit`; 0:
+  /// never.
+  double time_limit_s = 0;
+  int registers_at_entry = 0; ///< per thread; 0: as ptxas or the PTX says
+  bool co_resident = false;   ///< refuse a grid the device cannot hold at once
+  std::vector<std::string> allow; ///< ids of findings not to report
+  std::vector<std::string> warn;  ///< ids of errors to take for warnings
+  bool stats = false;             ///< fill LaunchResult::stats
+  bool timeline = false;          ///< fill LaunchResult::timeline
+  /// Told how many CTAs are done, of how many, from time to time.
+  std::function<void(std::uint64_t, std::uint64_t)> progress;
+  /// Set it, from a signal handler or another thread, and the launch ends soon,
+  /// with what it has found so far and the finding `interrupted`, which says
+  /// where each warp stands.
+  const std::atomic<bool> *cancel = nullptr;
+  /// Takes what kernels print, piece by piece; empty: it goes to stdout.
+  std::function<void(const std::string &)> print;
+};
+
+} // namespace kiln

@@ -1,0 +1,79 @@
+// simulation.h: what only a simulator can do: memory at given addresses, memory
+// put back as it was, launches that are refused or not before anything runs.
+//
+//     if (Simulation *simulation = device.simulation())
+//       before = simulation->snapshot();
+#pragma once
+
+#include <kiln/base/export.h>
+#include <kiln/check/sim_options.h>
+#include <kiln/run/buffer.h>
+#include <kiln/run/launch.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace KILN_API kiln {
+
+/// What lies in the simulator's memory, to be put back: a launch can be run
+/// again from where it began. It costs as much as is written meanwhile: what
+/// nobody writes is not copied.
+class Snapshot {
+public:
+  virtual ~Snapshot();
+  virtual void restore() const = 0;
+  /// No launch was under way when it was taken.
+  virtual bool is_idle() const = 0;
+  /// While it is held, nobody else uses the device.
+  virtual std::unique_lock<std::recursive_mutex> hold() const = 0;
+
+  /// A buffer or a variable as it was.
+  struct Memory {
+    std::string name; ///< as findings call it
+    std::uint64_t address = 0;
+    std::size_t bytes = 0;
+    bool is_touched = false; ///< read or written since then
+    bool is_written = false; ///< written since then
+    /// Which bytes had been written, a bit for each, the lowest first; empty:
+    /// all of them.
+    std::vector<std::byte> written = {};
+    /// The pieces that were touched: where they begin, and what they held.
+    std::vector<std::pair<std::size_t, std::vector<std::byte>>> pieces = {};
+  };
+  /// Everything there was, and is still; in the order of addresses.
+  virtual std::vector<Memory> memory() const = 0;
+};
+class Simulation {
+public:
+  virtual ~Simulation();
+
+  /// As the device was opened.
+  virtual const SimOptions &options() const = 0;
+  /// Memory at an address, so that pointers which a program has kept hold again.
+  /// It lies where buffers of a GPU and memory of the host do: from 4096 on
+  /// below 2^40, or from 5 * 2^40 on below 2^49. Throws UserError where it does
+  /// not, and where it overlaps another buffer.
+  virtual Buffer allocate_at(std::uint64_t address, std::size_t bytes) = 0;
+  /// Device::load, with variables at such addresses, by their names.
+  virtual std::shared_ptr<LoadedModule>
+  load_at(std::span<const std::string_view> ptx,
+          const std::map<std::string, std::uint64_t> &variables) = 0;
+  /// Of every buffer there is.
+  virtual std::unique_ptr<Snapshot> snapshot() = 0;
+  /// Throws UserError where the launch would be refused.
+  virtual void check(const LaunchDescription &launch) = 0;
+  /// Whether another interleaving of the launch could show anything else: it has
+  /// asynchronous operations, atomic, volatile or ordered accesses, or cluster
+  /// barriers.
+  virtual bool can_reorder(const LaunchDescription &launch) = 0;
+};
+
+} // namespace kiln

@@ -1,0 +1,196 @@
+// Options: the table of what checks can be told.
+#include "kiln/check/options.h"
+#include "kiln/check/explanation.h"
+#include "support/Error.h"
+#include "support/Knobs.h"
+
+#include <array>
+#include <limits>
+#include <regex>
+
+namespace kiln {
+
+static constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+static constexpr int kMaxThreads = 1024, kMaxSms = 4096;
+
+/// An id of a finding; explain() lists them where there is none of that name.
+static std::string findingOf(const OptionText &text) {
+  return std::string(explain(text.text).id);
+}
+
+static std::string regexOf(const OptionText &text) {
+  std::string pattern(text.text);
+  try {
+    static_cast<void>(std::regex(pattern));
+  } catch (const std::regex_error &) {
+    text.refuse();
+  }
+  return pattern;
+}
+
+using S = CheckSettings;
+using T = OptionText;
+
+static const std::vector<CheckOption> kOptions = {
+    {"interleaving", OptionKind::words, "WORD", "eager, lazy, random or all",
+     "all",
+     "run each launch in this interleaving: asynchronous operations take effect "
+     "at once (eager), as late as the program allows (lazy), or at moments drawn "
+     "from the seed (random); all: in eager, lazy and random ones",
+     door_everywhere,
+     {"eager", "lazy", "random", "all"},
+     "order",
+     [](S &s, const T &t) {
+       static constexpr std::array kWords = {"eager", "lazy", "random", "all"};
+       s.interleavings.set(t.word(kWords));
+     }},
+    {"interleavings", OptionKind::whole, "N",
+     "a whole number from 1 to 1000000", "3, or 1 where an interleaving is named",
+     "run each launch in N interleavings; those behind eager and lazy are random",
+     door_everywhere,
+     {},
+     "schedules",
+     [](S &s, const T &t) {
+       s.interleavings.count = t.whole(1, kMaxInterleavings);
+     }},
+    {"seed", OptionKind::whole, "N", "a whole number from 0 on", "0",
+     "the seed of the first random interleaving; the next one has the next seed",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.interleavings.seed = t.whole(0, kAny); }},
+    {"checks", OptionKind::words, "WORD", "on or off", "on",
+     "look for defects; off: run faster, and only what would trap on a GPU is "
+     "found",
+     door_everywhere,
+     {"on", "off"},
+     nullptr,
+     [](S &s, const T &t) { s.sim.checks = t.on_off(); }},
+    {"threads", OptionKind::whole, "N", "a whole number from 0 to 1024",
+     "0: one for each core", "simulate with N threads of this machine",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) {
+       s.sim.threads = static_cast<int>(t.whole(0, kMaxThreads));
+     }},
+    {"gpu", OptionKind::text, "NAME", "a name that `kiln devices` lists",
+     "what the PTX needs", "simulate this GPU: h100, h200, b200, b300",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) {
+       DeviceDescription::by_name(t.text); // throws where there is none
+       s.gpu = t.text;
+     }},
+    {"sms", OptionKind::whole, "N", "a whole number from 0 to 4096",
+     "0: as the GPU has", "simulate a GPU with N multiprocessors",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.sms = static_cast<int>(t.whole(0, kMaxSms)); }},
+    {"max-instructions", OptionKind::whole, "N", "a whole number from 0 on",
+     "250000000",
+     "end a launch when a CTA has executed N warp instructions; 0: never",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.sim.max_instructions = t.whole(0, kAny); }},
+    {"time-limit", OptionKind::seconds, "SECONDS",
+     "a number of seconds from 0 on", "0",
+     "end a launch after so many seconds; 0: never", door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.sim.time_limit_s = t.not_negative(); }},
+    {"allow", OptionKind::list, "ID", "an id that `kiln explain` lists", "none",
+     "do not report findings of this id", door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.sim.allow.push_back(findingOf(t)); }},
+    {"warn", OptionKind::list, "ID", "an id that `kiln explain` lists", "none",
+     "report errors of this id as warnings", door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.sim.warn.push_back(findingOf(t)); }},
+    {"report", OptionKind::path, "FILE", "a file name", "none",
+     "write launches, findings and the verdict to this file: as SARIF 2.1.0 "
+     "where its name ends in .sarif, as text where it ends in .txt, else as JSON",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.report_path = t.text; }},
+    {"timeline", OptionKind::path, "FILE", "a file name, or -", "none",
+     "write who did what when to this file, for Perfetto; -: print the first "
+     "CTA as a table",
+     door_launches,
+     {},
+     nullptr,
+     [](S &s, const T &t) {
+       s.timeline_path = t.text;
+       s.sim.timeline = !t.text.empty();
+     }},
+    {"stats", OptionKind::flag, "", "on or off", "off",
+     "print where the time of the simulation went", door_launches,
+     {"on", "off"},
+     nullptr,
+     [](S &s, const T &t) { s.sim.stats = t.on_off(); }},
+    {"kernel", OptionKind::text, "REGEX", "a regular expression", "all",
+     "check only kernels whose name matches; the others run unchecked",
+     door_programs,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.kernel = regexOf(t); }},
+    {"launch", OptionKind::list, "N", "a whole number from 1 on", "all",
+     "check only the launch of this number", door_programs,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.launches.push_back(t.whole(1, kAny)); }},
+    {"capture", OptionKind::path, "FOLDER", "a folder", "none",
+     "write the chosen launches to this folder: PTX, launch file and memory, for "
+     "`kiln sim FOLDER/NAME.json`",
+     door_programs,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.capture_folder = t.text; }},
+};
+
+std::span<const CheckOption> check_options() { return kOptions; }
+
+std::vector<Setting>
+option_variables(std::span<const CheckOption> options) {
+  std::vector<Setting> all;
+  for (const CheckOption &option : options) {
+    std::string variable = variable_name(option);
+    std::optional<std::string> set = readVariable(variable);
+    all.push_back({.variable = variable,
+                   .meaning = option.help,
+                   .value = set.value_or(option.fallback),
+                   .is_default = !set});
+  }
+  return all;
+}
+
+DeviceDescription
+CheckSettings::device(const DeviceDescription &fallback) const {
+  DeviceDescription device =
+      gpu.empty() ? fallback : DeviceDescription::by_name(gpu);
+  if (sms > 0)
+    device.sms = sms;
+  return device;
+}
+
+SimOptions CheckSettings::sim_options(const DeviceDescription &fallback) const {
+  SimOptions options = sim;
+  options.device = device(fallback);
+  SeededInterleaving first = interleavings.list().front();
+  options.interleaving = first.kind;
+  options.seed = first.seed;
+  return options;
+}
+
+ExploreOptions
+CheckSettings::explore_options(const DeviceDescription &fallback) const {
+  return {interleavings, sim_options(fallback)};
+}
+
+} // namespace kiln

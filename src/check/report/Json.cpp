@@ -1,0 +1,129 @@
+// Json: a report as an object (docs/report.schema.json).
+#include "kiln/check/report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kiln {
+
+using nlohmann::ordered_json;
+
+static ordered_json toJson(const std::vector<Finding::Frame> &stack) {
+  ordered_json list = ordered_json::array();
+  for (const Finding::Frame &frame : stack)
+    list.push_back({{"function", frame.function},
+                    {"file", frame.where.file},
+                    {"line", frame.where.line}});
+  return list;
+}
+
+static ordered_json toJson(const Finding &finding) {
+  ordered_json value = {
+      {"id", finding.id},           {"grade", name(finding.grade)},
+      {"message", finding.message}, {"file", finding.where.file},
+      {"line", finding.where.line}, {"ptx_line", finding.ptx_line}};
+  if (finding.cta)
+    value["cta"] = *finding.cta;
+  if (finding.thread >= 0)
+    value["thread"] = finding.thread;
+  if (!finding.space.empty())
+    value["space"] = finding.space;
+  if (finding.address)
+    value["address"] = *finding.address;
+  if (!finding.buffer.empty())
+    value["buffer"] = finding.buffer;
+  if (!finding.instruction.empty())
+    value["instruction"] = finding.instruction;
+  value["count"] = finding.count;
+  if (!finding.kernel.empty())
+    value["kernel"] = finding.kernel;
+  if (!finding.launches.empty())
+    value["launches"] = finding.launches;
+  if (!finding.interleavings.empty())
+    value["interleavings"] = finding.interleavings;
+  if (finding.other)
+    value["other"] = {{"who", finding.other->who},
+                      {"access", finding.other->is_write ? "write" : "read"},
+                      {"file", finding.other->where.file},
+                      {"line", finding.other->where.line},
+                      {"ptx_line", finding.other->ptx_line}};
+  if (finding.other && !finding.other->stack.empty())
+    value["other"]["stack"] = toJson(finding.other->stack);
+  if (!finding.stack.empty())
+    value["stack"] = toJson(finding.stack);
+  return value;
+}
+
+/// Instructions, time, and what they were spent on.
+static ordered_json numbersOf(const LaunchResult &result) {
+  double ns = result.instructions ? result.time_us * 1e3 /
+                                        static_cast<double>(result.instructions)
+                                  : 0;
+  ordered_json numbers = {{"instructions", result.instructions},
+                          {"time_us", result.time_us},
+                          {"ns_per_instruction", ns},
+                          {"resident_ctas", result.resident_ctas}};
+  if (result.registers)
+    numbers["registers"] = {{"per_thread", result.registers},
+                            {"from", result.registers_from}};
+  if (result.stats.costs.empty())
+    return numbers;
+  ordered_json costs = ordered_json::object();
+  for (const LaunchStats::Cost &cost : result.stats.costs)
+    costs[cost.name] = {{"instructions", cost.instructions},
+                        {"time_us", cost.time_us}};
+  numbers["costs"] = costs;
+  numbers["shadow_bytes"] = result.stats.shadow_bytes;
+  return numbers;
+}
+
+static ordered_json toJson(const ReportedLaunch &launch) {
+  ordered_json value = {{"launch", launch.number},
+                        {"kernel", launch.kernel},
+                        {"grid", launch.grid},
+                        {"block", launch.block},
+                        {"cluster", launch.cluster},
+                        {"checked", launch.is_checked},
+                        {"finished", launch.result.is_finished},
+                        {"interleavings", launch.interleavings}};
+  if (!launch.single_because.empty())
+    value["single_because"] = launch.single_because;
+  value["stats"] = numbersOf(launch.result);
+  return value;
+}
+
+static ordered_json toJson(const ReportedComparison &comparison) {
+  ordered_json value = ordered_json::object();
+  value[comparison.what] = comparison.name;
+  value["interleaving"] = comparison.interleaving;
+  value["elements"] = comparison.elements;
+  value["wrong"] = comparison.wrong;
+  return value;
+}
+
+template <typename Row>
+static ordered_json listOf(const std::vector<Row> &rows) {
+  ordered_json list = ordered_json::array();
+  for (const Row &row : rows)
+    list.push_back(toJson(row));
+  return list;
+}
+
+std::string Report::to_json() const {
+  ordered_json stats = numbersOf(total_);
+  stats["launches"] = launch_count;
+  stats["checked"] = checked_count;
+  ordered_json value = {{"version", kReportVersion},
+                        {"kiln", KILN_VERSION},
+                        {"verdict", name(verdict())},
+                        {"launches", listOf(launches)},
+                        {"findings", listOf(findings)},
+                        {"comparisons", listOf(comparisons)},
+                        {"stats", stats}};
+  if (!refusal.empty())
+    value["refusal"] = refusal;
+  return value.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace kiln
