@@ -173,7 +173,9 @@ Exploration explore(Device &device, std::span<const LaunchDescription> launches,
     if (i > 0)
       before->restore();
     exploration.runs.push_back(explorer.run(i));
-    if (after && !after(exploration.runs.back()))
+    if (after)
+      after(exploration.runs.back());
+    if (!exploration.runs.back().is_finished)
       break;
   }
   return exploration;
@@ -243,7 +245,8 @@ void explore_in_stream(Device &device, const LaunchDescription &launch,
   guard.unlock();
   if (exploration.single_because.empty() && explorer.count() > 1) {
     PutBack first(device);
-    for (std::size_t i = 1; i < explorer.count(); ++i) {
+    for (std::size_t i = 1;
+         i < explorer.count() && exploration.runs.back().is_finished; ++i) {
       before->restore();
       exploration.runs.push_back(explorer.run(i));
     }

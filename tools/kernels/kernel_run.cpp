@@ -81,10 +81,7 @@ bool run_kernel(Device &device, const Kernel &kernel,
     if (device.simulation())
       watch.emplace();
     exploration = explore(device, {&launch, 1}, options,
-                          [&](const ExploredRun &run) {
-                            results.take(run);
-                            return run.is_finished;
-                          });
+                          [&](const ExploredRun &run) { results.take(run); });
   }
   device.synchronize();
   Report report_all;

@@ -8,12 +8,10 @@
 
 namespace kiln::cli {
 
-/// "run each launch in N interleavings (a whole number ...; default 3)"
-static std::string help_of(const CheckOption &option) {
-  if (option.kind == OptionKind::flag)
-    return option.help;
-  return fmt::format("{} ({}; default: {})", option.help, option.accepted,
-                     option.fallback);
+/// "eager|lazy|random|all", or "N"
+static std::string value_of_help(const CheckOption &option) {
+  return option.words.empty() ? option.value
+                              : fmt::format("{}", fmt::join(option.words, "|"));
 }
 
 void CheckFlags::add_to(Command command, unsigned doors,
@@ -29,71 +27,83 @@ void CheckFlags::add_to(Command command, unsigned doors,
       command.add_flag(name, flag.is_on, option.help);
       continue;
     }
-    command.add_option(name, flag.texts, help_of(option))
-        .one_value_each()
-        .value_name(option.value);
+    bool is_list = option.kind == OptionKind::list;
+    auto add = [&](const std::string &spelled, auto &texts, auto &text,
+                   const std::string &help) {
+      return is_list ? command.add_option(spelled, texts, help).one_value_each()
+                     : command.add_option(spelled, text, help);
+    };
+    add(name, flag.texts, flag.text,
+        fmt::format("{}; default: {}", option.help, option.fallback))
+        .value_name(value_of_help(option));
     if (option.old_name)
-      command
-          .add_option(fmt::format("--{}", option.old_name), flag.old_texts,
-                      fmt::format("the old name of {}", name))
-          .one_value_each()
+      add(fmt::format("--{}", option.old_name), flag.old_texts, flag.old_text,
+          fmt::format("the old name of {}", name))
           .hidden();
   }
 }
 
 void CheckFlags::give(const std::string &name, const std::string &text) {
-  auto option = std::find_if(
-      options_.begin(), options_.end(),
-      [&](const CheckOption &one) { return one.name == name; });
+  auto option =
+      std::find_if(options_.begin(), options_.end(),
+                   [&](const CheckOption &one) { return one.name == name; });
   if (option == options_.end())
     throw InternalError(fmt::format("there is no option {}", name));
   Flag &flag = flags_.emplace_back();
   flag.option = &*option;
-  flag.texts = {text};
+  flag.text = text;
 }
 
-std::vector<std::string> CheckFlags::Flag::given() const {
-  if (option->kind == OptionKind::flag)
-    return is_on ? std::vector<std::string>{"on"} : std::vector<std::string>{};
-  std::vector<std::string> all = old_texts;
-  all.insert(all.end(), texts.begin(), texts.end());
+std::vector<std::pair<std::string, std::string>>
+CheckFlags::Flag::given() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::string name = fmt::format("--{}", option->name), old_name;
+  if (option->old_name)
+    old_name = fmt::format("--{}", option->old_name);
+  for (const std::string &one : old_texts)
+    all.emplace_back(old_name, one);
+  if (old_text)
+    all.emplace_back(old_name, *old_text);
+  for (const std::string &one : texts)
+    all.emplace_back(name, one);
+  if (text)
+    all.emplace_back(name, *text);
+  if (is_on)
+    all.emplace_back(name, "on");
   return all;
 }
 
 CheckSettings CheckFlags::settings() const {
   CheckSettings settings;
-  for (const Flag &flag : flags_) {
-    for (const std::string &text : flag.old_texts)
-      set_option(settings, *flag.option,
-                 fmt::format("--{}", flag.option->old_name), text);
-    for (const std::string &text : flag.texts)
-      set_option(settings, *flag.option,
-                 fmt::format("--{}", flag.option->name), text);
-    if (flag.is_on)
-      set_option(settings, *flag.option, flag.option->name, "on");
-  }
+  for (const Flag &flag : flags_)
+    for (const auto &[spelled, text] : flag.given())
+      set_option(settings, *flag.option, spelled, text);
   settings.interleavings.list(); // throws where there are not so many
   return settings;
 }
 
 /// What a program in another folder understands.
 static std::string value_of(const CheckOption &option,
-                            const std::vector<std::string> &given) {
+                            const std::vector<std::string> &words) {
   if (option.kind == OptionKind::list)
-    return fmt::format("{}", fmt::join(given, ","));
-  if (option.kind == OptionKind::path && !given.back().empty() &&
-      given.back() != "-")
-    return std::filesystem::absolute(given.back());
-  return given.back();
+    return fmt::format("{}", fmt::join(words, ","));
+  const std::string &last = words.back();
+  if (option.kind == OptionKind::path && !last.empty() && last != "-")
+    return std::filesystem::absolute(last);
+  return last;
 }
 
 std::vector<std::pair<std::string, std::string>>
 CheckFlags::variables() const {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const Flag &flag : flags_)
-    if (std::vector<std::string> given = flag.given(); !given.empty())
+  for (const Flag &flag : flags_) {
+    std::vector<std::string> words;
+    for (const auto &[spelled, text] : flag.given())
+      words.push_back(text);
+    if (!words.empty())
       all.emplace_back(variable_name(*flag.option),
-                       value_of(*flag.option, given));
+                       value_of(*flag.option, words));
+  }
   return all;
 }
 

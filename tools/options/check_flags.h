@@ -8,8 +8,10 @@
 
 #include <deque>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kiln::cli {
@@ -36,10 +38,12 @@ private:
   /// An option of the command line; CLI11 writes what it was given.
   struct Flag {
     const CheckOption *option;
-    std::vector<std::string> texts, old_texts;
-    bool is_on = false;
+    bool is_on = false;                         ///< a flag
+    std::vector<std::string> texts, old_texts;  ///< a list
+    std::optional<std::string> text, old_text;  ///< anything else
 
-    std::vector<std::string> given() const;
+    /// Each word that was written, and as what: "--seed".
+    std::vector<std::pair<std::string, std::string>> given() const;
   };
 
   std::span<const CheckOption> options_;

@@ -87,6 +87,9 @@ template Option Command::add_option(const std::string &,
 template Option Command::add_option(const std::string &,
                                     std::optional<double> &,
                                     const std::string &);
+template Option Command::add_option(const std::string &,
+                                    std::optional<std::string> &,
+                                    const std::string &);
 template Option Command::add_option(const std::string &, std::vector<int> &,
                                     const std::string &);
 template Option Command::add_option(const std::string &,

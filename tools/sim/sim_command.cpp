@@ -232,9 +232,8 @@ static void report_registers(const ExploredRun &run) {
              result.registers_from);
 }
 
-/// Show a run and hold its results against what they should be; false: an error
-/// has ended it, and the others would say the same.
-static bool take_run(Exploring &exploring, const ExploredRun &run) {
+/// Show a run and hold its results against what they should be.
+static void take_run(Exploring &exploring, const ExploredRun &run) {
   const SimJob &job = exploring.job;
   bool is_first = !exploring.first;
   Outcome outcome{run.interleaving, {}, sorted_lines(run.printed)};
@@ -262,7 +261,6 @@ static bool take_run(Exploring &exploring, const ExploredRun &run) {
     exploring.first = std::move(outcome);
   if (!is_comparable)
     report("compared", "nothing in this interleaving: an error ended the launch");
-  return is_comparable;
 }
 
 static ExitStatus simulate(const SimCommand &command,
@@ -285,7 +283,7 @@ static ExitStatus simulate(const SimCommand &command,
   {
     RunWatch watch;
     exploration = prepared.explore(options, [&](const ExploredRun &run) {
-      return take_run(exploring, run);
+      take_run(exploring, run);
     });
   }
   Report &all = exploring.all;

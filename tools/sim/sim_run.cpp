@@ -250,7 +250,7 @@ Exploration PreparedJob::explore(const ExploreOptions &options,
     for (LaunchResult &result : run.launches)
       for (Finding &finding : result.findings)
         rename_places(job_, finding);
-    return after(run);
+    after(run);
   });
 }
 

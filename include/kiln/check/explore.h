@@ -75,11 +75,11 @@ struct Exploration {
   std::string single_because;
 };
 
-/// Told of each run while memory is as it left it, before it is kept; false: no
-/// more are needed.
-using AfterRun = std::function<bool(ExploredRun &)>;
+/// Told of each run while memory is as it left it, before it is kept.
+using AfterRun = std::function<void(ExploredRun &)>;
 
-/// Run the launches in the order of the list, in each interleaving. What the
+/// Run the launches in the order of the list, in each interleaving, until a
+/// finding ends one of them: that one is to be mended first. What the
 /// kernels print in the first one goes where SimOptions::print says; on a device
 /// that is no simulator they run once. Throws UserError, before anything runs,
 /// where one of them is refused.
