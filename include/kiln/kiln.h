@@ -5,6 +5,7 @@
 #include <kiln/base/error.h>
 #include <kiln/base/export.h>
 #include <kiln/base/file.h>
+#include <kiln/base/random.h>
 #include <kiln/base/text.h>
 #include <kiln/base/types.h>
 #include <kiln/base/where.h>

@@ -8,7 +8,7 @@
 #include "kiln/kernels/gemm.h"
 #include "support/Error.h"
 #include "support/HostProcessor.h"
-#include "verify/Parallel.h"
+#include "support/Parallel.h"
 
 #include <cmath>
 #include <limits>

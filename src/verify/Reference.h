@@ -58,9 +58,6 @@ void forEachElement(const ReferenceGemm &gemm,
                     std::span<const std::int64_t> rows,
                     std::span<const std::int64_t> cols, const UseElement &use);
 
-/// Uniform in [0, 1): the i-th number of SplitMix64 from `seed` on.
-double unitRandom(std::uint64_t seed, std::uint64_t i);
-
 /// x as the type holds it: rounded, too large ones as the type has them.
 double asStored(Type type, double x);
 

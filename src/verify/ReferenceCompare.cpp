@@ -1,5 +1,6 @@
 // ReferenceCompare: D against the reference, element by element.
-#include "verify/Parallel.h"
+#include "support/FillRandom.h"
+#include "support/Parallel.h"
 #include "verify/Reference.h"
 
 #include <cmath>

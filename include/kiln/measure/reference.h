@@ -15,6 +15,7 @@
 
 #include <kiln/base/export.h>
 #include <kiln/language/tensorcore/scaling.h>
+#include <kiln/base/random.h>
 #include <kiln/base/types.h>
 
 #include <cstddef>
@@ -125,14 +126,5 @@ struct Comparison {
 /// compared, about as many as that number pays for.
 Comparison compare_gemm(const ReferenceGemm &gemm, const void *d,
                         std::int64_t max_products = std::int64_t{1} << 34);
-
-/// Element i is SplitMix64 of `seed` and i, uniform in [lo, hi), rounded to the
-/// type; integers include hi. The same numbers on every machine.
-void fill_random(Type type, void *data, std::size_t count, std::uint64_t seed,
-                 double lo = -1, double hi = 1);
-
-/// Element i is normally distributed, mean 0 and deviation 1, in 65536 steps;
-/// integers are uniform over their whole range. Much faster than fill_random.
-void fill_normal(Type type, void *data, std::size_t count, std::uint64_t seed);
 
 } // namespace kiln

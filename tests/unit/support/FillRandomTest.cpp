@@ -1,7 +1,7 @@
 // FillRandom: the same numbers everywhere, within their ends.
-#include "kiln/measure/reference.h"
+#include "kiln/base/random.h"
 
-#include "../support/ErrorText.h"
+#include "ErrorText.h"
 
 #include <cmath>
 #include <cstring>

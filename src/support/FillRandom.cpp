@@ -1,11 +1,11 @@
 // FillRandom: the numbers that products are tried with, the same on every
 // machine and in every order of the threads.
+#include "support/FillRandom.h"
 #include "support/Error.h"
-#include "verify/Parallel.h"
-#include "verify/Reference.h"
+#include "support/Parallel.h"
 
-#include <array>
 #include <cmath>
+#include <cstring>
 
 namespace kiln {
 
