@@ -15,6 +15,7 @@
 #include <kiln/check/explore.h>
 #include <kiln/check/finding.h>
 #include <kiln/check/interleaving.h>
+#include <kiln/check/launch_file.h>
 #include <kiln/check/options.h>
 #include <kiln/check/outline.h>
 #include <kiln/check/report.h>

@@ -1,13 +1,13 @@
 // emit_command: a kernel at any stage on its way to machine code.
 #include "commands.h"
-#include "options/gemm_options.h"
-#include "sim/launch_init.h"
 #include "console/output_file.h"
+#include "options/gemm_options.h"
 
+#include <kiln/base/file.h>
+#include <kiln/check/launch_file.h>
+#include <kiln/kernels/nvgpu_gemm.h>
 #include <kiln/run/assemble.h>
 #include <kiln/run/compile.h>
-#include <kiln/base/file.h>
-#include <kiln/kernels/nvgpu_gemm.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -137,7 +137,8 @@ static void save_launch(const EmitOptions &options) {
                                        {"k", number(gemm.k)},
                                        {"batch", number(gemm.batch)},
                                        {"alpha", gemm.alpha},
-                                       {"beta", gemm.beta}}));
+                                       {"beta", gemm.beta}})
+                   .to_json());
 }
 
 void add_emit_command(Command app, Action &action) {

@@ -1,7 +1,7 @@
 // gemm_matrices: fill, read, write and print the memory of a product.
 #include "gemm_matrices.h"
 
-#include "sim/npy.h"
+#include "support/text/Npy.h"
 #include "console/say.h"
 
 #include <kiln/base/error.h>
@@ -233,7 +233,7 @@ static void read_matrix(const std::string &path, const Stored &matrix,
                                 "holds whole bytes; leave it random",
                                 what, name(matrix.type)));
   std::vector<std::byte> packed =
-      read_npy(path, matrix.type, shape_of(matrix, batch), what);
+      readNpy(path, matrix.type, shape_of(matrix, batch), what);
   if (matrix.type == Type::tf32)
     round_to_tf32(packed);
   copy_lines(matrix, batch, to.data(), packed.data(), true);
@@ -256,7 +256,7 @@ void write_d(const std::string &path, const ReferenceGemm &gemm,
       gemm.batch * matrix.lines * matrix.length * size_bytes(matrix.type)));
   copy_lines(matrix, gemm.batch, const_cast<std::byte *>(d.data()),
              packed.data(), false);
-  write_npy(path, matrix.type, shape_of(matrix, gemm.batch), packed);
+  writeNpy(path, matrix.type, shape_of(matrix, gemm.batch), packed);
 }
 
 static void print_matrix(const char *what, const Stored &matrix,

@@ -2,19 +2,16 @@
 //
 // Findings of the simulator and comparisons with what is expected make the
 // verdict; the last line is PASS, FAIL, or DONE where nothing was compared.
-#include "buffer_compare.h"
 #include "commands.h"
-#include "launch_init.h"
-#include "npy.h"
 #include "console/output_file.h"
 #include "console/run_watch.h"
 #include "console/say.h"
 #include "console/show_findings.h"
 #include "options/check_flags.h"
-#include "sim_run.h"
+#include "support/text/Npy.h"
 
 #include <kiln/base/file.h>
-#include <kiln/check/explanation.h>
+#include <kiln/check/launch_file.h>
 #include <kiln/check/report.h>
 #include <kiln/check/sim.h>
 
@@ -22,7 +19,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <optional>
+#include <utility>
 
 namespace kiln::cli {
 
@@ -36,29 +33,13 @@ struct SimCommand {
   CheckFlags check;
 };
 
-/// What a run has left.
-struct Outcome {
-  SeededInterleaving interleaving;
-  std::vector<std::vector<std::byte>> memory; ///< by buffer
-  std::vector<std::string> printed;           ///< lines, sorted
-};
-
-/// A job while it is explored.
-struct Exploring {
-  const CheckSettings &settings;
-  const SimJob &job;
-  const PreparedJob &prepared;
-  Report all;
-  std::optional<Outcome> first;
-};
-
 } // namespace
 
 static std::string by(const std::array<std::uint32_t, 3> &size) {
   return fmt::format("{}", fmt::join(size, "x"));
 }
 
-static void report_job(const SimJob &job, const SimOptions &options) {
+static void report_job(const LaunchJob &job, const SimOptions &options) {
   report("kernel", "{}", fmt::join(job.ptx_paths, ", "));
   for (const LaunchSpec &launch : job.file.launches)
     report("launch", "{}grid {}, block {}{}{}",
@@ -67,114 +48,19 @@ static void report_job(const SimJob &job, const SimOptions &options) {
            launch.cluster == std::array<std::uint32_t, 3>{1, 1, 1}
                ? ""
                : ", cluster " + by(launch.cluster),
-           launch.dynamic_smem_bytes
+           launch.dynamic_smem_bytes.value_or(0)
                ? fmt::format(", {} bytes of dynamic shared memory",
-                             launch.dynamic_smem_bytes)
+                             *launch.dynamic_smem_bytes)
                : "");
   // The simulator knows buffers by their numbers.
   for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
     const BufferSpec &buffer = job.file.buffers[i];
     report(fmt::format("buffer {}", i), "{}: {}[{}], {}{}", buffer.name,
-           name(buffer.type), fmt::join(buffer.shape, ", "), buffer.init_text,
-           buffer.is_output ? ", output" : "");
+           name(buffer.type), fmt::join(buffer.shape, ", "),
+           buffer.initial().to_string(), buffer.is_output ? ", output" : "");
   }
   report("device", "sim ({}), {} SMs{}", options.device.name,
          options.device.sms, options.checks ? "" : ", checks off");
-}
-
-/// Compare the lines the kernel printed, as sorted lists.
-static void compare_printed(const SimJob &job, const Outcome &run,
-                            Report &all) {
-  if (!job.file.printed)
-    return;
-  const std::vector<std::string> &want = *job.file.printed, &got = run.printed;
-  std::vector<std::string> missing, extra;
-  std::set_difference(want.begin(), want.end(), got.begin(), got.end(),
-                      std::back_inserter(missing));
-  std::set_difference(got.begin(), got.end(), want.begin(), want.end(),
-                      std::back_inserter(extra));
-  all.comparisons.push_back({.what = "printf",
-                             .interleaving = run.interleaving.to_string(),
-                             .elements = want.size(),
-                             .wrong = missing.size() + extra.size()});
-  if (!missing.empty())
-    report("wrong", "printf: {} lines are missing, the first '{}'",
-           missing.size(), missing[0]);
-  if (!extra.empty())
-    report("wrong", "printf: {} lines are not expected, the first '{}'",
-           extra.size(), extra[0]);
-  if (missing.empty() && extra.empty())
-    report("compared", "printf: {} lines, all right", want.size());
-}
-
-static void compare_expected(const SimJob &job, const Outcome &run,
-                             Report &all) {
-  for (std::size_t i = 0; i < job.file.buffers.size(); ++i) {
-    if (!job.expected[i])
-      continue;
-    const BufferSpec &buffer = job.file.buffers[i];
-    BufferComparison result =
-        compare_buffer(buffer, run.memory[i], *job.expected[i]);
-    all.comparisons.push_back({.what = "buffer",
-                               .name = buffer.name,
-                               .interleaving = run.interleaving.to_string(),
-                               .elements = buffer.count,
-                               .wrong = result.wrong});
-    for (const std::string &line : result.first)
-      report("wrong", "{}", line);
-    if (result.wrong)
-      report("compared", "{}: {} of {} elements are wrong", buffer.name,
-             result.wrong, buffer.count);
-    else
-      report("compared", "{}: {} elements, all right", buffer.name,
-             buffer.count);
-  }
-  compare_printed(job, run, all);
-}
-
-/// Results that depend on the interleaving are a fault where the file says they
-/// may not, or where they are further apart than it allows.
-static void compare_interleavings(Exploring &exploring, const Outcome &run) {
-  const SimJob &job = exploring.job;
-  const Outcome &first = *exploring.first;
-  const SimOptions &options = exploring.settings.sim;
-  auto tell = [&](bool is_error, const std::string &what) {
-    const Explanation &row =
-        explain(is_error ? "order-dependent" : "order-rounding");
-    auto has = [&](const std::vector<std::string> &list) {
-      return std::find(list.begin(), list.end(), row.id) != list.end();
-    };
-    if (has(options.allow))
-      return;
-    Finding finding{
-        .id = std::string(row.id),
-        .grade = is_error && has(options.warn) ? Finding::Grade::warning
-                                               : row.grade,
-        .message = fmt::format("{} between the interleavings '{}' and '{}'",
-                               what, first.interleaving.to_string(),
-                               run.interleaving.to_string())};
-    finding.interleavings = {run.interleaving.to_string()};
-    if (exploring.all.add(finding))
-      show_finding(finding);
-  };
-  for (std::size_t i = 0; i < run.memory.size(); ++i) {
-    if (run.memory[i] == first.memory[i])
-      continue;
-    const BufferSpec &buffer = job.file.buffers[i];
-    BufferSpec bitwise = buffer;
-    bitwise.tolerance = {.is_exact = true};
-    BufferComparison apart =
-        compare_buffer(bitwise, run.memory[i], first.memory[i]);
-    bool is_outside =
-        buffer.tolerance.is_given &&
-        compare_buffer(buffer, run.memory[i], first.memory[i]).wrong;
-    tell(job.file.is_deterministic || is_outside,
-         fmt::format("{} of {} elements of '{}' differ{}", apart.wrong,
-                     buffer.count, buffer.name,
-                     is_outside ? " by more than its tolerance" : ""));
-  }
-  if (run.printed != first.printed)
-    tell(job.file.is_deterministic, "the printed lines differ");
 }
 
 /// Where an output is saved.
@@ -185,7 +71,7 @@ static std::string path_of(const std::string &folder,
 
 /// Refuse outputs that could not be written after the run.
 static void check_outputs(const SimCommand &command,
-                          const CheckSettings &settings, const SimJob &job) {
+                          const CheckSettings &settings, const LaunchJob &job) {
   if (settings.timeline_path != "-")
     check_output("--timeline", settings.timeline_path);
   make_folder("--save-dir", command.save_folder);
@@ -194,14 +80,14 @@ static void check_outputs(const SimCommand &command,
       check_output("--save-dir", path_of(command.save_folder, buffer));
 }
 
-static void save_outputs(const std::string &folder, const SimJob &job,
-                         const Outcome &run) {
-  for (std::size_t i = 0; i < run.memory.size(); ++i) {
+static void save_outputs(const std::string &folder, const LaunchJob &job,
+                         const std::vector<LaunchJob::Bytes> &memory) {
+  for (std::size_t i = 0; i < memory.size(); ++i) {
     const BufferSpec &buffer = job.file.buffers[i];
     if (!buffer.is_output)
       continue;
     std::string path = path_of(folder, buffer);
-    write_npy(path, buffer.type, buffer.shape, run.memory[i]);
+    writeNpy(path, buffer.type, buffer.shape, memory[i]);
     report("saved", "{}", path);
   }
 }
@@ -217,8 +103,7 @@ static ExitStatus conclude(const CheckSettings &settings, const Report &all,
   if (all.verdict() == Verdict::error)
     show_failure(RunWatch::signal());
   else if (wrong)
-    say("FAIL {} of {} comparisons are wrong\n", wrong,
-        all.comparisons.size());
+    say("FAIL {} of {} comparisons are wrong\n", wrong, all.comparisons.size());
   else
     say("{}\n", all.comparisons.empty() ? "DONE (not verified)" : "PASS");
   return outputs.conclude(all.exit_status());
@@ -232,72 +117,67 @@ static void report_registers(const ExploredRun &run) {
              result.registers_from);
 }
 
-/// Show a run and hold its results against what they should be.
-static void take_run(Exploring &exploring, const ExploredRun &run) {
-  const SimJob &job = exploring.job;
-  bool is_first = !exploring.first;
-  Outcome outcome{run.interleaving, {}, sorted_lines(run.printed)};
+static void show_comparison(const JobComparison &comparison) {
+  for (const std::string &line : comparison.wrong)
+    report("wrong", "{}", line);
+  if (!comparison.summary.empty())
+    report("compared", "{}", comparison.summary);
+}
+
+static void show_run(const CheckSettings &settings, const Report &all,
+                     const JobRun &run, bool is_first) {
   if (is_first)
-    report_registers(run);
-  report("ran", "{}", run.interleaving.to_string());
+    report_registers(run.run);
+  report("ran", "{}", run.run.interleaving.to_string());
   if (is_first)
-    for (const std::string &line : outcome.printed)
+    for (const std::string &line : run.printed)
       report("printf", "{}", line);
-  std::vector<std::size_t> fresh = exploring.all.add(0, run);
-  if (exploring.settings.sim.stats)
-    for (const LaunchResult &result : run.launches)
+  if (settings.sim.stats)
+    for (const LaunchResult &result : run.run.launches)
       show_stats(result);
-  for (std::size_t index : fresh)
-    show_finding(exploring.all.findings[index]);
-  outcome.memory = exploring.prepared.memory();
-  // What an error cut short is not compared, unless the error is a warning.
-  bool is_comparable =
-      run.is_finished || exploring.all.verdict() != Verdict::error;
-  if (is_comparable)
-    compare_expected(job, outcome, exploring.all);
-  if (is_comparable && !is_first)
-    compare_interleavings(exploring, outcome);
-  if (is_first)
-    exploring.first = std::move(outcome);
-  if (!is_comparable)
-    report("compared", "nothing in this interleaving: an error ended the launch");
+  for (std::size_t index : run.findings)
+    show_finding(all.findings[index]);
+  for (const JobComparison &comparison : run.comparisons)
+    show_comparison(comparison);
+  for (std::size_t index : run.dependent)
+    show_finding(all.findings[index]);
+  if (!run.is_compared)
+    report("compared",
+           "nothing in this interleaving: an error ended the launch");
 }
 
 static ExitStatus simulate(const SimCommand &command,
                            const CheckSettings &settings) {
-  SimJob job = load_job(command.ptx_path, command.launch_path);
+  LaunchJob job = LaunchJob::load(command.ptx_path, command.launch_path);
   ExploreOptions options = settings.explore_options(
-      settings.gpu.empty() ? device_for(job) : DeviceDescription::h200());
-  options.sim.registers_at_entry = job.file.registers_at_entry;
-  options.sim.co_resident = job.file.is_co_resident;
+      settings.gpu.empty() ? job.device() : DeviceDescription::h200());
+  options.sim = job.sim_options(std::move(options.sim));
   options.sim.print = [](const std::string &) {}; // shown line by line
   RunWatch::attach(options.sim);
   check_outputs(command, settings, job);
   report_job(job, options.sim);
   Outputs outputs;
-  PreparedJob prepared(job, options.sim);
-  Exploring exploring{settings, job, prepared, {}, {}};
-  for (ReportedLaunch &launch : prepared.launches())
-    exploring.all.begin(std::move(launch));
-  Exploration exploration;
+  PreparedJob prepared(std::move(job), open_sim(options.sim));
+  CheckedJob checked;
   {
     RunWatch watch;
-    exploration = prepared.explore(options, [&](const ExploredRun &run) {
-      take_run(exploring, run);
-    });
+    bool is_first = true;
+    checked =
+        check_job(prepared, options, [&](const Report &all, const JobRun &run) {
+          show_run(settings, all, run, std::exchange(is_first, false));
+        });
   }
-  Report &all = exploring.all;
-  for (ReportedLaunch &launch : all.launches)
-    launch.single_because = exploration.single_because;
-  if (!exploration.single_because.empty())
-    report("ran", "no other interleaving: {}", exploration.single_because);
+  if (!checked.single_because.empty())
+    report("ran", "no other interleaving: {}", checked.single_because);
   if (!settings.timeline_path.empty())
-    outputs.attempt(
-        [&] { show_timeline(all.timeline, settings.timeline_path); });
+    outputs.attempt([&] {
+      show_timeline(checked.report.timeline, settings.timeline_path);
+    });
   if (!command.save_folder.empty())
-    outputs.attempt(
-        [&] { save_outputs(command.save_folder, job, *exploring.first); });
-  return conclude(settings, all, outputs);
+    outputs.attempt([&] {
+      save_outputs(command.save_folder, prepared.job(), checked.memory);
+    });
+  return conclude(settings, checked.report, outputs);
 }
 
 /// Write a first launch file.
@@ -308,16 +188,16 @@ static ExitStatus init(const SimCommand &command) {
         fmt::format("--init {}: the file is there already; name one "
                     "that is not",
                     command.init_path));
-  std::string text;
+  LaunchFile file;
   try {
-    text = first_launch_file(read_kernel(command.ptx_path));
+    file = first_launch_file(read_kernel(command.ptx_path));
   } catch (const UserError &error) {
     if (error.where().file != "PTX")
       throw;
     throw UserError(SourceLine(command.ptx_path, error.where().line),
                     error.message());
   }
-  write_file(command.init_path, {text});
+  file.save(command.init_path);
   report("wrote", "{}; fill it in: docs/launch-file.md", command.init_path);
   return ExitStatus::ok;
 }

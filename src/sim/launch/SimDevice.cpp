@@ -13,6 +13,7 @@
 #include "support/Error.h"
 #include "support/Hash.h"
 #include "support/LaunchShape.h"
+#include "support/text/PtxText.h"
 
 #include <algorithm>
 #include <bit>
@@ -497,10 +498,29 @@ Snapshot::~Snapshot() = default;
 
 Simulation::~Simulation() = default;
 
+/// What stands behind .target, up to a comma; empty where there is none.
+static std::string targetOf(std::string_view ptx) {
+  std::string text = blankCommentsAndStrings(ptx);
+  std::size_t begin = findWord(text, ".target");
+  if (begin == std::string::npos)
+    return "";
+  begin = text.find_first_not_of(" \t\r\n", begin + std::strlen(".target"));
+  if (begin == std::string::npos)
+    return "";
+  return text.substr(begin, text.find_first_of(", \t\r\n", begin) - begin);
+}
+
 const DeviceDescription &sim_device_for(std::string_view ptx) {
-  std::string target = ptx::parse(std::string(ptx)).target;
-  return target.empty() ? DeviceDescription::h200()
-                        : DeviceDescription::to_simulate(target);
+  // The text is parsed where it is loaded, once; a target that is none is a
+  // mistake at a line.
+  std::string target = targetOf(ptx);
+  try {
+    return target.empty() ? DeviceDescription::h200()
+                          : DeviceDescription::to_simulate(target);
+  } catch (const UserError &) {
+    ptx::parse(std::string(ptx));
+    throw;
+  }
 }
 
 std::shared_ptr<Device> open_sim(const SimOptions &options) {

@@ -15,15 +15,18 @@ using nlohmann::json;
 /// Characters of a value that a message shows.
 static constexpr std::size_t kShownValue = 60;
 
-json readJson(const std::string &path) {
-  std::string text = read_file(path);
-  check_nesting(text, TextFormat::json, path);
+json parseJson(std::string_view text, const std::string &origin) {
+  check_nesting(text, TextFormat::json, origin);
   try {
     return json::parse(text);
   } catch (const json::exception &error) {
     throw UserError(
-        fmt::format("{} is not valid JSON: {}", path, error.what()));
+        fmt::format("{} is not valid JSON: {}", origin, error.what()));
   }
+}
+
+json readJson(const std::string &path) {
+  return parseJson(read_file(path), path);
 }
 
 std::string JsonNode::place() const {
@@ -39,7 +42,7 @@ void JsonNode::refuse(const std::string &accepted) const {
       fmt::format("{} is {}; it must be {}", place(), text, accepted));
 }
 
-void JsonNode::checkKeys(std::initializer_list<std::string_view> known) const {
+void JsonNode::checkKeys(const std::vector<std::string_view> &known) const {
   if (!value_.is_object())
     refuse("an object");
   for (const auto &[key, value] : value_.items())

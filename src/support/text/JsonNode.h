@@ -16,7 +16,9 @@
 
 namespace KILN_API kiln {
 
-/// Throws UserError where the file cannot be read or is not valid JSON.
+/// Throws UserError where it is not valid JSON; `origin` names the text.
+nlohmann::json parseJson(std::string_view text, const std::string &origin);
+/// Throws UserError where the file cannot be read, too.
 nlohmann::json readJson(const std::string &path);
 
 /// A value and its path; the value must outlive it. What reads the value throws
@@ -37,7 +39,7 @@ public:
 
   /// Refuse what is no object and keys that are none of these; those that begin
   /// with x- are nobody's business.
-  void checkKeys(std::initializer_list<std::string_view> known) const;
+  void checkKeys(const std::vector<std::string_view> &known) const;
   bool has(const char *key) const { return value_.contains(key); }
   JsonNode at(const char *key) const; ///< must be there
   std::optional<JsonNode> find(const char *key) const;

@@ -1,10 +1,22 @@
 // Npy: the header is the text of a Python dictionary with three known keys.
 #include "support/text/Npy.h"
+#include "kiln/base/file.h"
+#include "support/Error.h"
 
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
+#include <unistd.h>
 
 namespace kiln {
+
+static_assert(std::endian::native == std::endian::little);
 
 /// Data begins at a multiple of this, as NumPy writes it.
 static constexpr std::size_t kDataAlign = 64;
@@ -36,6 +48,206 @@ std::string npyHeader(Type type, const std::vector<std::uint64_t> &shape) {
   header.append("\1\0", 2); // version 1.0
   header.append(reinterpret_cast<const char *>(&length), sizeof(length));
   return header + dictionary;
+}
+
+/// No header is longer; NumPy writes some hundred bytes, and reads 10,000.
+static constexpr std::uint32_t kMaxHeader = 65536;
+/// Characters of a header that a message shows.
+static constexpr std::size_t kMaxQuoted = 200;
+
+namespace {
+
+struct NpyHeader {
+  std::string descr;
+  bool isFortran = false;
+  std::vector<std::uint64_t> shape;
+};
+
+} // namespace
+
+/// The file, unless it is far larger than its array.
+static std::string readArray(const std::string &path, std::uint64_t bytes,
+                             const std::string &what) {
+  try {
+    return read_file(path, bytes + 2 * kMaxHeader);
+  } catch (const UserError &error) {
+    userError("{}: {}", what, error.message());
+  }
+}
+
+/// What stands behind a key of the header's dictionary, from its first
+/// character on; nothing where it has no such key.
+static std::string_view valueOf(std::string_view header, std::string_view key) {
+  for (char quote : {'\'', '"'}) {
+    std::size_t at = header.find(fmt::format("{}{}{}", quote, key, quote));
+    if (at == std::string_view::npos)
+      continue;
+    at = header.find_first_not_of(" :", at + key.size() + 2);
+    return header.substr(std::min(at, header.size()));
+  }
+  return {};
+}
+
+/// 'text' or "text".
+static std::string takeString(std::string_view value) {
+  if (!value.starts_with('\'') && !value.starts_with('"'))
+    return "";
+  std::size_t end = value.find(value[0], 1);
+  return std::string(end == std::string_view::npos ? ""
+                                                   : value.substr(1, end - 1));
+}
+
+/// (3, 4): nothing where it is no tuple of whole numbers of 64 bits.
+static std::optional<std::vector<std::uint64_t>>
+takeShape(std::string_view value) {
+  std::size_t end = value.find(')');
+  if (!value.starts_with('(') || end == std::string_view::npos)
+    return std::nullopt;
+  std::vector<std::uint64_t> shape;
+  for (std::size_t at = 1; at < end;) {
+    at = std::min(value.find_first_not_of(", ", at), end);
+    if (at == end)
+      break;
+    std::uint64_t size = 0;
+    auto [stop, error] =
+        std::from_chars(value.data() + at, value.data() + end, size);
+    if (error != std::errc())
+      return std::nullopt;
+    shape.push_back(size);
+    at = static_cast<std::size_t>(stop - value.data());
+  }
+  return shape;
+}
+
+/// Read the header at the front of `text`, and take it off.
+static NpyHeader takeHeader(std::string_view &text, const std::string &place) {
+  auto refuse = [&](const std::string &why) {
+    userError("{} is not an .npy file that can be read: {}; "
+              "numpy.save writes them",
+              place, why);
+  };
+  if (!text.starts_with(kNpyMagic) || text.size() < 10)
+    refuse("it does not begin with \\x93NUMPY");
+  int version = static_cast<unsigned char>(text[6]);
+  if (version < 1 || version > 3)
+    refuse(fmt::format("its version is {}, not 1, 2 or 3", version));
+  std::size_t begin = version == 1 ? 10 : 12;
+  std::uint32_t length = 0;
+  if (text.size() >= begin)
+    std::memcpy(&length, text.data() + 8, begin - 8);
+  if (length > kMaxHeader)
+    refuse(fmt::format("its header has {} bytes, more than {}", length,
+                       kMaxHeader));
+  if (text.size() < begin || text.size() - begin < length)
+    refuse("it ends within its header");
+  std::string header(text.substr(begin, length));
+  text.remove_prefix(begin + length);
+
+  NpyHeader result;
+  result.descr = takeString(valueOf(header, "descr"));
+  std::string_view order = valueOf(header, "fortran_order");
+  std::optional<std::vector<std::uint64_t>> shape =
+      takeShape(valueOf(header, "shape"));
+  result.isFortran = order.starts_with("True");
+  if (result.descr.empty() || !shape ||
+      (!result.isFortran && !order.starts_with("False")))
+    refuse(fmt::format("its header is '{}'", header.substr(0, kMaxQuoted)));
+  result.shape = *std::move(shape);
+  return result;
+}
+
+std::vector<std::byte> readNpy(const std::string &path, Type type,
+                               const std::vector<std::uint64_t> &shape,
+                               const std::string &what) {
+  std::size_t bytes = size_bytes(type);
+  for (std::uint64_t size : shape)
+    bytes *= size;
+  std::string file = readArray(path, bytes, what);
+  std::string place = fmt::format("{}: {}", what, path);
+  std::string_view data = file;
+  NpyHeader header = takeHeader(data, place);
+  if (header.descr != npyDescr(type))
+    userError("{} holds elements of '{}'; for {} it must "
+              "hold '{}'",
+              place, header.descr, name(type), npyDescr(type));
+  if (header.shape != shape)
+    userError("{} has the shape {}; the buffer has {}", place,
+              npyTuple(header.shape), npyTuple(shape));
+  if (header.isFortran && shape.size() > 1)
+    userError("{} is in Fortran order; save it in C order "
+              "(numpy.ascontiguousarray)",
+              place);
+  if (data.size() != bytes)
+    userError("{} holds {} bytes of elements; {} of {} are "
+              "{} bytes",
+              place, data.size(), npyTuple(shape), name(type), bytes);
+  std::vector<std::byte> result(bytes);
+  std::memcpy(result.data(), data.data(), bytes);
+  return result;
+}
+
+void writeNpy(const std::string &path, Type type,
+              const std::vector<std::uint64_t> &shape,
+              const std::vector<std::byte> &data) {
+  write_file(path,
+             {npyHeader(type, shape),
+              {reinterpret_cast<const char *>(data.data()), data.size()}});
+}
+
+namespace {
+
+/// A file that is written at any place; what was not written is a hole.
+class SparseFile {
+public:
+  explicit SparseFile(const std::string &path)
+      : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                     0666)) {
+    keep(file_ >= 0);
+  }
+  void resize(std::size_t bytes) {
+    keep(::ftruncate(file_, static_cast<off_t>(bytes)) == 0);
+  }
+  void write(const void *data, std::size_t size, std::size_t at) {
+    const auto *from = static_cast<const char *>(data);
+    while (size > 0 && failure_ == 0) {
+      ssize_t count = ::pwrite(file_, from, size, static_cast<off_t>(at));
+      if (count < 0 && errno == EINTR)
+        continue;
+      keep(count > 0);
+      from += count;
+      at += static_cast<std::size_t>(count);
+      size -= static_cast<std::size_t>(count);
+    }
+  }
+  /// 0, or why it could not be written.
+  int close() {
+    if (file_ >= 0)
+      keep(::close(file_) == 0);
+    return failure_;
+  }
+
+private:
+  void keep(bool isGood) {
+    if (!isGood && failure_ == 0)
+      failure_ = errno ? errno : EIO;
+  }
+
+  int failure_ = 0;
+  int file_;
+};
+
+} // namespace
+
+void writeNpyPieces(const std::string &path, std::size_t bytes,
+                    const std::vector<NpyPiece> &pieces) {
+  std::string header = npyHeader(Type::u8, {bytes});
+  SparseFile file(path);
+  file.write(header.data(), header.size(), 0);
+  file.resize(header.size() + bytes);
+  for (const auto &[offset, data] : pieces)
+    file.write(data.data(), data.size(), header.size() + offset);
+  if (int failure = file.close())
+    runtimeError("{} cannot be written: {}", path, std::strerror(failure));
 }
 
 } // namespace kiln
