@@ -113,8 +113,8 @@ void Explorer::choose(Exploration &exploration) {
     return;
   interleavings_.resize(1);
   exploration.single_because =
-      "nothing in it can be reordered: no asynchronous operations, atomic or "
-      "ordered accesses, mbarriers or cluster barriers";
+      "nothing in it can be reordered (no asynchronous operations, atomic or "
+      "ordered accesses, mbarriers or cluster barriers)";
 }
 
 std::shared_ptr<const SimOptions>

@@ -45,6 +45,8 @@ Residency residencyOf(const LaunchConfig &config,
 
 bool canReorder(const Code &code) {
   auto isPlain = [](const Op &op) {
+    if (op.row && op.row->traits.flow == Flow::leave)
+      return true;
     switch (op.effect->kind) {
     case EffectKind::none:
     case EffectKind::sleep:

@@ -121,15 +121,15 @@ TEST_F(CInterface, ErrorsAreSentencesWithACode) {
   kiln_device *none = nullptr;
   EXPECT_EQ(text(kiln_device_open("gpu", nullptr, &none)),
             "'gpu' is not a valid device; use auto, sim, cuda or cuda:N (3)");
-  EXPECT_EQ(text(kiln_device_open("sim", "colour=red", &none)),
-            "'colour' is not an option of a device; use order, seed, checks, "
-            "threads, gpu, allow, warn, max_instructions or time_limit (3)");
+  EXPECT_THAT(text(kiln_device_open("sim", "colour=red", &none)),
+              testing::HasSubstr("'colour' is not an option; use one of "
+                                 "interleaving, interleavings, seed, "));
   EXPECT_EQ(text(kiln_device_open("sim", "seed=x", &none)),
-            "seed is 'x'; it takes a number from 0 on (3)");
+            "seed is 'x'; it takes a whole number from 0 on (3)");
   EXPECT_EQ(text(kiln_device_open("sim", "checks=maybe", &none)),
             "checks is 'maybe'; it takes on or off (3)");
   EXPECT_EQ(text(kiln_device_open("sim", "fast", &none)),
-            "'fast' is not an option of a device; write key=value (3)");
+            "'fast' is not an option; write key=value (3)");
   EXPECT_EQ(none, nullptr);
   EXPECT_EQ(text(kiln_buffer_allocate(nullptr, 4, &out)), "device is NULL (3)");
   std::uint32_t word = 0;
@@ -139,6 +139,7 @@ TEST_F(CInterface, ErrorsAreSentencesWithACode) {
   kiln_result *result = nullptr;
   EXPECT_EQ(text(kiln_device_launch(device, &launch, &result)),
             "the launch has 0 bytes; this library knows one of " +
+                std::to_string(sizeof(launch)) + " to " +
                 std::to_string(sizeof(launch)) + " (3)");
   kiln_kernel *kernel = nullptr;
   EXPECT_THAT(text(kiln_kernel_load("/none", &kernel)),
@@ -157,4 +158,99 @@ TEST_F(CInterface, BuffersOutliveTheirDevice) {
   EXPECT_EQ(text(kiln_buffer_write(out, 0, &word, 4)), "");
   EXPECT_EQ(text(kiln_buffer_read(out, 0, &back, 4)), "");
   EXPECT_EQ(back, 7u);
+}
+
+TEST_F(CInterface, ExploresInInterleavingsOfItsOwn) {
+  kiln_options options = KILN_OPTIONS_INIT;
+  options.interleaving = "random";
+  options.interleavings = 2;
+  options.seed = 9;
+  std::uint64_t address = kiln_buffer_address(out);
+  std::uint32_t by = 1;
+  const void *parameters[] = {&address, &by};
+  kiln_launch launch = {};
+  launch.bytes = sizeof(launch);
+  launch.module = module;
+  launch.entry = "add";
+  launch.block[0] = 64; // all of them store at one address
+  launch.parameters = parameters;
+  const kiln_launch *both[] = {&launch, &launch};
+  kiln_result *result = nullptr;
+  ASSERT_EQ(text(kiln_explore(device, both, 2, &options, &result)), "");
+  EXPECT_GT(kiln_result_instructions(result), 0u);
+  const char *json = nullptr, *again = nullptr, *sarif = nullptr;
+  EXPECT_EQ(text(kiln_result_format(result, "json", &json)), "");
+  EXPECT_EQ(text(kiln_result_format(result, "json", &again)), "");
+  EXPECT_EQ(json, again) << "texts live as long as their handle";
+  EXPECT_STREQ(json, kiln_result_json(result));
+  EXPECT_THAT(json, testing::HasSubstr("\"launch\": 2"));
+  EXPECT_EQ(text(kiln_result_format(result, "sarif", &sarif)), "");
+  EXPECT_THAT(sarif, testing::HasSubstr("\"2.1.0\""));
+  EXPECT_EQ(text(kiln_result_format(result, "html", &sarif)),
+            "'html' is not a format; use json, sarif, text, timeline or "
+            "timeline-table (3)");
+  ASSERT_EQ(kiln_result_finding_count(result), 1u) << json;
+  kiln_finding finding = {};
+  finding.bytes = sizeof(finding);
+  EXPECT_EQ(text(kiln_result_finding(result, 0, &finding)), "");
+  EXPECT_STREQ(finding.kernel, "add");
+  EXPECT_THAT(finding.text, testing::HasSubstr(finding.id));
+  EXPECT_TRUE(finding.has_other);
+  EXPECT_THAT(finding.other_who, testing::HasSubstr("thread"));
+  kiln_result_free(result);
+
+  options.seed = UINT64_MAX;
+  options.checks = "perhaps";
+  EXPECT_EQ(text(kiln_explore(device, both, 2, &options, &result)),
+            "options.checks is 'perhaps'; it takes on or off (3)");
+  options.bytes = 4;
+  EXPECT_THAT(text(kiln_explore(device, both, 2, &options, &result)),
+              testing::HasSubstr("the options have 4 bytes"));
+  EXPECT_EQ(text(kiln_explore(device, both, 0, nullptr, &result)),
+            "there is nothing to launch: count is 0 (3)");
+}
+
+TEST_F(CInterface, ExplainsFindings) {
+  ASSERT_GT(kiln_explanation_count(), 10u);
+  EXPECT_EQ(kiln_explanation_id(kiln_explanation_count()), nullptr);
+  for (std::size_t i = 0; i < kiln_explanation_count(); ++i) {
+    kiln_explanation explanation = {};
+    explanation.bytes = sizeof(explanation);
+    EXPECT_EQ(text(kiln_explain(kiln_explanation_id(i), &explanation)), "");
+    EXPECT_STREQ(explanation.id, kiln_explanation_id(i));
+    EXPECT_NE(std::strlen(explanation.cause), 0u);
+  }
+  kiln_explanation explanation = {};
+  explanation.bytes = sizeof(explanation);
+  EXPECT_THAT(text(kiln_explain("nothing", &explanation)),
+              testing::HasSubstr("nothing"));
+}
+
+TEST_F(CInterface, LaunchesRunInThreeInterleavingsUnlessTold) {
+  kiln_device *plain = nullptr;
+  ASSERT_EQ(text(kiln_device_open_with("sim", nullptr, &plain)), "");
+  std::string ptx = kAdd;
+  ptx.replace(ptx.find("st.global"), 2, "atom.global.exch.b32 %r2, [%a1], %r3;"
+                                        "\nst");
+  const char *atomic = ptx.c_str();
+  kiln_module *loaded = nullptr;
+  kiln_buffer *to = nullptr;
+  ASSERT_EQ(text(kiln_module_load(plain, &atomic, 1, &loaded)), "");
+  ASSERT_EQ(text(kiln_buffer_allocate(plain, 4, &to)), "");
+  std::uint64_t address = kiln_buffer_address(to);
+  std::uint32_t by = 1;
+  const void *parameters[] = {&address, &by};
+  kiln_launch launch = {};
+  launch.bytes = sizeof(launch);
+  launch.module = loaded;
+  launch.entry = "add";
+  launch.parameters = parameters;
+  kiln_result *result = nullptr;
+  ASSERT_EQ(text(kiln_device_launch(plain, &launch, &result)), "");
+  for (const char *name : {"eager", "lazy", "random, seed 0"})
+    EXPECT_THAT(kiln_result_json(result), testing::HasSubstr(name));
+  kiln_result_free(result);
+  kiln_buffer_free(to);
+  kiln_module_free(loaded);
+  kiln_device_free(plain);
 }

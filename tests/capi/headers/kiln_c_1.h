@@ -1,0 +1,156 @@
+// kiln_c.h: Kiln for other languages: devices, buffers, modules, launches,
+// findings, saved kernels and products, in C.
+//
+//     kiln_device *device = NULL;
+//     kiln_error *error = kiln_device_open("sim", "order=random,seed=7",
+//     &device); if (error) { puts(kiln_error_message(error));
+//     kiln_error_free(error); }
+//
+// Every function that can fail returns NULL or an error, which is the caller's
+// to free; what it was to make is then left as it was. No exception crosses
+// this interface. Handles are freed by the function of their kind, which takes
+// NULL too; whatever was made from a handle keeps what it needs of it. Texts
+// that are returned live as long as the handle they were asked of.
+//
+// Structures begin with their size, so that later versions can add to them:
+// set `bytes` to sizeof of what you were compiled with.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KILN_C_API __attribute__((visibility("default")))
+
+/// Grows with every change of this file; kiln_c_version() is the library's.
+#define KILN_C_VERSION 1
+KILN_C_API int kiln_c_version(void);
+
+typedef struct kiln_error kiln_error;
+typedef struct kiln_device kiln_device;
+typedef struct kiln_buffer kiln_buffer;
+typedef struct kiln_module kiln_module;
+typedef struct kiln_result kiln_result;
+typedef struct kiln_kernel kiln_kernel;
+
+/// A sentence, ready to be shown; and the exit status of commands for that kind
+/// of error: 2 a finding, 3 refused, 4 the machine, 5 a defect of Kiln's own.
+KILN_C_API const char *kiln_error_message(const kiln_error *error);
+KILN_C_API int kiln_error_code(const kiln_error *error);
+KILN_C_API void kiln_error_free(kiln_error *error);
+
+/// `id`: auto, sim, cuda, cuda:1. `options` of the simulator, "key=value" with
+/// commas, or NULL: order, seed, checks (on, off), threads, gpu, allow, warn,
+/// max_instructions, time_limit.
+KILN_C_API kiln_error *kiln_device_open(const char *id, const char *options,
+                                        kiln_device **device);
+/// "sim (NVIDIA H200)"
+KILN_C_API const char *kiln_device_name(const kiln_device *device);
+KILN_C_API kiln_error *kiln_device_synchronize(kiln_device *device);
+KILN_C_API void kiln_device_free(kiln_device *device);
+
+KILN_C_API kiln_error *kiln_buffer_allocate(kiln_device *device, size_t bytes,
+                                            kiln_buffer **buffer);
+/// Memory of the host that kernels use at its own address, without a copy.
+KILN_C_API kiln_error *kiln_buffer_share(kiln_device *device, void *data,
+                                         size_t bytes, kiln_buffer **buffer);
+KILN_C_API uint64_t kiln_buffer_address(const kiln_buffer *buffer);
+KILN_C_API size_t kiln_buffer_bytes(const kiln_buffer *buffer);
+KILN_C_API kiln_error *kiln_buffer_write(kiln_buffer *buffer, size_t offset,
+                                         const void *data, size_t bytes);
+KILN_C_API kiln_error *kiln_buffer_read(const kiln_buffer *buffer,
+                                        size_t offset, void *data,
+                                        size_t bytes);
+/// What findings shall call it.
+KILN_C_API kiln_error *kiln_buffer_set_name(kiln_buffer *buffer,
+                                            const char *name);
+KILN_C_API void kiln_buffer_free(kiln_buffer *buffer);
+
+/// Several texts are linked.
+KILN_C_API kiln_error *kiln_module_load(kiln_device *device,
+                                        const char *const *ptx, size_t count,
+                                        kiln_module **module);
+KILN_C_API size_t kiln_module_entry_count(const kiln_module *module);
+/// NULL where there are not so many.
+KILN_C_API const char *kiln_module_entry_name(const kiln_module *module,
+                                              size_t index);
+/// Parameters of an entry and, where `bytes` is not NULL, the size of each of
+/// the first `capacity`.
+KILN_C_API kiln_error *kiln_module_parameters(const kiln_module *module,
+                                              const char *entry, size_t *count,
+                                              uint32_t *bytes, size_t capacity);
+KILN_C_API kiln_error *kiln_module_variable(const kiln_module *module,
+                                            const char *name, uint64_t *address,
+                                            size_t *bytes);
+/// Registers per thread: ptxas' count where one is found, else a bound.
+KILN_C_API kiln_error *kiln_module_registers(const kiln_module *module,
+                                             const char *entry, int *count);
+KILN_C_API void kiln_module_free(kiln_module *module);
+
+/// A launch of an entry; sizes of 0 count as 1.
+typedef struct kiln_launch {
+  size_t bytes; ///< sizeof(kiln_launch)
+  const kiln_module *module;
+  const char *entry;
+  uint32_t grid[3], block[3], cluster[3];
+  uint32_t dynamic_smem_bytes;
+  int is_cooperative;
+  const void *const *parameters; ///< a pointer to each, of its size
+} kiln_launch;
+/// What was found is in the result, and not an error of the call.
+KILN_C_API kiln_error *kiln_device_launch(kiln_device *device,
+                                          const kiln_launch *launch,
+                                          kiln_result **result);
+
+/// A finding; texts live as long as the result.
+typedef struct kiln_finding {
+  size_t bytes; ///< sizeof(kiln_finding)
+  const char *id, *message;
+  int grade;        ///< 0 note, 1 warning, 2 error
+  const char *file; ///< "" where it is not known
+  unsigned line;
+  int ptx_line;
+} kiln_finding;
+/// Whether no finding is an error.
+KILN_C_API int kiln_result_is_ok(const kiln_result *result);
+/// Whether no finding ended the launch.
+KILN_C_API int kiln_result_is_finished(const kiln_result *result);
+KILN_C_API double kiln_result_time_us(const kiln_result *result);
+KILN_C_API size_t kiln_result_finding_count(const kiln_result *result);
+KILN_C_API kiln_error *kiln_result_finding(const kiln_result *result,
+                                           size_t index, kiln_finding *finding);
+/// An object with `verdict`, `findings` and `stats`.
+KILN_C_API const char *kiln_result_json(const kiln_result *result);
+KILN_C_API void kiln_result_free(kiln_result *result);
+
+/// A saved kernel: a file that Kernel::save or `kiln emit` wrote.
+KILN_C_API kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel);
+KILN_C_API kiln_error *kiln_kernel_save(const kiln_kernel *kernel,
+                                        const char *path);
+/// D = A * B as GemmProblem and GemmSchedule read them; a NULL schedule: the
+/// one Kiln picks. Needs libkiln, the compiler; it is an error where that is
+/// missing.
+KILN_C_API kiln_error *kiln_gemm_build(const char *problem,
+                                       const char *schedule,
+                                       kiln_kernel **kernel);
+KILN_C_API const char *kiln_kernel_name(const kiln_kernel *kernel);
+KILN_C_API const char *kiln_kernel_ptx(const kiln_kernel *kernel);
+KILN_C_API void kiln_kernel_free(kiln_kernel *kernel);
+
+/// A buffer, or where that is NULL a scalar: its type ("f32", "i32") and bits.
+typedef struct kiln_argument {
+  const kiln_buffer *buffer;
+  const char *type;
+  uint64_t bits;
+} kiln_argument;
+KILN_C_API kiln_error *kiln_kernel_launch(kiln_device *device,
+                                          const kiln_kernel *kernel,
+                                          const kiln_argument *arguments,
+                                          size_t count, kiln_result **result);
+
+#ifdef __cplusplus
+}
+#endif
