@@ -193,6 +193,8 @@ static int expectSameBetween(const std::string &path, const std::string &front,
 }
 
 TEST(LaunchFile, ThoseOfThePageAndTheTestsGoRound) {
+  expectSame(read_file(KILN_SOURCE_DIR "/tests/doors/lazy_only.json"),
+             "lazy_only.json");
   EXPECT_EQ(expectSameBetween("/docs/launch-file.md", "\n```json ", "\n```"),
             3);
   EXPECT_GE(expectSameBetween("/tests/cli/check_sim", "='{", "'\n"), 6);
