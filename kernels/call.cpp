@@ -1,7 +1,6 @@
 // call: kernels by problem, and launches by problem and buffers.
 #include <kiln/kernels/call.h>
-
-#include <fmt/format.h>
+#include <kiln/run/arguments.h>
 
 #include <algorithm>
 #include <array>
@@ -12,12 +11,6 @@
 namespace kiln {
 
 namespace {
-
-/// What a kernel's arguments are called, and what is given for them.
-struct Given {
-  std::string_view name;
-  LaunchArgument value;
-};
 
 /// Two launches are the same where their arguments are.
 bool is_same(const LaunchArgument &x, const LaunchArgument &y) {
@@ -37,33 +30,6 @@ LaunchArgument without_owner(const LaunchArgument &argument) {
   if (const auto *buffer = std::get_if<Buffer>(&argument))
     return Buffer(buffer->address(), buffer->bytes());
   return argument;
-}
-
-/// The arguments of a kernel in its order, but for workspaces.
-std::vector<LaunchArgument> in_order(const Kernel &kernel,
-                                     std::span<const Given> given) {
-  std::vector<LaunchArgument> arguments;
-  for (const ArgumentSpec &argument : kernel.contract.arguments) {
-    if (argument.is_workspace)
-      break;
-    auto found =
-        std::find_if(given.begin(), given.end(), [&](const Given &one) {
-          return one.name == argument.name;
-        });
-    if (found == given.end())
-      throw UserError(fmt::format("{} takes '{}', and a call has no such "
-                                  "operand; give a number in the problem",
-                                  kernel.name, argument.name));
-    LaunchArgument value = without_owner(found->value);
-    if (const auto *number = std::get_if<Scalar>(&value))
-      value = Scalar(argument.type, to_bits(argument.type, number->value()));
-    else if (std::get<Buffer>(value).address() == 0)
-      throw UserError(fmt::format("{} takes '{}', and the call has no buffer "
-                                  "for it",
-                                  kernel.name, argument.name));
-    arguments.push_back(value);
-  }
-  return arguments;
 }
 
 /// Workspaces by device, stream and name: launches in a stream follow one
@@ -110,7 +76,8 @@ public:
   explicit Calls(Build build) : build_(std::move(build)) {}
 
   void operator()(const std::shared_ptr<Device> &device, const Stream &stream,
-                  const Problem &problem, std::span<const Given> given) {
+                  const Problem &problem,
+                  std::span<const NamedArgument> given) {
     if (!device)
       throw UserError("a call without a device; open_cuda and open_sim give "
                       "one");
@@ -149,9 +116,9 @@ private:
   static constexpr std::size_t kMostLaunches = 4096;
 
   static std::size_t hash_of(const Device *device,
-                             std::span<const Given> given) {
+                             std::span<const NamedArgument> given) {
     std::size_t hash = std::hash<const void *>{}(device);
-    for (const Given &one : given) {
+    for (const NamedArgument &one : given) {
       const auto *buffer = std::get_if<Buffer>(&one.value);
       std::size_t bits =
           buffer ? buffer->address() : std::get<Scalar>(one.value).bits;
@@ -164,7 +131,7 @@ private:
                                      const std::shared_ptr<Device> &device,
                                      const Stream &stream,
                                      const Problem &problem,
-                                     std::span<const Given> given) {
+                                     std::span<const NamedArgument> given) {
     std::lock_guard lock(mutex_);
     auto [first, last] = launches_.equal_range(hash);
     for (; first != last; ++first) {
@@ -172,7 +139,7 @@ private:
       if (launch.is_of(device, problem) && launch.goes_to(stream) &&
           std::equal(given.begin(), given.end(), launch.given.begin(),
                      launch.given.end(),
-                     [](const Given &x, const LaunchArgument &y) {
+                     [](const NamedArgument &x, const LaunchArgument &y) {
                        return is_same(x.value, y);
                      }))
         return first->second;
@@ -185,11 +152,13 @@ private:
                                      const std::shared_ptr<Device> &device,
                                      const Stream &stream,
                                      const Problem &problem,
-                                     std::span<const Given> given) {
+                                     std::span<const NamedArgument> given) {
     auto launch = std::make_shared<Launch>(Launch{
         {device.get(), device, problem, compiled(device, problem)}, {}, {}});
     const Kernel &kernel = *launch->kernel;
-    std::vector<LaunchArgument> arguments = in_order(kernel, given);
+    std::vector<LaunchArgument> arguments = arguments_by_name(kernel, given);
+    for (LaunchArgument &argument : arguments)
+      argument = without_owner(argument);
     std::vector<LaunchArgument> all = with_workspaces(
         kernel, arguments, [&](const ArgumentSpec &spec, std::size_t bytes) {
           return workspaces_.get(device, stream, spec.name, bytes);
@@ -199,7 +168,7 @@ private:
     launch->stream = stream.native();
     launch->submit =
         device->prepare(resolve(kernel, all, device->description()));
-    for (const Given &one : given)
+    for (const NamedArgument &one : given)
       launch->given.push_back(without_owner(one.value));
     std::lock_guard lock(mutex_);
     std::erase_if(launches_,
@@ -244,15 +213,15 @@ void gemm(const std::shared_ptr<Device> &device, const Stream &stream,
         const DeviceDescription &device = on.description();
         return build_gemm(wanted, pick_schedule(wanted, device), {}, device);
       });
-  std::array<Given, 9> given = {{{"a", arguments.a},
-                                 {"b", arguments.b},
-                                 {"a_scales", arguments.a_scales},
-                                 {"b_scales", arguments.b_scales},
-                                 {"c", arguments.c},
-                                 {"bias", arguments.bias},
-                                 {"d", arguments.d},
-                                 {"alpha", Scalar(arguments.alpha)},
-                                 {"beta", Scalar(arguments.beta)}}};
+  std::array<NamedArgument, 9> given = {{{"a", arguments.a},
+                                         {"b", arguments.b},
+                                         {"a_scales", arguments.a_scales},
+                                         {"b_scales", arguments.b_scales},
+                                         {"c", arguments.c},
+                                         {"bias", arguments.bias},
+                                         {"d", arguments.d},
+                                         {"alpha", Scalar(arguments.alpha)},
+                                         {"beta", Scalar(arguments.beta)}}};
   calls(device, stream, problem, given);
 }
 
@@ -263,13 +232,14 @@ void attention(const std::shared_ptr<Device> &device, const Stream &stream,
       [](const AttentionProblem &wanted, const Device &) {
         return build_attention(wanted);
       });
-  std::array<Given, 7> given = {{{"q", arguments.q},
-                                 {"k", arguments.k},
-                                 {"v", arguments.v},
-                                 {"o", arguments.o},
-                                 {"lse", arguments.lse},
-                                 {"query_offsets", arguments.query_offsets},
-                                 {"key_offsets", arguments.key_offsets}}};
+  std::array<NamedArgument, 7> given = {
+      {{"q", arguments.q},
+       {"k", arguments.k},
+       {"v", arguments.v},
+       {"o", arguments.o},
+       {"lse", arguments.lse},
+       {"query_offsets", arguments.query_offsets},
+       {"key_offsets", arguments.key_offsets}}};
   calls(device, stream, problem, given);
 }
 
@@ -280,13 +250,13 @@ void grouped_gemm(const std::shared_ptr<Device> &device, const Stream &stream,
       [](const GroupedGemmProblem &wanted, const Device &) {
         return build_grouped_gemm(wanted);
       });
-  std::array<Given, 7> given = {{{"a", arguments.a},
-                                 {"b", arguments.b},
-                                 {"d", arguments.d},
-                                 {"offsets", arguments.rows},
-                                 {"counts", arguments.rows},
-                                 {"a_scales", arguments.a_scales},
-                                 {"b_scales", arguments.b_scales}}};
+  std::array<NamedArgument, 7> given = {{{"a", arguments.a},
+                                         {"b", arguments.b},
+                                         {"d", arguments.d},
+                                         {"offsets", arguments.rows},
+                                         {"counts", arguments.rows},
+                                         {"a_scales", arguments.a_scales},
+                                         {"b_scales", arguments.b_scales}}};
   calls(device, stream, problem, given);
 }
 

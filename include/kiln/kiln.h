@@ -74,6 +74,7 @@
 #include <kiln/measure/gpu_clock.h>
 #include <kiln/measure/measure.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/arguments.h>
 #include <kiln/run/assemble.h>
 #include <kiln/run/buffer.h>
 #include <kiln/run/compile.h>

@@ -39,7 +39,7 @@ public:
     Contender contender{std::move(name), {}};
     for (const AttentionBuffers &set : sets_)
       contender.launches.push_back(device_.prepare(
-          resolve(kernel, set.arguments(problem_), device_.description())));
+          resolve(kernel, set.arguments(kernel), device_.description())));
     return contender;
   }
   Contender contender(const std::shared_ptr<CudnnPlan> &plan) const {

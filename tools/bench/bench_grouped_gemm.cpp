@@ -37,7 +37,7 @@ public:
     Contender contender{std::move(name), {}};
     for (const GroupedBuffers &set : sets_)
       contender.launches.push_back(device_.prepare(
-          resolve(kernel, set.arguments(problem_), device_.description())));
+          resolve(kernel, set.arguments(kernel), device_.description())));
     return contender;
   }
   Contender contender(CublasGrouped &cublas) const {

@@ -100,7 +100,7 @@ static bool launch(Device &device, const AttentionProblem &problem, const Kernel
                    AttentionTensors &host, const CheckSettings &settings,
                    Outputs &outputs) {
   AttentionBuffers buffers(device, host);
-  return run_kernel(device, kernel, buffers.arguments(problem),
+  return run_kernel(device, kernel, buffers.arguments(kernel),
                     {kTimedAttentions, problem.operations(host.offsets)},
                     settings, outputs, [&] {
                       buffers.fetch(device, host);

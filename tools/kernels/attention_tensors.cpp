@@ -2,8 +2,9 @@
 #include "attention_tensors.h"
 #include "kernel_command.h"
 
-#include <kiln/run/host_memory.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/arguments.h>
+#include <kiln/run/host_memory.h>
 
 #include <algorithm>
 
@@ -51,11 +52,15 @@ AttentionBuffers::AttentionBuffers(Device &device, const AttentionTensors &host)
       key_offsets(copied(device, host.offsets.keys)) {}
 
 std::vector<LaunchArgument>
-AttentionBuffers::arguments(const AttentionProblem &problem) const {
-  std::vector<LaunchArgument> arguments = {q, k, v, o, lse};
-  if (problem.is_packed())
-    arguments.insert(arguments.end(), {query_offsets, key_offsets});
-  return arguments;
+AttentionBuffers::arguments(const Kernel &kernel) const {
+  const NamedArgument given[] = {{"q", q},
+                                 {"k", k},
+                                 {"v", v},
+                                 {"o", o},
+                                 {"lse", lse},
+                                 {"query_offsets", query_offsets},
+                                 {"key_offsets", key_offsets}};
+  return arguments_by_name(kernel, given);
 }
 
 void AttentionBuffers::fetch(Device &device, AttentionTensors &host) const {

@@ -29,7 +29,7 @@ struct AttentionBuffers {
 
   AttentionBuffers(Device &device, const AttentionTensors &host);
   /// Of build_attention's kernel.
-  std::vector<LaunchArgument> arguments(const AttentionProblem &problem) const;
+  std::vector<LaunchArgument> arguments(const Kernel &kernel) const;
   /// O and lse.
   void fetch(Device &device, AttentionTensors &host) const;
 };

@@ -5,6 +5,7 @@
 #include "console/say.h"
 
 #include <kiln/base/error.h>
+#include <kiln/run/arguments.h>
 #include <kiln/run/host_memory.h>
 
 #include <cstring>
@@ -158,34 +159,20 @@ GemmBuffers copy_in(Device &device, const GemmMatrices &host) {
 std::vector<LaunchArgument> launch_arguments(const Kernel &kernel,
                                              const ReferenceGemm &gemm,
                                              const GemmBuffers &buffers) {
-  const std::pair<std::string_view, const Buffer *> known_buffers[] = {
-      {"a", &buffers.a},
-      {"b", &buffers.b},
-      {"a_scales", &buffers.a_scales},
-      {"b_scales", &buffers.b_scales},
-      {"c", &buffers.c},
-      {"bias", &buffers.bias},
-      {"d", &buffers.d},
-  };
-  const std::pair<std::string_view, double> known_numbers[] = {
-      {"alpha", gemm.alpha},
-      {"beta", gemm.beta},
-      {"m", static_cast<double>(gemm.m)},
-      {"n", static_cast<double>(gemm.n)},
-      {"k", static_cast<double>(gemm.k)},
-      {"batch", static_cast<double>(gemm.batch)},
-  };
-  std::vector<LaunchArgument> arguments;
-  for (const ArgumentSpec &argument : kernel.contract.arguments) {
-    for (const auto &[name, buffer] : known_buffers)
-      if (argument.name == name)
-        arguments.emplace_back(*buffer);
-    for (const auto &[name, number] : known_numbers)
-      if (argument.name == name)
-        arguments.emplace_back(
-            Scalar(argument.type, to_bits(argument.type, number)));
-  }
-  return arguments;
+  const NamedArgument given[] = {{"a", buffers.a},
+                                 {"b", buffers.b},
+                                 {"a_scales", buffers.a_scales},
+                                 {"b_scales", buffers.b_scales},
+                                 {"c", buffers.c},
+                                 {"bias", buffers.bias},
+                                 {"d", buffers.d},
+                                 {"alpha", Scalar(gemm.alpha)},
+                                 {"beta", Scalar(gemm.beta)},
+                                 {"m", Scalar(gemm.m)},
+                                 {"n", Scalar(gemm.n)},
+                                 {"k", Scalar(gemm.k)},
+                                 {"batch", Scalar(gemm.batch)}};
+  return arguments_by_name(kernel, given);
 }
 
 static std::vector<std::uint64_t> shape_of(const Stored &matrix,

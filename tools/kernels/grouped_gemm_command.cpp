@@ -105,7 +105,7 @@ static bool launch(Device &device, const GroupedGemmProblem &problem, const Kern
                    const CheckSettings &settings, Outputs &outputs) {
   GroupedBuffers buffers(device, host);
   double operations = 2.0 * rows * double(problem.b_rows()) * problem.k;
-  return run_kernel(device, kernel, buffers.arguments(problem),
+  return run_kernel(device, kernel, buffers.arguments(kernel),
                     {kTimedGroups, operations}, settings, outputs, [&] {
                       buffers.fetch(device, host);
                       return std::vector<std::span<const std::byte>>{host.d};

@@ -2,8 +2,9 @@
 #include "grouped_matrices.h"
 #include "kernel_command.h"
 
-#include <kiln/run/host_memory.h>
 #include <kiln/measure/reference.h>
+#include <kiln/run/arguments.h>
+#include <kiln/run/host_memory.h>
 
 namespace kiln::cli {
 
@@ -55,11 +56,15 @@ GroupedBuffers::GroupedBuffers(Device &device, const GroupedMatrices &host)
 }
 
 std::vector<LaunchArgument>
-GroupedBuffers::arguments(const GroupedGemmProblem &problem) const {
-  std::vector<LaunchArgument> arguments = {a, b, numbers, d};
-  if (problem.scaling != Scaling::none)
-    arguments.insert(arguments.end(), {a_scales, b_scales});
-  return arguments;
+GroupedBuffers::arguments(const Kernel &kernel) const {
+  const NamedArgument given[] = {{"a", a},
+                                 {"b", b},
+                                 {"d", d},
+                                 {"offsets", numbers},
+                                 {"counts", numbers},
+                                 {"a_scales", a_scales},
+                                 {"b_scales", b_scales}};
+  return arguments_by_name(kernel, given);
 }
 
 void GroupedBuffers::fetch(Device &device, GroupedMatrices &host) const {

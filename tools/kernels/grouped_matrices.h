@@ -29,8 +29,7 @@ struct GroupedBuffers {
 
   GroupedBuffers(Device &device, const GroupedMatrices &host);
   /// Of build_grouped_gemm's kernel.
-  std::vector<LaunchArgument>
-  arguments(const GroupedGemmProblem &problem) const;
+  std::vector<LaunchArgument> arguments(const Kernel &kernel) const;
   /// D.
   void fetch(Device &device, GroupedMatrices &host) const;
 };
