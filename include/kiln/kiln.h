@@ -26,6 +26,7 @@
 #include <kiln/check/timeline.h>
 #include <kiln/kernels/attention.h>
 #include <kiln/kernels/call.h>
+#include <kiln/kernels/fields.h>
 #include <kiln/kernels/gemm.h>
 #include <kiln/kernels/gemm_reference.h>
 #include <kiln/kernels/grouped_gemm.h>

@@ -16,6 +16,8 @@
 // 1.5%, in both directions.
 #include "tiles.h"
 
+#include "fields/field_text.h"
+
 #include <kiln/kiln.h>
 
 #include <fmt/format.h>
@@ -122,20 +124,10 @@ private:
 
 std::string AttentionKernel::name(const AttentionProblem &problem,
                                   const AttentionSchedule &schedule) {
-  auto side = [](int keys) { return keys < 0 ? "all" : std::to_string(keys); };
-  std::string mask;
-  if (problem.window_right == 0 && problem.window_left < 0)
-    mask = "_causal";
-  else if (problem.window_left >= 0 || problem.window_right >= 0)
-    mask = fmt::format("_window{}to{}", side(problem.window_left),
-                       side(problem.window_right));
-  return fmt::format(
-      "attention_{}x{}x{}_{}x{}_d{}_{}{}{}{}{}_{}x{}x{}", problem.batch,
-      problem.heads, problem.kv_heads, problem.queries, problem.keys,
-      problem.head_dim, kiln::name(problem.type), mask,
-      problem.soft_cap ? "_cap" : "", problem.is_packed() ? "_packed" : "",
-      problem.layout == AttentionLayout::bshd ? "_bshd" : "",
-      schedule.consumers * kRows, schedule.tile_n, schedule.stages);
+  return fmt::format("attention{}{}_{}x{}x{}", fields::name_of(problem, true),
+                     fields::name_of(problem, false),
+                     schedule.consumers * kRows, schedule.tile_n,
+                     schedule.stages);
 }
 
 /// A tensor [batch, head, sequence, head dimension].

@@ -39,43 +39,54 @@ int gemm_kernel::tensor_columns(const GemmProblem &problem,
       std::bit_ceil(static_cast<unsigned>(std::max(kFewest, columns))));
 }
 
-/// Throw where a dimension is none.
-static void check_dims(const GemmProblem &problem) {
-  for (const auto &[letter, dim] : {std::pair{"M", problem.m},
-                                    {"N", problem.n},
-                                    {"K", problem.k},
-                                    {"batch", problem.batch}}) {
-    if (dim.is_constant() && dim.constant() < 1)
-      refuse("{} is {}; it must be at least 1", letter, dim.constant());
-    if (dim.is_constant() && dim.constant() > INT32_MAX)
-      refuse("{} is {}; it must be at most {}", letter, dim.constant(),
-             INT32_MAX);
-    if (!dim.is_constant() && dim.op() != Dim::Op::argument)
-      refuse("{} is {}; a runtime dimension is one argument", letter,
-             dim.to_string());
-  }
+void gemm_kernel::check_dim(std::string_view label, const Dim &dim) {
+  if (dim.is_constant() && dim.constant() < 1)
+    refuse("{} is {}; it must be at least 1", label, dim.constant());
+  if (dim.is_constant() && dim.constant() > INT32_MAX)
+    refuse("{} is {}; it must be at most {}", label, dim.constant(), INT32_MAX);
+  if (!dim.is_constant() && dim.op() != Dim::Op::argument)
+    refuse("{} is {}; a runtime dimension is one argument", label,
+           dim.to_string());
 }
 
-/// Throw where the types are none that the tensor core multiplies, or D cannot
-/// hold.
-static void check_types(const GemmProblem &problem,
-                        const DeviceDescription &device) {
+void gemm_kernel::check_type(const GemmProblem &problem,
+                             const DeviceDescription &device) {
   static constexpr std::array kIn{
       Type::f16,  Type::bf16, Type::tf32, Type::e4m3, Type::e5m2,
       Type::e2m3, Type::e3m2, Type::e2m1, Type::i8,   Type::u8};
-  static constexpr std::array kOut{Type::f32, Type::f16, Type::bf16, Type::e4m3,
-                                   Type::i32};
   if (!is_one_of(problem.type, kIn))
     refuse("gemm multiplies f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, i8 "
            "or u8, not {}",
            name(problem.type));
+  if (!is_float(problem.type) && device.target() == "sm_103a")
+    refuse("sm_103a does not multiply {}; use --target sm_100a",
+           name(problem.type));
+}
+
+void gemm_kernel::check_out(const GemmProblem &problem,
+                            const DeviceDescription &) {
+  static constexpr std::array kOut{Type::f32, Type::f16, Type::bf16, Type::e4m3,
+                                   Type::i32};
   if (!is_one_of(problem.out, kOut))
     refuse("gemm writes f32, f16, bf16, e4m3 or i32, not {}",
            name(problem.out));
-  bool is_integer = !is_float(problem.type);
-  if (problem.out == Type::i32 && !is_integer)
+  if (problem.out == Type::i32 && is_float(problem.type))
     refuse("gemm of {} does not write i32; use f32, f16, bf16 or e4m3",
            name(problem.type));
+}
+
+void gemm_kernel::check_layout(const GemmProblem &problem,
+                               const DeviceDescription &device) {
+  bool has_any_major = problem.type == Type::f16 || problem.type == Type::bf16;
+  bool is_tn = KernelProblem(problem, {}).problem.layout == GemmLayout::tn;
+  if (!has_any_major && !is_tn)
+    refuse("{} has no layout {}; {} takes it with K contiguous alone: tn",
+           name(problem.type), name(problem.layout), name(device.tensor_core));
+}
+
+void gemm_kernel::check_accumulator(const GemmProblem &problem,
+                                    const DeviceDescription &device) {
+  bool is_integer = !is_float(problem.type);
   Type accumulator = problem.accumulator();
   bool has_f16 = problem.scaling == Scaling::none &&
                  (problem.type == Type::f16 || problem.type == Type::e4m3 ||
@@ -89,24 +100,15 @@ static void check_types(const GemmProblem &problem,
            : has_f16  ? "f32 or f16"
                       : "f32",
            name(accumulator));
-  if (is_integer && device.target() == "sm_103a")
-    refuse("sm_103a does not multiply {}; use --target sm_100a",
-           name(problem.type));
   bool is_wide = accumulator == Type::f16 && is_tcgen05(device);
   if (is_wide)
     refuse("products of {} are added up in f16, which takes as much tensor "
            "memory as f32 on {}; use f32",
            name(problem.type), device.target());
-  bool has_any_major = problem.type == Type::f16 || problem.type == Type::bf16;
-  bool is_tn = KernelProblem(problem, {}).problem.layout == GemmLayout::tn;
-  if (!has_any_major && !is_tn)
-    refuse("{} has no layout {}; {} takes it with K contiguous alone: tn",
-           name(problem.type), name(problem.layout), name(device.tensor_core));
 }
 
-/// Throw where products of a batch would write the same elements of D: they lie
-/// one behind the other, or side by side in its rows.
-static void check_products(const GemmProblem &problem) {
+void gemm_kernel::check_products(const GemmProblem &problem,
+                                 const DeviceDescription &) {
   bool by_n = !problem.is_d_column_major;
   const Dim &lines = by_n ? problem.m : problem.n;
   const Dim &length = by_n ? problem.n : problem.m;
@@ -129,49 +131,64 @@ static void check_products(const GemmProblem &problem) {
            step, behind, apart, rows);
 }
 
-/// Throw where rows overlap, or an address would need more than 63 bits.
-static void check_strides(const GemmProblem &problem) {
-  auto check = [&](const char *matrix, const Dim &rows, const Dim &columns,
-                   const Dim &stride, auto product_stride, Type type) {
-    if (stride.is_constant() && columns.is_constant() &&
-        stride.constant() < columns.constant())
-      refuse("the rows of {} are {} elements long and {} apart; they would "
-             "overlap",
-             matrix, columns.constant(), stride.constant());
-    if (!stride.is_constant() || !rows.is_constant())
-      return;
-    double bytes =
-        double(rows.constant()) * double(stride.constant()) * size_bytes(type);
-    if (problem.batch.is_constant() && problem.batch.constant() > 1)
-      if (Dim product = (problem.*product_stride)(); product.is_constant())
-        bytes += double(problem.batch.constant() - 1) *
-                 double(product.constant()) * size_bytes(type);
-    if (bytes > double(std::int64_t{1} << 46))
-      refuse("{} would have {:.3g} bytes; at most 2^46 can be addressed",
-             matrix, bytes);
-  };
-  bool a_by_k = problem.a_is_k_major(), b_by_k = problem.b_is_k_major();
-  bool by_n = !problem.is_d_column_major;
-  check("A", a_by_k ? problem.m : problem.k, a_by_k ? problem.k : problem.m,
-        problem.stride_a(), &GemmProblem::product_stride_a, problem.type);
-  check("B", b_by_k ? problem.n : problem.k, b_by_k ? problem.k : problem.n,
-        problem.stride_b(), &GemmProblem::product_stride_b, problem.type);
-  const Dim &rows = by_n ? problem.m : problem.n;
-  const Dim &columns = by_n ? problem.n : problem.m;
-  check("D", rows, columns, problem.stride_d(), &GemmProblem::product_stride_d,
-        problem.out);
-  if (problem.has_beta)
-    check("C", rows, columns, problem.stride_c(),
-          &GemmProblem::product_stride_c, problem.out);
-  check_products(problem);
+/// Throw where the rows of a matrix overlap, or an address would need more than
+/// 63 bits.
+static void check_matrix(const char *matrix,
+                         const gemm_kernel::StoredMatrix &stored,
+                         const Dim &batch, Type type) {
+  const auto &[rows, columns, stride, product] = stored;
+  if (stride.is_constant() && columns.is_constant() &&
+      stride.constant() < columns.constant())
+    refuse("the rows of {} are {} elements long and {} apart; they would "
+           "overlap",
+           matrix, columns.constant(), stride.constant());
+  if (!stride.is_constant() || !rows.is_constant())
+    return;
+  double bytes =
+      double(rows.constant()) * double(stride.constant()) * size_bytes(type);
+  if (batch.is_constant() && batch.constant() > 1 && product.is_constant())
+    bytes += double(batch.constant() - 1) * double(product.constant()) *
+             size_bytes(type);
+  if (bytes > double(std::int64_t{1} << 46))
+    refuse("{} would have {:.3g} bytes; at most 2^46 can be addressed", matrix,
+           bytes);
 }
 
-void gemm_kernel::check_problem(const GemmProblem &problem,
-                                const DeviceDescription &device) {
-  check_dims(problem);
-  check_types(problem, device);
-  check_scaling(problem, device);
-  check_strides(problem);
+void gemm_kernel::check_a(const GemmProblem &problem,
+                          const DeviceDescription &) {
+  bool by_k = problem.a_is_k_major();
+  check_matrix("A",
+               {by_k ? problem.m : problem.k, by_k ? problem.k : problem.m,
+                problem.stride_a(), problem.product_stride_a()},
+               problem.batch, problem.type);
+}
+
+void gemm_kernel::check_b(const GemmProblem &problem,
+                          const DeviceDescription &) {
+  bool by_k = problem.b_is_k_major();
+  check_matrix("B",
+               {by_k ? problem.n : problem.k, by_k ? problem.k : problem.n,
+                problem.stride_b(), problem.product_stride_b()},
+               problem.batch, problem.type);
+}
+
+void gemm_kernel::check_c(const GemmProblem &problem,
+                          const DeviceDescription &) {
+  bool by_n = !problem.is_d_column_major;
+  if (problem.has_beta)
+    check_matrix("C",
+                 {by_n ? problem.m : problem.n, by_n ? problem.n : problem.m,
+                  problem.stride_c(), problem.product_stride_c()},
+                 problem.batch, problem.out);
+}
+
+void gemm_kernel::check_d(const GemmProblem &problem,
+                          const DeviceDescription &) {
+  bool by_n = !problem.is_d_column_major;
+  check_matrix("D",
+               {by_n ? problem.m : problem.n, by_n ? problem.n : problem.m,
+                problem.stride_d(), problem.product_stride_d()},
+               problem.batch, problem.out);
 }
 
 /// Throw where wgmma does not cover the tile.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace kiln::gemm_kernel {
@@ -36,9 +37,27 @@ inline bool is_tcgen05(const DeviceDescription &device) {
   return device.tensor_core == TensorCore::tcgen05;
 }
 
-void check_problem(const GemmProblem &problem, const DeviceDescription &device);
+// What stands under `check` in the table of the problem's fields.
+
+/// A dimension; `label` is for the message.
+void check_dim(std::string_view label, const Dim &dim);
+void check_type(const GemmProblem &problem, const DeviceDescription &device);
+void check_out(const GemmProblem &problem, const DeviceDescription &device);
+void check_layout(const GemmProblem &problem, const DeviceDescription &device);
+void check_accumulator(const GemmProblem &problem,
+                       const DeviceDescription &device);
+/// Rows that overlap, and matrices that cannot be addressed.
+void check_a(const GemmProblem &problem, const DeviceDescription &device);
+void check_b(const GemmProblem &problem, const DeviceDescription &device);
+void check_c(const GemmProblem &problem, const DeviceDescription &device);
+void check_d(const GemmProblem &problem, const DeviceDescription &device);
+/// Products of a batch must not write the same elements of D: they lie one
+/// behind the other, or side by side in its rows.
+void check_products(const GemmProblem &problem,
+                    const DeviceDescription &device);
 /// Factors, and the rows of elements that share bytes.
 void check_scaling(const GemmProblem &problem, const DeviceDescription &device);
+
 /// Steps and tiles are whole blocks, or pieces, of factors.
 void check_scaled_tile(const GemmProblem &problem,
                        const GemmSchedule &schedule);

@@ -1,6 +1,7 @@
 // gemm: what a schedule that leaves things open becomes, and how much of it
 // fits.
 #include "checks.h"
+#include "fields/field_text.h"
 #include "gemm/device/kernel.h"
 #include "gemm/device/output.h"
 #include "gemm/device/vector_kernel.h"
@@ -185,7 +186,7 @@ most_rounds(const KernelProblem &computed, const GemmSchedule &schedule,
 
 GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device) {
-  gemm_kernel::check_problem(problem, device);
+  fields::check_fields(problem, device);
   if (schedule.kind == GemmKind::vector)
     return gemm_kernel::fit_vector(problem, schedule);
   KernelProblem computed(problem, schedule);

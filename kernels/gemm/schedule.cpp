@@ -1,11 +1,13 @@
 // schedule: how a GEMM is computed, as words: one row of one table for each
 // field, from which text, kernel names and options follow.
-#include "schedule.h"
-#include "words.h"
+#include "fields/columns.h"
+#include "fields/field_text.h"
+
+#include <kiln/kernels/gemm.h>
 
 namespace kiln {
 
-using namespace gemm_kernel;
+using namespace fields;
 
 static constexpr std::pair<GemmKind, std::string_view> kKinds[] = {
     {GemmKind::multistage, "multistage"},
@@ -34,60 +36,52 @@ static constexpr std::pair<bool, std::string_view> kPlacesOfA[] = {
 static constexpr std::pair<bool, std::string_view> kSplitters[] = {
     {false, "cluster"}, {true, "grid"}};
 
-static constexpr std::pair<bool, std::string_view> kSwitches[] = {
-    {true, "on"}, {false, "off"}};
-
 /// A field that is one number of at least `least`.
 template <int GemmSchedule::*field, int least>
-static constexpr ScheduleField
-number(std::string_view word, std::string_view meaning, bool is_open = false) {
-  return {word, meaning, is_open,
-          [](const GemmSchedule &schedule) {
-            return std::to_string(schedule.*field);
-          },
-          [](GemmSchedule &schedule, std::string_view word,
-             const std::string &value) {
-            schedule.*field = parse_number(value, word, least);
-          }};
+static constexpr Field<GemmSchedule>
+number(std::string_view key, std::string_view meaning, bool is_open = false) {
+  return {.key = key,
+          .help = meaning,
+          .is_open = is_open,
+          .get = get_number<field>,
+          .set = set_number<field, least>};
 }
 
 /// Two numbers, "2x1".
 template <int GemmSchedule::*first, int GemmSchedule::*second, int least>
-static constexpr ScheduleField
-pair(std::string_view word, std::string_view meaning, bool is_open = false) {
-  return {word, meaning, is_open,
-          [](const GemmSchedule &schedule) {
-            return fmt::format("{}x{}", schedule.*first, schedule.*second);
-          },
-          [](GemmSchedule &schedule, std::string_view word,
-             const std::string &value) {
-            std::vector<std::string> sides = split(value, 'x');
-            if (sides.size() != 2)
-              throw UserError(fmt::format("{} is '{}'; write two numbers, for "
-                                          "example 2x1",
-                                          word, value));
-            schedule.*first = parse_number(sides[0], word, least);
-            schedule.*second = parse_number(sides[1], word, least);
-          }};
+static constexpr Field<GemmSchedule>
+pair(std::string_view key, std::string_view meaning, bool is_open = false) {
+  return {.key = key,
+          .help = meaning,
+          .is_open = is_open,
+          .get = get_pair<first, second>,
+          .set = set_pair<first, second, least>};
 }
 
 /// One of a few words.
 template <auto field, const auto &table>
-static constexpr ScheduleField choice(std::string_view word,
-                                      std::string_view meaning) {
-  return {word, meaning, false,
-          [](const GemmSchedule &schedule) {
-            return std::string(name_in(table, schedule.*field));
-          },
-          [](GemmSchedule &schedule, std::string_view word,
-             const std::string &value) {
-            schedule.*field =
-                parse_in(table, value, fmt::format("value of {}", word));
-          }};
+static constexpr Field<GemmSchedule> choice(std::string_view key,
+                                            std::string_view meaning) {
+  return {.key = key,
+          .help = meaning,
+          .get = get_choice<field, table>,
+          .set =
+              [](GemmSchedule &schedule, std::string_view label,
+                 const std::string &text) {
+                set_choice<field, table>(
+                    schedule, fmt::format("value of {}", label), text);
+              },
+          .words = words_in<table>};
 }
 
-static constexpr ScheduleField kFields[] = {
-    number<&GemmSchedule::stages, 0>("stages", "tiles in flight"),
+/// Part of every text and name, not only where it is not the default.
+static constexpr Field<GemmSchedule> always(Field<GemmSchedule> field) {
+  field.is_always_said = true;
+  return field;
+}
+
+static constexpr Field<GemmSchedule> kFields[] = {
+    always(number<&GemmSchedule::stages, 0>("stages", "tiles in flight")),
     number<&GemmSchedule::instruction_n, 0>("instr-n",
                                             "columns of one instruction", true),
     number<&GemmSchedule::consumers, 0>("consumers", "warpgroups that multiply",
@@ -125,16 +119,7 @@ static constexpr ScheduleField kFields[] = {
          0>("registers", "of the producer and of a consumer, 40x232", true),
 };
 
-std::span<const ScheduleField> gemm_kernel::schedule_fields() {
-  return kFields;
-}
-
-std::vector<GemmOptionWord> gemm_schedule_words() {
-  std::vector<GemmOptionWord> words;
-  for (const ScheduleField &field : kFields)
-    words.push_back({field.word, field.meaning});
-  return words;
-}
+std::span<const Field<GemmSchedule>> GemmSchedule::fields() { return kFields; }
 
 std::string_view name(GemmKind kind) { return name_in(kKinds, kind); }
 GemmKind parse_gemm_kind(std::string_view text) {
@@ -142,32 +127,16 @@ GemmKind parse_gemm_kind(std::string_view text) {
 }
 
 std::string GemmSchedule::to_string() const {
-  GemmSchedule usual;
-  std::string text =
-      fmt::format("{} {}x{}x{}", name(kind), tile_m, tile_n, tile_k);
-  for (const ScheduleField &field : kFields)
-    if (field.is_always_said() || field.get(*this) != field.get(usual))
-      text += fmt::format(" {}={}", field.word, field.get(*this));
-  return text;
+  return fmt::format("{} {}x{}x{} {}", name(kind), tile_m, tile_n, tile_k,
+                     text_of(*this));
 }
 
 GemmSchedule GemmSchedule::reopened() const {
   GemmSchedule open = *this, usual;
-  for (const ScheduleField &field : kFields)
+  for (const Field<GemmSchedule> &field : kFields)
     if (field.is_open)
-      field.set(open, field.word, field.get(usual));
+      field.read(open, field.get(usual));
   return open;
-}
-
-/// Set the field that "key=value" names; false where none has it.
-static bool set_field(GemmSchedule &schedule, const std::string &key,
-                      const std::string &value) {
-  for (const ScheduleField &field : kFields)
-    if (key == field.word) {
-      field.set(schedule, field.word, value);
-      return true;
-    }
-  return false;
 }
 
 /// "128x128x64"
@@ -187,27 +156,32 @@ static void set_tile(GemmSchedule &schedule, const std::string &text) {
 }
 
 /// What a schedule is made of, for a word that it is not.
-static std::string known_words() {
+static std::string known_words_of_schedule() {
   std::vector<std::string_view> words;
-  for (const ScheduleField &field : kFields)
-    words.push_back(field.word);
+  for (const Field<GemmSchedule> &field : kFields)
+    words.push_back(field.key);
   return fmt::format("a schedule is one of {}, a tile MxNxK, and {} with = and "
                      "a value",
                      words_of(kKinds), fmt::join(words, ", "));
 }
 
 GemmSchedule GemmSchedule::parse(const std::string &text) {
-  GemmSchedule schedule;
-  for (const std::string &word : gemm_kernel::split(text, ' ')) {
-    auto [key, value] = key_value(word);
+  return GemmSchedule().with(text);
+}
+
+GemmSchedule GemmSchedule::with(const std::string &text) const {
+  GemmSchedule schedule = *this;
+  for (const std::string &word : fields::split(text, ' ')) {
     bool begins_with_digit = word.find_first_of("0123456789") == 0;
     if (has_word(kKinds, word))
       schedule.kind = parse_gemm_kind(word);
     else if (begins_with_digit)
       set_tile(schedule, word);
-    else if (!set_field(schedule, key, value))
+    else if (const auto *field = field_of<GemmSchedule>(word))
+      field->read(schedule, key_value(word).second);
+    else
       throw UserError(fmt::format("'{}' is not a word of a schedule: {}", word,
-                                  known_words()));
+                                  known_words_of_schedule()));
   }
   return schedule;
 }

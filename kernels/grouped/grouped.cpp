@@ -10,6 +10,8 @@
 // Factors of blocks: each K tile has a sum of its own, which is multiplied by
 // the factors of its rows and of its block of B and added to the tile's. They
 // are read from global memory one K tile ahead.
+#include "fields/field_text.h"
+
 #include <kiln/kernels/grouped_gemm.h>
 
 #include <kiln/kiln.h>
@@ -116,13 +118,9 @@ private:
 
 std::string GroupedKernel::name(const GroupedGemmProblem &problem,
                                 const GroupedGemmSchedule &schedule) {
-  return fmt::format("grouped_{}x{}x{}x{}_{}_{}{}{}{}_{}x{}_{}", problem.groups,
-                     problem.rows, problem.n, problem.k,
-                     kiln::name(problem.type), kiln::name(problem.out),
-                     problem.layout == GroupLayout::masked ? "_masked" : "",
-                     problem.scaling == Scaling::none ? "" : "_scaled",
-                     problem.is_swiglu ? "_swiglu" : "", kTileM,
-                     schedule.tile_n, schedule.stages);
+  return fmt::format("grouped{}{}_{}x{}_{}", fields::name_of(problem, true),
+                     fields::name_of(problem, false), kTileM, schedule.tile_n,
+                     schedule.stages);
 }
 
 GroupRows GroupedKernel::rows_of(const Value &group) const {

@@ -42,12 +42,12 @@ TEST(GroupedGemmErrors, Problems) {
 
 TEST(GroupedGemmErrors, Schedules) {
   refuse({.k = 64},
-         "tiles of 96 rows of B; 1 groups of 1x1x64 bf16 -> bf16, contiguous "
-         "has a multiple of 64 up to 256",
+         "tiles of 96 rows of B; 1x1x1x64 bf16 -> bf16 contiguous has a "
+         "multiple of 64 up to 256",
          {.tile_n = 96});
   refuse({.k = 64, .type = e4m3, .scaling = Scaling::blocks, .is_swiglu = true},
-         "tiles of 256 rows of B; 1 groups of 1x1x64 e4m3 -> bf16, contiguous, "
-         "factors of blocks, SwiGLU has a multiple of 128 up to 128",
+         "tiles of 256 rows of B; 1x1x1x64 e4m3 -> bf16 contiguous "
+         "scales=blocks swiglu has a multiple of 128 up to 128",
          {.tile_n = 256});
   refuse({.k = 64}, "-1 CTAs; 0 stands for one on each multiprocessor",
          {.ctas = -1});

@@ -1,6 +1,7 @@
 // bench_attention: attention beside cuDNN.
-#include "kernels/attention_tensors.h"
 #include "bench_run.h"
+#include "kernels/attention_tensors.h"
+#include "options/field_flags.h"
 
 #include <kiln/measure/cudnn.h>
 
@@ -15,9 +16,8 @@ static constexpr std::int64_t kCompared = std::int64_t{1} << 27;
 namespace {
 
 struct BenchAttention {
-  std::vector<int> sizes; ///< six of each problem; none: the suite
-  bool is_causal = false;
-  std::string type = "bf16";
+  std::vector<std::string> sizes;      ///< six of each problem; none: the suite
+  FieldFlags<AttentionProblem> fields; ///< the mask and the type
   BenchFlags flags;
 
   std::vector<AttentionProblem> problems() const;
@@ -95,17 +95,11 @@ std::vector<AttentionProblem> BenchAttention::problems() const {
                                 sizes.size(), kEach));
   std::vector<AttentionProblem> problems;
   for (auto at = sizes.begin(); at != sizes.end(); at += kEach)
-    problems.push_back({.batch = at[0],
-                        .heads = at[1],
-                        .kv_heads = at[2],
-                        .queries = at[3],
-                        .keys = at[4],
-                        .head_dim = at[5],
-                        .is_causal = is_causal});
+    set_sizes(problems.emplace_back(), {at, at + kEach});
   if (sizes.empty())
     problems = suite();
   for (AttentionProblem &problem : problems) {
-    problem.type = parse_type(type);
+    fields.apply_to(problem);
     problem = problem.resolved();
   }
   return problems;
@@ -166,10 +160,7 @@ void add_bench_attention(Command bench, std::function<ExitStatus()> &action) {
   command.add_option("sizes", options->sizes,
                      "of each: sequences, heads, key heads, queries, keys and "
                      "the head dimension; none: 16384 tokens in 18 ways");
-  command.add_flag("--causal", options->is_causal,
-                   "query i sees the keys up to i + keys - queries");
-  command.add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
-      .capture_default_str();
+  options->fields.add_to(command, {"causal", "type"});
   options->flags.add_to(command);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };

@@ -1,6 +1,7 @@
 // bench_grouped_gemm: products of groups beside cuBLAS's.
 #include "bench_run.h"
 #include "kernels/grouped_matrices.h"
+#include "options/field_flags.h"
 
 #include <kiln/measure/cublas.h>
 
@@ -12,8 +13,8 @@ namespace kiln::cli {
 namespace {
 
 struct BenchGrouped {
-  std::vector<int> sizes; ///< four of each problem; none: the suite
-  std::string type = "bf16";
+  std::vector<std::string> sizes; ///< four of each problem; none: the suite
+  FieldFlags<GroupedGemmProblem> fields; ///< the type
   BenchFlags flags;
 
   std::vector<GroupedGemmProblem> problems() const;
@@ -74,24 +75,22 @@ std::vector<GroupedGemmProblem> BenchGrouped::problems() const {
                                 "each, N and K",
                                 sizes.size(), kEach));
   // Experts of large and of small batches.
-  std::vector<int> all =
-      !sizes.empty() ? sizes : std::vector<int>{8,  4096, 4096, 7168, //
-                                                64, 256,  4096, 2048, //
-                                                64, 128,  7168, 2048};
+  static const std::vector<std::string> kSuite = {
+      "8",  "4096", "4096", "7168", //
+      "64", "256",  "4096", "2048", //
+      "64", "128",  "7168", "2048"};
+  const std::vector<std::string> &all = sizes.empty() ? kSuite : sizes;
   std::vector<GroupedGemmProblem> problems;
   for (auto at = all.begin(); at != all.end(); at += kEach) {
-    GroupedGemmProblem problem{.groups = at[0],
-                               .rows = at[1],
-                               .n = at[2],
-                               .k = at[3],
-                               .type = parse_type(type)};
-    problem.out = problem.type == Type::e4m3 ? Type::bf16 : problem.type;
+    GroupedGemmProblem problem;
+    set_sizes(problem, {at, at + kEach});
+    fields.apply_to(problem);
     problem.check();
-    std::int64_t rows = std::int64_t{at[0]} * at[1];
+    std::int64_t rows = std::int64_t{problem.groups} * problem.rows;
     if (rows > std::numeric_limits<int>::max())
       throw UserError(fmt::format("{} groups of {} rows; at most {} rows in "
                                   "all are possible",
-                                  at[0], at[1],
+                                  problem.groups, problem.rows,
                                   std::numeric_limits<int>::max()));
     problem.rows = static_cast<int>(rows);
     problems.push_back(problem);
@@ -144,8 +143,7 @@ void add_bench_grouped_gemm(Command bench,
   command.add_option("sizes", options->sizes,
                      "of each: groups, rows of each, N and K; none: three of "
                      "mixtures of experts");
-  command.add_option("--type", options->type, "of A and B: bf16, f16 or e4m3")
-      .capture_default_str();
+  options->fields.add_to(command, {"type"});
   options->flags.add_to(command);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };

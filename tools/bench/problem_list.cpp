@@ -36,7 +36,8 @@ std::vector<ListedProblem> ProblemList::read(const GemmOptions &options) const {
   auto add = [&](const std::string &line) {
     auto [sizes, rest] = sizes_and_words(line);
     if (!sizes.empty())
-      problems.push_back({options.sized_problem(sizes, rest), ""});
+      problems.push_back(
+          {options.sized_problem(fmt::format("{} {}", sizes, rest)), ""});
   };
   std::istringstream triples(fmt::format("{}", fmt::join(words, " ")));
   for (std::string triple; std::getline(triples, triple, ',');)

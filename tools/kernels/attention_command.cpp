@@ -4,6 +4,7 @@
 #include "kernel_command.h"
 #include "kernel_run.h"
 #include "console/say.h"
+#include "options/field_flags.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,15 +18,14 @@ static constexpr int kTimedAttentions = 10;
 namespace {
 
 struct AttentionCommand {
-  std::vector<int> sizes;
-  std::string type = "bf16", layout = "bhsd";
-  bool is_causal = false;
-  double scale = 0, soft_cap = 0;
-  std::vector<int> window, lengths, key_lengths;
-  AttentionSchedule schedule;
+  std::vector<std::string> sizes;
+  FieldFlags<AttentionProblem> fields;
+  FieldFlags<AttentionSchedule> schedule_fields;
+  std::vector<int> lengths, key_lengths;
   KernelCommand common;
 
   AttentionProblem problem() const;
+  AttentionSchedule schedule() const;
   AttentionOffsets offsets() const;
 };
 
@@ -58,23 +58,9 @@ static void check_lengths(const char *option, const std::vector<int> &lengths,
 }
 
 AttentionProblem AttentionCommand::problem() const {
-  if (layout != "bhsd" && layout != "bshd")
-    throw UserError(fmt::format(
-        "'{}' is not a valid layout; expected bhsd or bshd", layout));
-  AttentionProblem problem{.batch = sizes[0],
-                           .heads = sizes[1],
-                           .kv_heads = sizes[2],
-                           .queries = sizes[3],
-                           .keys = sizes[4],
-                           .head_dim = sizes[5],
-                           .type = parse_type(type),
-                           .is_causal = is_causal,
-                           .scale = scale,
-                           .soft_cap = soft_cap};
-  if (!window.empty())
-    problem.window_left = window[0];
-  if (window.size() > 1)
-    problem.window_right = window[1];
+  AttentionProblem problem;
+  set_sizes(problem, sizes);
+  fields.apply_to(problem);
   if (lengths.empty() && !key_lengths.empty())
     throw UserError("--key-lengths without --lengths; give both");
   if (!lengths.empty()) {
@@ -89,9 +75,13 @@ AttentionProblem AttentionCommand::problem() const {
     problem.total_queries = std::max(packed.queries.back(), problem.queries);
     problem.total_keys = std::max(packed.keys.back(), problem.keys);
   }
-  if (layout == "bshd")
-    problem.layout = AttentionLayout::bshd;
   return problem.resolved();
+}
+
+AttentionSchedule AttentionCommand::schedule() const {
+  AttentionSchedule schedule;
+  schedule_fields.apply_to(schedule);
+  return schedule;
 }
 
 /// Run once into `host`; on a GPU some times more, for the time. False where
@@ -127,12 +117,13 @@ static ExitStatus verify(const AttentionProblem &problem,
 
 static ExitStatus run_command(const AttentionCommand &command) {
   AttentionProblem problem = command.problem();
+  AttentionSchedule schedule = command.schedule();
   std::optional<AttentionTensors> host;
   return run(
       command.common,
       {.what = "attention",
        .problem = problem.to_string(),
-       .build = [&] { return build_attention(problem, command.schedule); },
+       .build = [&] { return build_attention(problem, schedule); },
        .launch =
            [&](Device &device, const Kernel &kernel,
                const CheckSettings &settings, Outputs &outputs) {
@@ -147,48 +138,19 @@ void add_attention_command(Command app, Action &action) {
       "attention", "build, run and verify O = softmax(scale * Q * K^T) * V");
   auto options = std::make_shared<AttentionCommand>();
   command
-      .add_option("sizes", options->sizes,
-                  "sequences, heads, key heads, queries, keys, and the head "
-                  "dimension: 64, 128 or 256")
+      .add_option("sizes", options->sizes, sizes_help<AttentionProblem>())
       .required()
       .expected(6);
-  command.add_flag("--causal", options->is_causal,
-                   "query i sees the keys up to i + keys - queries");
-  command
-      .add_option("--window", options->window,
-                  "keys that a query sees before its own, and behind it: "
-                  "LEFT or LEFT,RIGHT; -1: all")
-      .delimiter(',')
-      .expected(1, 2);
-  command.add_option("--soft-cap", options->soft_cap,
-                     "scores become C * tanh(score / C); 0: they do not");
+  options->fields.add_to(command);
   command
       .add_option("--lengths", options->lengths,
-                  "pack sequences of these numbers of queries, one behind the "
-                  "other")
+                  help_of<AttentionProblem>("total-queries"))
       .delimiter(',');
   command
       .add_option("--key-lengths", options->key_lengths,
-                  "and of these numbers of keys; as many as queries where it "
-                  "is not given")
+                  help_of<AttentionProblem>("total-keys"))
       .delimiter(',');
-  command.add_option("--type", options->type, "of Q, K, V and O: bf16, f16")
-      .capture_default_str();
-  command
-      .add_option("--layout", options->layout,
-                  "the slowest dimension first: bhsd or bshd")
-      .capture_default_str();
-  command.add_option("--scale", options->scale,
-                     "of the scores; 0: 1 / sqrt(head dimension)");
-  command.add_option("--consumers", options->schedule.consumers,
-                     "warpgroups of 64 queries; 0: by head dimension");
-  command.add_option("--tile-n", options->schedule.tile_n,
-                     "keys of a block; 0: by head dimension");
-  command.add_option("--stages", options->schedule.stages,
-                     "blocks of K and of V in shared memory; 0: by head "
-                     "dimension");
-  command.add_option("--q-stages", options->schedule.q_stages,
-                     "tiles of Q in shared memory; 0: by head dimension");
+  options->schedule_fields.add_to(command);
   options->common.add_to(command);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };

@@ -54,11 +54,11 @@ static std::string nvgpu_text(const EmitOptions &options) {
   if (options.source.front() != "gemm")
     throw UserError("--ir nvgpu is for products: kiln emit gemm M N K --ir "
                     "nvgpu");
-  if (asked.type != "f16" || asked.out != "f32")
+  GemmProblem problem = asked.sized_problem();
+  if (problem.type != Type::f16 || problem.out != Type::f32)
     throw UserError(fmt::format("--ir nvgpu multiplies f16 into f32, not {} "
                                 "into {}",
-                                asked.type, asked.out));
-  GemmProblem problem = asked.sized_problem();
+                                name(problem.type), name(problem.out)));
   NvgpuGemm gemm;
   gemm.m = problem.m.constant();
   gemm.n = problem.n.constant();

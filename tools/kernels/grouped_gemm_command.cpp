@@ -5,6 +5,7 @@
 #include "kernel_command.h"
 #include "kernel_run.h"
 #include "console/say.h"
+#include "options/field_flags.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -20,22 +21,37 @@ static constexpr int kTimedGroups = 10;
 namespace {
 
 struct GroupedCommand {
-  std::vector<int> sizes; ///< groups, rows of each, N, K
-  std::vector<int> rows;  ///< of each group, where they differ
-  bool is_random = false, is_masked = false;
-  bool is_swiglu = false, has_scales = false;
-  std::string type = "bf16", out;
-  GroupedGemmSchedule schedule;
+  std::vector<std::string> sizes; ///< groups, rows of each, N, K
+  FieldFlags<GroupedGemmProblem> fields;
+  FieldFlags<GroupedGemmSchedule> schedule_fields;
+  std::vector<int> rows; ///< of each group, where they differ
+  bool is_random = false;
   KernelCommand common;
 
-  std::vector<int> group_rows() const;
-  GroupedGemmProblem problem(const std::vector<int> &group_rows) const;
+  /// With as many rows as a group has at most.
+  GroupedGemmProblem asked_problem() const;
+  std::vector<int> group_rows(const GroupedGemmProblem &asked) const;
+  GroupedGemmSchedule schedule() const;
 };
 
 } // namespace
 
-std::vector<int> GroupedCommand::group_rows() const {
-  int groups = sizes[0], most = sizes[1];
+GroupedGemmProblem GroupedCommand::asked_problem() const {
+  GroupedGemmProblem problem;
+  set_sizes(problem, sizes);
+  fields.apply_to(problem);
+  return problem;
+}
+
+GroupedGemmSchedule GroupedCommand::schedule() const {
+  GroupedGemmSchedule schedule;
+  schedule_fields.apply_to(schedule);
+  return schedule;
+}
+
+std::vector<int>
+GroupedCommand::group_rows(const GroupedGemmProblem &asked) const {
+  int groups = asked.groups, most = asked.rows;
   if (!rows.empty()) {
     if (static_cast<int>(rows.size()) != groups)
       throw UserError(fmt::format("--rows has {} numbers for {} groups",
@@ -55,30 +71,17 @@ std::vector<int> GroupedCommand::group_rows() const {
   return result;
 }
 
-GroupedGemmProblem
-GroupedCommand::problem(const std::vector<int> &group_rows) const {
-  GroupedGemmProblem problem{.groups = sizes[0],
-                             .rows = sizes[1],
-                             .n = sizes[2],
-                             .k = sizes[3],
-                             .type = parse_type(type)};
-  bool is_fp8 = problem.type == Type::e4m3;
-  problem.out = !out.empty() ? parse_type(out)
-                : is_fp8     ? Type::bf16
-                             : problem.type;
-  problem.is_swiglu = is_swiglu;
-  if (has_scales)
-    problem.scaling = Scaling::blocks;
-  if (is_masked)
-    problem.layout = GroupLayout::masked;
+/// The problem of groups of so many rows.
+static GroupedGemmProblem problem_of(GroupedGemmProblem problem,
+                                     const std::vector<int> &group_rows) {
   problem.check();
-  if (!is_masked) {
-    std::int64_t all =
-        std::accumulate(group_rows.begin(), group_rows.end(), std::int64_t{0});
-    problem.rows = static_cast<int>(
-        std::clamp<std::int64_t>(all, 1, std::numeric_limits<int>::max()));
-    problem.check();
-  }
+  if (problem.layout == GroupLayout::masked)
+    return problem;
+  std::int64_t all =
+      std::accumulate(group_rows.begin(), group_rows.end(), std::int64_t{0});
+  problem.rows = static_cast<int>(
+      std::clamp<std::int64_t>(all, 1, std::numeric_limits<int>::max()));
+  problem.check();
   return problem;
 }
 
@@ -113,15 +116,17 @@ static bool launch(Device &device, const GroupedGemmProblem &problem, const Kern
 }
 
 static ExitStatus run_command(const GroupedCommand &command) {
-  std::vector<int> group_rows = command.group_rows();
-  GroupedGemmProblem problem = command.problem(group_rows);
+  GroupedGemmProblem asked = command.asked_problem();
+  std::vector<int> group_rows = command.group_rows(asked);
+  GroupedGemmProblem problem = problem_of(asked, group_rows);
+  GroupedGemmSchedule schedule = command.schedule();
   double rows = std::accumulate(group_rows.begin(), group_rows.end(), 0.0);
   std::optional<GroupedMatrices> host;
   return run(
       command.common,
       {.what = "grouped",
        .problem = problem.to_string(),
-       .build = [&] { return build_grouped_gemm(problem, command.schedule); },
+       .build = [&] { return build_grouped_gemm(problem, schedule); },
        .launch =
            [&](Device &device, const Kernel &kernel,
                const CheckSettings &settings, Outputs &outputs) {
@@ -137,32 +142,18 @@ void add_grouped_gemm_command(Command app, Action &action) {
       "grouped-gemm",
       "build, run and verify D[i] = A[i] * B[g]^T for the rows i of group g");
   auto options = std::make_shared<GroupedCommand>();
-  command.add_option("sizes", options->sizes, "groups, rows of each, N and K")
+  command
+      .add_option("sizes", options->sizes, sizes_help<GroupedGemmProblem>())
       .required()
       .expected(4);
+  options->fields.add_to(command);
   command
       .add_option("--rows", options->rows,
                   "of each group, with commas between, where they have fewer")
       .delimiter(',');
   command.add_flag("--random-rows", options->is_random,
                    "of each group, from 0 on, drawn from the data's seed");
-  command.add_flag("--masked", options->is_masked,
-                   "each group has room for all its rows, and a count");
-  command.add_flag("--swiglu", options->is_swiglu,
-                   "D = silu(A * gate^T) * (A * up^T), both of N rows in B");
-  command.add_flag("--scales", options->has_scales,
-                   "factors of 1x128 elements of A and 128x128 of B; of e4m3");
-  command.add_option("--type", options->type, "of A and B: bf16, f16, e4m3")
-      .capture_default_str();
-  command.add_option("--out", options->out,
-                     "type of D: that of A and B, or f32; of e4m3 bf16, f16 "
-                     "or f32");
-  command.add_option("--tile-n", options->schedule.tile_n,
-                     "rows of B for 128 rows of A: 64, 128, 192 or 256");
-  command.add_option("--stages", options->schedule.stages,
-                     "K tiles in shared memory; 0: as many as fit");
-  command.add_option("--ctas", options->schedule.ctas,
-                     "0: one for each multiprocessor");
+  options->schedule_fields.add_to(command);
   options->common.add_to(command);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };

@@ -29,6 +29,11 @@ Option Option::capture_default_str() {
   return *this;
 }
 
+Option Option::default_text(const std::string &text) {
+  option_->default_str(text);
+  return *this;
+}
+
 Option Option::one_value_each() {
   option_->allow_extra_args(false);
   return *this;
@@ -80,9 +85,6 @@ template Option Command::add_option(const std::string &, int &,
 template Option Command::add_option(const std::string &, std::uint64_t &,
                                     const std::string &);
 template Option Command::add_option(const std::string &, double &,
-                                    const std::string &);
-template Option Command::add_option(const std::string &,
-                                    std::optional<std::int64_t> &,
                                     const std::string &);
 template Option Command::add_option(const std::string &,
                                     std::optional<double> &,

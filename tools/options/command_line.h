@@ -26,6 +26,8 @@ public:
   Option expected(int least, int most);
   /// --help shows the value it has now.
   Option capture_default_str();
+  /// --help shows this as the value it has.
+  Option default_text(const std::string &text);
   /// Each occurrence takes one value, not all words that follow.
   Option one_value_each();
   /// Several values may stand in one word, with this between them.

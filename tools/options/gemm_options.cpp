@@ -3,23 +3,11 @@
 
 #include <kiln/base/error.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 
 namespace kiln::cli {
-
-/// The options that are a number of the problem.
-static constexpr std::pair<const char *, const char *> kProblemNumbers[] = {
-    {"batch", "products"},
-    {"lda", "elements from one row (column) of A to the next"},
-    {"ldb", "the same of B"},
-    {"ldc", "the same of C"},
-    {"ldd", "the same of D"},
-    {"stride-a", "elements from one product's A to the next; 0: one for all"},
-    {"stride-b", "the same of B"},
-    {"stride-c", "the same of C"},
-    {"stride-d", "the same of D, not 0"},
-};
 
 /// A whole number from 1 on that a kernel can count to in 32 bits.
 static bool is_count(std::string_view text) {
@@ -30,29 +18,9 @@ static bool is_count(std::string_view text) {
 }
 
 void GemmOptions::add_problem_to(Command command) {
-  command
-      .add_option("--type", type,
-                  "of A and B: f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, "
-                  "i8, u8")
-      .capture_default_str();
-  command.add_option("--out", out, "type of C and D: f32, f16, bf16, e4m3, i32")
-      .capture_default_str();
-  command
-      .add_option("--layout", layout,
-                  "of A, then B: t row-major, n column-major")
-      .capture_default_str();
-  command.add_option("--layout-d", layout_d_, "of C and D: row or column");
-  command.add_option("--accumulate", accumulate_,
-                     "type of the sums: f32, f16, i32");
-  for (const auto &[word, meaning] : kProblemNumbers)
-    command.add_option(fmt::format("--{}", word), numbers_[word], meaning);
-  command.add_option("--alpha", alpha, "a number A * B is multiplied by");
-  command.add_option("--beta", beta, "a number C is multiplied by, and added");
-  command.add_option("--bias", bias_,
-                     "add a vector: a number per row, or per column");
-  command.add_option("--act", act_, "relu, gelu or silu, last");
-  command.add_option("--scales", scales_,
-                     "factors of A and B: none, tensor, blocks, mx, nv");
+  problem_fields_.add_to(command);
+  command.add_option("--alpha", alpha, help_of<GemmProblem>("alpha"));
+  command.add_option("--beta", beta, help_of<GemmProblem>("beta"));
   command
       .add_option("--runtime", runtime_dims,
                   "dimensions that are arguments of the kernel: m,n,k,batch")
@@ -71,9 +39,7 @@ void GemmOptions::add_to(Command command) {
                      "what to build for, such as sm_90a; left out: what the "
                      "device runs");
   command.add_option("--tile", tile, "MxNxK of one CTA's step");
-  for (const auto &[word, meaning] : gemm_schedule_words())
-    command.add_option(fmt::format("--{}", word), words_[std::string(word)],
-                       std::string(meaning));
+  schedule_fields_.add_to(command);
 }
 
 void add_to(Command command, AssembleOptions &options) {
@@ -85,28 +51,26 @@ void add_to(Command command, AssembleOptions &options) {
       .one_value_each();
 }
 
-std::string GemmOptions::problem_words() const {
-  std::string text =
-      fmt::format("{} -> {} {}", name(parse_type(type)), name(parse_type(out)),
-                  name(parse_gemm_layout(layout)));
-  if (!layout_d_.empty())
-    text += fmt::format(" d={}", layout_d_);
-  if (!accumulate_.empty())
-    text += fmt::format(" acc={}", name(parse_type(accumulate_)));
-  for (const auto &[word, number] : numbers_)
-    if (number)
-      text += fmt::format(" {}={}", word, *number);
-  if (alpha)
-    text += " alpha";
-  if (beta)
-    text += " beta";
-  if (!bias_.empty())
-    text += fmt::format(" bias={}", bias_);
-  if (!act_.empty())
-    text += fmt::format(" act={}", act_);
-  if (!scales_.empty())
-    text += fmt::format(" scales={}", scales_);
-  return text;
+/// Refuse names: a kernel has those of --runtime as arguments.
+static void check_numbers(const GemmProblem &problem) {
+  for (const std::optional<Dim> &dim :
+       {std::optional(problem.batch), problem.lda, problem.ldb, problem.ldc,
+        problem.ldd, problem.batch_stride_a, problem.batch_stride_b,
+        problem.batch_stride_c, problem.batch_stride_d})
+    if (dim && !dim->is_constant())
+      throw UserError(fmt::format("'{}' is not a number; --runtime makes "
+                                  "dimensions arguments of the kernel",
+                                  dim->to_string()));
+}
+
+/// The usual problem, but for what was given.
+GemmProblem GemmOptions::usual_problem() const {
+  GemmProblem problem;
+  problem_fields_.apply_to(problem);
+  problem.has_alpha = alpha.has_value();
+  problem.has_beta = beta.has_value();
+  check_numbers(problem);
+  return problem;
 }
 
 GemmProblem GemmOptions::sized_problem() const {
@@ -119,14 +83,13 @@ GemmProblem GemmOptions::sized_problem() const {
       throw UserError(fmt::format("{} is '{}'; it must be a whole number from "
                                   "1 to 2147483647",
                                   "MNK"[i], sizes[i]));
-  return sized_problem(fmt::format("{}x{}x{}", sizes[0], sizes[1], sizes[2]),
-                       "");
+  GemmProblem problem = usual_problem();
+  set_sizes(problem, sizes);
+  return problem;
 }
 
-GemmProblem GemmOptions::sized_problem(const std::string &sizes,
-                                       const std::string &words) const {
-  return GemmProblem::parse(
-      fmt::format("{} {} {}", sizes, problem_words(), words));
+GemmProblem GemmOptions::sized_problem(const std::string &text) const {
+  return usual_problem().with(text);
 }
 
 GemmProblem GemmOptions::with_arguments(const GemmProblem &sized) const {
@@ -170,27 +133,27 @@ const DeviceDescription &GemmOptions::built_for(const Device *device) const {
   return device->description();
 }
 
-std::string GemmOptions::schedule_words() const {
-  // GemmSchedule::parse knows a tile by its first digit.
+std::optional<int> GemmOptions::asked_stages() const {
+  if (!schedule_fields_.is_given("stages"))
+    return std::nullopt;
+  GemmSchedule asked;
+  schedule_fields_.apply_to(asked);
+  return asked.stages;
+}
+
+/// The schedule with the tile and the fields that were given.
+GemmSchedule GemmOptions::with_fields(GemmSchedule schedule) const {
+  // A schedule's text knows a tile by its first digit.
   if (!tile.empty() && (tile[0] < '0' || tile[0] > '9'))
     throw UserError(fmt::format(
         "'{}' is not a valid tile; write MxNxK, for example 128x128x64", tile));
-  std::string text = tile;
-  for (const auto &[word, value] : words_)
-    if (!value.empty())
-      text += fmt::format(" {}={}", word, value);
-  return text;
-}
-
-std::optional<int> GemmOptions::asked_stages() const {
-  if (words_.at("stages").empty())
-    return std::nullopt;
-  return GemmSchedule::parse("stages=" + words_.at("stages")).stages;
+  schedule = schedule.with(tile);
+  schedule_fields_.apply_to(schedule);
+  return schedule;
 }
 
 GemmSchedule GemmOptions::schedule(const GemmProblem &problem,
                                    const DeviceDescription &device) const {
-  std::string words = schedule_words();
   GemmSchedule base;
   bool is_model = schedule_kind == "model";
   if (schedule_kind != "auto" && !is_model) {
@@ -198,11 +161,11 @@ GemmSchedule GemmOptions::schedule(const GemmProblem &problem,
   } else {
     base = is_model ? rank_schedules(problem, 1, device).front().schedule
                     : pick_schedule(problem, device);
-    if (words.empty())
+    if (tile.empty() && !schedule_fields_.is_any_given())
       return base;
     base = base.reopened();
   }
-  GemmSchedule schedule = GemmSchedule::parse(base.to_string() + " " + words);
+  GemmSchedule schedule = with_fields(base);
   if (asked_stages())
     return schedule;
   // Everything but the stages must be right before they can be counted.

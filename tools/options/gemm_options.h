@@ -1,18 +1,18 @@
 // gemm_options.h: the words on the command line that describe a product, the
 // same in every command that takes one.
 //
-// An option is a word of GemmProblem's or GemmSchedule's text under its own
-// name: `--cluster 2x1` is "cluster=2x1". What the command line leaves out is
-// as pick_schedule chose it, or, with a schedule named, as GemmSchedule has it.
+// Each field of GemmProblem and GemmSchedule is an option: `--cluster 2x1` is
+// what "cluster=2x1" is in a text. What the command line leaves out is as
+// pick_schedule chose it, or, with a schedule named, as GemmSchedule has it.
 #pragma once
 
 #include "command_line.h"
+#include "field_flags.h"
 
 #include <kiln/run/assemble.h>
 #include <kiln/run/device.h>
 #include <kiln/kernels/gemm_reference.h>
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,7 +21,6 @@ namespace kiln::cli {
 
 struct GemmOptions {
   std::vector<std::string> sizes; ///< M N K as written
-  std::string type = "f16", out = "f32", layout = "tn";
   std::string schedule_kind = "auto";
   std::string tile;
   std::string target; ///< what kernels are built for; empty: the device's
@@ -35,10 +34,9 @@ struct GemmOptions {
 
   /// The problem with every size a number.
   GemmProblem sized_problem() const;
-  /// The same of other sizes, "512x512x64", with words that come after those of
-  /// the options.
-  GemmProblem sized_problem(const std::string &sizes,
-                            const std::string &words) const;
+  /// The problem of a text, "512x512x64 nt"; what that leaves out is as the
+  /// options say.
+  GemmProblem sized_problem(const std::string &text) const;
   /// The problem the kernel is built for: dimensions named by --runtime are
   /// arguments.
   GemmProblem with_arguments(const GemmProblem &sized) const;
@@ -61,12 +59,11 @@ struct GemmOptions {
   std::optional<int> asked_stages() const;
 
 private:
-  std::string problem_words() const;
-  std::string schedule_words() const;
+  GemmProblem usual_problem() const;
+  GemmSchedule with_fields(GemmSchedule schedule) const;
 
-  std::map<std::string, std::string> words_; ///< of the schedule, by option
-  std::map<std::string, std::optional<std::int64_t>> numbers_; ///< likewise
-  std::string accumulate_, layout_d_, bias_, act_, scales_;
+  FieldFlags<GemmProblem> problem_fields_;
+  FieldFlags<GemmSchedule> schedule_fields_;
 };
 
 /// Declare --ptxas and --allow.

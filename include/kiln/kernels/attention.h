@@ -20,11 +20,13 @@
 //     run(device, kernel, q, k, v, o, lse);
 #pragma once
 
+#include <kiln/kernels/fields.h>
 #include <kiln/run/compile.h>
 #include <kiln/base/export.h>
 #include <kiln/base/types.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,8 +80,20 @@ struct AttentionProblem {
   /// Multiplications and additions of the scores that are not masked, as
   /// benchmarks count them. Of packed sequences with their offsets.
   double operations(const AttentionOffsets &offsets = {}) const;
-  /// "4x16x4096x128 bf16 causal, 8 key heads, 5000 keys"
+  /// A row for each field.
+  static std::span<const Field<AttentionProblem>> fields();
+  /// "4x16x8x4096x5000x128 bf16": sequences, heads, key heads, queries, keys and
+  /// the head dimension; then a word for each field that is not the default:
+  /// "bshd causal window=512,0 soft-cap=50 total-queries=9000 total-keys=9000
+  /// scale=0.5".
   std::string to_string() const;
+  /// The inverse, but for what `resolved` fills in. Throws UserError.
+  static AttentionProblem parse(const std::string &text);
+  /// {"batch": 4, "heads": 16, "kv-heads": 8, "queries": 4096, "keys": 5000,
+  /// "head-dim": 128, "type": "bf16"}, with what the text says beside it.
+  std::string to_json() const;
+  /// The inverse, likewise. Throws UserError.
+  static AttentionProblem from_json(const std::string &text);
   bool operator==(const AttentionProblem &) const = default;
 };
 
@@ -89,12 +103,22 @@ struct AttentionSchedule {
   int tile_n = 0;    ///< keys of a block; 0: likewise
   int stages = 0;    ///< blocks of K, and of V, in shared memory; 0: likewise
   int q_stages = 0;  ///< tiles of Q there; 0: likewise
+
+  /// A row for each field.
+  static std::span<const Field<AttentionSchedule>> fields();
+  /// "consumers=2 tile-n=128", without what is 0.
+  std::string to_string() const;
+  /// The inverse. Throws UserError.
+  static AttentionSchedule parse(const std::string &text);
+  bool operator==(const AttentionSchedule &) const = default;
 };
 
 /// Arguments: q, k, v, o and lse, an f32 for each query of each head. Packed:
 /// and query_offsets and key_offsets, an i32 each.
 Module build_attention(const AttentionProblem &problem,
                        const AttentionSchedule &schedule = {});
+
+std::string_view name(AttentionLayout layout);
 
 /// What one query should give, in double.
 struct AttentionRow {

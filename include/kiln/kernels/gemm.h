@@ -16,12 +16,14 @@
 #include <kiln/run/device_description.h>
 #include <kiln/base/dim.h>
 #include <kiln/base/export.h>
+#include <kiln/kernels/fields.h>
 #include <kiln/language/tensorcore/scaling.h>
 #include <kiln/language/memory/tensor_map.h>
 #include <kiln/language/collective/tile_scheduler.h>
 #include <kiln/base/types.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,12 +88,22 @@ struct GemmProblem {
   Dim product_stride_a() const, product_stride_b() const;
   Dim product_stride_c() const, product_stride_d() const;
 
+  /// A row for each field.
+  static std::span<const Field<GemmProblem>> fields();
   /// "1024x1024x1024 f16 -> f32 tn", then a word for each field that is not the
   /// default: "batch=4 acc=f16 lda=1032 stride-b=0 d=column alpha beta bias=row
   /// act=relu scales=mx".
   std::string to_string() const;
   /// The inverse. Throws UserError.
   static GemmProblem parse(const std::string &text);
+  /// The same of a text whose sizes are new, and which leaves out what is as in
+  /// this problem.
+  GemmProblem with(const std::string &text) const;
+  /// {"m": 1024, "n": 1024, "k": 1024, "type": "f16", "out": "f32", "layout":
+  /// "tn"}, with what the text says beside it.
+  std::string to_json() const;
+  /// The inverse. Throws UserError.
+  static GemmProblem from_json(const std::string &text);
   bool operator==(const GemmProblem &) const = default;
 };
 
@@ -164,6 +176,8 @@ struct GemmSchedule {
     bool is_split = split == GemmSplit::n && kind != GemmKind::pingpong;
     return is_split && consumers ? tile_n / consumers : tile_n;
   }
+  /// A row for each field but kind and tile.
+  static std::span<const Field<GemmSchedule>> fields();
   /// The same with every field that `fit` fills in left open again: for one
   /// that is going to be changed.
   GemmSchedule reopened() const;
@@ -172,15 +186,10 @@ struct GemmSchedule {
   std::string to_string() const;
   /// The inverse. Throws UserError.
   static GemmSchedule parse(const std::string &text);
+  /// The same of a text that leaves out what is as in this schedule.
+  GemmSchedule with(const std::string &text) const;
   bool operator==(const GemmSchedule &) const = default;
 };
-
-/// A word of a schedule's text that takes a value, "cluster" of "cluster=2x1",
-/// and what it means: an option of every command that takes a schedule.
-struct GemmOptionWord {
-  std::string_view word, meaning;
-};
-std::vector<GemmOptionWord> gemm_schedule_words();
 
 /// The schedule with what was left open filled in, and its stages lowered to
 /// the number of K tiles of a CTA, where it is known. Throws UserError where

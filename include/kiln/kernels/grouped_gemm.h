@@ -23,6 +23,7 @@
 //     run(device, kernel, a, b, offsets, d);
 #pragma once
 
+#include <kiln/kernels/fields.h>
 #include <kiln/run/compile.h>
 #include <kiln/base/export.h>
 #include <kiln/language/tensorcore/scaling.h>
@@ -64,8 +65,19 @@ struct GroupedGemmProblem {
   int row_numbers() const;
   /// Throws UserError where it is none that build_grouped_gemm solves.
   void check() const;
-  /// "64 groups of 16384x4096x2048 bf16 -> bf16, contiguous"
+  /// A row for each field.
+  static std::span<const Field<GroupedGemmProblem>> fields();
+  /// "64x16384x4096x2048 bf16 -> bf16 contiguous": groups, rows, N and K; then
+  /// "scales=blocks swiglu" where they are there.
   std::string to_string() const;
+  /// The inverse; a type of D that is left out is that of A and B, of e4m3
+  /// bf16. Throws UserError.
+  static GroupedGemmProblem parse(const std::string &text);
+  /// {"groups": 64, "rows": 16384, "n": 4096, "k": 2048, "type": "bf16", "out":
+  /// "bf16", "layout": "contiguous"}, with what the text says beside it.
+  std::string to_json() const;
+  /// The inverse, likewise. Throws UserError.
+  static GroupedGemmProblem from_json(const std::string &text);
   bool operator==(const GroupedGemmProblem &) const = default;
 };
 
@@ -77,12 +89,22 @@ struct GroupedGemmSchedule {
   int tile_n = 0;
   int stages = 0; ///< K tiles of 128 bytes in shared memory; 0: all that fit
   int ctas = 0;   ///< 0: one for each multiprocessor
+
+  /// A row for each field.
+  static std::span<const Field<GroupedGemmSchedule>> fields();
+  /// "tile-n=128 stages=4", without what is 0.
+  std::string to_string() const;
+  /// The inverse. Throws UserError.
+  static GroupedGemmSchedule parse(const std::string &text);
+  bool operator==(const GroupedGemmSchedule &) const = default;
 };
 
 /// Arguments: a, b, offsets (masked: counts) and d; with factors a_scales and
 /// b_scales too.
 Module build_grouped_gemm(const GroupedGemmProblem &problem,
                           const GroupedGemmSchedule &schedule = {});
+
+std::string_view name(GroupLayout layout);
 
 /// The numbers of rows of the groups as the kernel reads them: offsets, or the
 /// counts themselves.

@@ -8,7 +8,6 @@
 #include "vector_kernel.h"
 #include "gemm/checks.h"
 #include "output.h"
-#include "gemm/schedule.h"
 
 #include <kiln/language/value/control.h>
 #include <kiln/language/threads/dependent_launch.h>
@@ -178,9 +177,9 @@ GemmSchedule fit_vector(const GemmProblem &problem,
            "column",
            problem.m.to_string(), problem.n.to_string());
   GemmSchedule usual{.kind = GemmKind::vector, .stages = 1}, fitted = usual;
-  for (const ScheduleField &field : schedule_fields())
-    if (!field.is_always_said() && field.get(schedule) != field.get(usual))
-      refuse("{}={} in a vector schedule; leave it out", field.word,
+  for (const Field<GemmSchedule> &field : GemmSchedule::fields())
+    if (!field.is_always_said && field.get(schedule) != field.get(usual))
+      refuse("{}={} in a vector schedule; leave it out", field.key,
              field.get(schedule));
   static constexpr std::array kTypes{Type::f16, Type::bf16, Type::e4m3,
                                      Type::e5m2};

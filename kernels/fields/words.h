@@ -5,6 +5,7 @@
 #include <kiln/base/error.h>
 
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <string>
@@ -12,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace kiln::gemm_kernel {
+namespace kiln::fields {
 
 /// The word of a value in a table of pairs.
 template <typename Table, typename Key>
@@ -81,6 +82,16 @@ inline int parse_number(std::string_view text, std::string_view what,
   return value;
 }
 
+/// A number that is finite; `what` was written as it.
+inline double parse_real(std::string_view text, std::string_view what) {
+  double value = 0;
+  const char *begin = text.data(), *end = begin + text.size();
+  auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value))
+    throw UserError(fmt::format("{} is '{}'; it must be a number", what, text));
+  return value;
+}
+
 /// "key=value" in two; the value is empty where there is no "=".
 inline std::pair<std::string, std::string> key_value(const std::string &word) {
   std::size_t at = word.find('=');
@@ -89,4 +100,4 @@ inline std::pair<std::string, std::string> key_value(const std::string &word) {
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
-} // namespace kiln::gemm_kernel
+} // namespace kiln::fields
