@@ -145,11 +145,11 @@ kiln_error *kiln_kernel_save(const kiln_kernel *kernel, const char *path) {
   });
 }
 
-/// What libkiln has for us (GemmPlugin.cpp): the bytes of a saved kernel, or a
+/// What libkiln has for us (KernelPlugin.cpp): the bytes of a saved kernel, or a
 /// message and an exit status; both are to be freed.
-using BuildGemm = int(const char *, const char *, char **, std::size_t *);
+using BuildKernel = int(const char *, const char *, char **, std::size_t *);
 
-static BuildGemm *loadCompiler() {
+static BuildKernel *loadCompiler(const char *function) {
   void *library = dlopen("libkiln.so", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *why = dlerror();
@@ -158,23 +158,21 @@ static BuildGemm *loadCompiler() {
         "install Kiln with its compiler",
         why ? why : "no reason given");
   }
-  auto *build =
-      reinterpret_cast<BuildGemm *>(dlsym(library, "kiln_plugin_build_gemm"));
+  auto *build = reinterpret_cast<BuildKernel *>(dlsym(library, function));
   if (!build)
-    runtimeError("libkiln.so has no kiln_plugin_build_gemm: it is of another "
-                 "version of Kiln");
+    runtimeError("libkiln.so has no {}: it is of another version of Kiln",
+                 function);
   return build;
 }
 
-kiln_error *kiln_gemm_build(const char *problem, const char *schedule,
-                            kiln_kernel **kernel) {
+static kiln_error *buildKernel(const char *function, const char *problem,
+                               const char *schedule, kiln_kernel **kernel) {
   return attempt([&] {
     require(problem, "problem");
     require(kernel, "kernel");
-    static BuildGemm *build = loadCompiler();
     char *text = nullptr;
     std::size_t bytes = 0;
-    int status = build(problem, schedule, &text, &bytes);
+    int status = loadCompiler(function)(problem, schedule, &text, &bytes);
     std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
     std::string result(text ? text : "", text ? bytes : 0);
     if (status == static_cast<int>(ExitStatus::refused))
@@ -183,6 +181,20 @@ kiln_error *kiln_gemm_build(const char *problem, const char *schedule,
       throw RuntimeError(result);
     *kernel = new kiln_kernel{Kernel::deserialize(result)};
   });
+}
+
+kiln_error *kiln_gemm_build(const char *problem, const char *schedule,
+                            kiln_kernel **kernel) {
+  return buildKernel("kiln_plugin_build_gemm", problem, schedule, kernel);
+}
+kiln_error *kiln_attention_build(const char *problem, const char *schedule,
+                                 kiln_kernel **kernel) {
+  return buildKernel("kiln_plugin_build_attention", problem, schedule, kernel);
+}
+kiln_error *kiln_grouped_gemm_build(const char *problem, const char *schedule,
+                                    kiln_kernel **kernel) {
+  return buildKernel("kiln_plugin_build_grouped_gemm", problem, schedule,
+                     kernel);
 }
 const char *kiln_kernel_name(const kiln_kernel *kernel) {
   return kernel ? kernel->kernel.name.c_str() : "";

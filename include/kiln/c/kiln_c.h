@@ -192,6 +192,14 @@ KILN_C_API kiln_error *kiln_kernel_save(const kiln_kernel *kernel,
 KILN_C_API kiln_error *kiln_gemm_build(const char *problem,
                                        const char *schedule,
                                        kiln_kernel **kernel);
+/// Attention as AttentionProblem and AttentionSchedule read it, and a grouped
+/// GEMM as GroupedGemmProblem and GroupedGemmSchedule do; likewise.
+KILN_C_API kiln_error *kiln_attention_build(const char *problem,
+                                            const char *schedule,
+                                            kiln_kernel **kernel);
+KILN_C_API kiln_error *kiln_grouped_gemm_build(const char *problem,
+                                               const char *schedule,
+                                               kiln_kernel **kernel);
 KILN_C_API const char *kiln_kernel_name(const kiln_kernel *kernel);
 KILN_C_API const char *kiln_kernel_ptx(const kiln_kernel *kernel);
 KILN_C_API void kiln_kernel_free(kiln_kernel *kernel);

@@ -146,6 +146,34 @@ TEST_F(CKernel, AProductIsBuiltAndRight) {
   EXPECT_THAT(text(kiln_gemm_build("128xN", nullptr, &kernel)),
               testing::EndsWith("(3)"));
 }
+
+TEST_F(CKernel, AttentionAndGroupedGemmsAreBuiltFromTheirTexts) {
+  kiln_kernel *kernel = nullptr;
+  ASSERT_EQ(text(kiln_attention_build("1x2x1x70x90x64 bf16 causal", nullptr,
+                                      &kernel)),
+            "");
+  EXPECT_THAT(kiln_kernel_name(kernel),
+              testing::StartsWith("attention_1x2x1_70x90_d64_bf16_causal_"));
+  kiln_kernel_free(kernel);
+  ASSERT_EQ(text(kiln_grouped_gemm_build("2x100x128x64 f16 masked",
+                                         "tile-n=64 stages=3", &kernel)),
+            "");
+  EXPECT_STREQ(kiln_kernel_name(kernel),
+               "grouped_2x100x128x64_f16_f16_masked_128x64_3");
+  kiln_kernel_free(kernel);
+  kernel = nullptr;
+  EXPECT_THAT(text(kiln_attention_build("1x2x1x70x90x80 bf16", nullptr,
+                                        &kernel)),
+              "a head dimension of 80; attention takes 64, 128 and 256 (3)");
+  EXPECT_THAT(text(kiln_attention_build("1x1x1x1x1x64", "fast", &kernel)),
+              testing::StartsWith("'fast' is not a word of a schedule"));
+  EXPECT_EQ(text(kiln_grouped_gemm_build("1x1x1x20", nullptr, &kernel)),
+            "a grouped GEMM with K = 20; TMA takes rows of a multiple of 16 "
+            "bytes, 8 elements of bf16 (3)");
+  EXPECT_THAT(text(kiln_grouped_gemm_build(nullptr, nullptr, &kernel)),
+              testing::StartsWith("problem is NULL"));
+  EXPECT_EQ(kernel, nullptr);
+}
 #else
 TEST_F(CKernel, AProductNeedsTheCompiler) {
   kiln_kernel *kernel = nullptr;
