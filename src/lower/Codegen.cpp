@@ -1,4 +1,6 @@
 // Codegen: LLVM's half of the lowering, from the llvm dialect to PTX text.
+#include "isa/PtxVersion.h"
+#include "isa/Target.h"
 #include "lower/Lowering.h"
 #include "support/Error.h"
 #include "support/text/PtxVersion.h"
@@ -31,25 +33,24 @@ namespace kiln {
 
 static constexpr const char *kTriple = "nvptx64-nvidia-cuda";
 
-/// The oldest PTX version that knows `target`.
+/// The oldest PTX version that knows `target` and that is written.
 static int oldestVersion(const std::string &target) {
-  if (target == "sm_103a")
-    return 88;
-  return target == "sm_100a" ? 86 : 80;
+  auto known = isa::findTarget(target);
+  return std::max(isa::kOldestWritable, known ? known->since() : 0);
 }
 
 /// The PTX version to write: what was asked for, or the oldest that has all
 /// that the module's assembly uses.
 static int chooseVersion(const llvm::Module &module, const std::string &target,
                          int asked) {
-  if (asked && !isPtxVersion(asked))
+  if (asked && !isa::isWritablePtxVersion(asked))
     userError("PTX version {} (ten times PTX's own) is not one that can be "
               "written; those are {}",
-              asked, knownPtxVersions());
+              asked, isa::writablePtxVersions());
   int needed = oldestVersion(target);
   if (asked && asked < needed)
-    userError("PTX {} does not know {}; it came with {}", ptxVersionText(asked),
-              target, ptxVersionText(needed));
+    userError("PTX {} does not know {}; it came with {}",
+              isa::ptxVersionText(asked), target, isa::ptxVersionText(needed));
   for (const llvm::Function &function : module)
     for (const llvm::BasicBlock &block : function)
       for (const llvm::Instruction &instruction : block) {
@@ -64,7 +65,7 @@ static int chooseVersion(const llvm::Module &module, const std::string &target,
           const llvm::DebugLoc &loc = instruction.getDebugLoc();
           std::string message = fmt::format(
               "'{}' came with PTX {}, and PTX {} is asked for", need.what,
-              ptxVersionText(need.version), ptxVersionText(asked));
+              isa::ptxVersionText(need.version), isa::ptxVersionText(asked));
           if (!loc)
             userError("{}", message);
           userErrorAt({loc->getFilename().str(), loc.getLine()}, "{}", message);

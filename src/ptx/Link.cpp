@@ -1,5 +1,6 @@
 // Link: rename what is private, then take the definitions together.
 #include "ptx/Link.h"
+#include "isa/Target.h"
 #include "support/Error.h"
 
 #include <fmt/format.h>
@@ -167,6 +168,13 @@ static void checkExterns(const Module &module) {
                 variable.name);
 }
 
+/// Whether what `module` is for has all that `other` is for.
+static bool includesTarget(const Module &module, const Module &other) {
+  auto own = isa::findTarget(module.target);
+  auto needed = isa::findTarget(other.target);
+  return !needed || (own && isa::includes(*own, *needed));
+}
+
 Module link(std::vector<Module> modules) {
   if (modules.size() == 1)
     return std::move(modules.front());
@@ -189,14 +197,12 @@ Module link(std::vector<Module> modules) {
     result.files.merge(module.files);
     result.debugStrings.merge(module.debugStrings);
     result.aliases.merge(module.aliases);
-    bool isNewer = std::pair(module.versionMajor, module.versionMinor) >
-                   std::pair(result.versionMajor, result.versionMinor);
-    if (i == 0 || isNewer) {
+    if (i == 0 || module.version() > result.version()) {
       result.versionMajor = module.versionMajor;
       result.versionMinor = module.versionMinor;
       result.versionLine = module.versionLine;
     }
-    if (result.target.empty() || module.target.size() > result.target.size()) {
+    if (includesTarget(module, result)) {
       result.target = module.target;
       result.targetLine = module.targetLine;
     }

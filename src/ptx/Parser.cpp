@@ -4,6 +4,7 @@
 // labels is checked here, when the last line has been read.
 #include "ptx/Ast.h"
 
+#include "isa/Target.h"
 #include "ptx/FunctionParser.h"
 #include "ptx/Lexer.h"
 #include "ptx/ParseVariables.h"
@@ -114,16 +115,6 @@ void ModuleParser::parseVersion() {
   module_.versionLine = stream_.next().line;
 }
 
-/// The targets of the PTX manual. Some have architecture-specific (a) and
-/// family-specific (f) variants.
-static constexpr std::array<std::string_view, 44> kTargets = {
-    "sm_10",   "sm_11",   "sm_12",   "sm_13",   "sm_20",   "sm_21",   "sm_30",
-    "sm_32",   "sm_35",   "sm_37",   "sm_50",   "sm_52",   "sm_53",   "sm_60",
-    "sm_61",   "sm_62",   "sm_70",   "sm_72",   "sm_75",   "sm_80",   "sm_86",
-    "sm_87",   "sm_88",   "sm_89",   "sm_90",   "sm_90a",  "sm_100",  "sm_100a",
-    "sm_100f", "sm_101",  "sm_101a", "sm_101f", "sm_103",  "sm_103a", "sm_103f",
-    "sm_110",  "sm_110a", "sm_110f", "sm_120",  "sm_120a", "sm_120f", "sm_121",
-    "sm_121a", "sm_121f"};
 static constexpr std::array<std::string_view, 4> kTargetOptions = {
     "texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"};
 
@@ -140,7 +131,9 @@ expectOneOf(TokenStream &stream,
 
 void ModuleParser::parseTarget() {
   module_.targetLine = stream_.peek().line;
-  module_.target = expectOneOf(stream_, kTargets);
+  if (!isa::findTarget(stream_.peek().text))
+    stream_.failExpected(fmt::format("one of {}", isa::targetNames()));
+  module_.target = stream_.next().text;
   while (stream_.accept(","))
     module_.targetOptions.push_back(expectOneOf(stream_, kTargetOptions));
 }

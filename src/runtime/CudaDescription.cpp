@@ -3,6 +3,7 @@
 
 #include "kiln/run/device.h"
 
+#include "isa/Target.h"
 #include "support/Error.h"
 
 namespace kiln {
@@ -29,13 +30,12 @@ DeviceDescription describeCudaDevice(const CudaDriver &driver,
   driver.call(driver.cuDeviceTotalMem, "reading the GPU's memory size",
               &memoryBytes, device);
 
-  DeviceDescription description;
+  // The driver does not say what its tensor cores are.
+  DeviceDescription description = isa::describeArchitecture(
+      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
   description.name = text;
   description.memory_bytes = static_cast<long long>(memoryBytes);
-  description.compute_major =
-      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  description.compute_minor =
-      read(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   description.sms = read(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   description.max_threads_per_cta =
       read(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);

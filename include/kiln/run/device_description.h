@@ -73,6 +73,10 @@ struct DeviceDescription {
   int sm_clock_mhz = 0; ///< boost
   int memory_clock_mhz = 0;
   double memory_gb_per_s = 0;
+  /// Of f16 with f32 sums, dense, of a multiprocessor; 0: not known.
+  int f16_flops_per_clock = 0;
+  /// The same of all of it as its maker publishes it; 0: not known.
+  double f16_tflops = 0;
 
   /// "sm_90a": what kernels for it are compiled for.
   std::string target() const;
@@ -83,7 +87,8 @@ struct DeviceDescription {
   static const DeviceDescription &h100();
   static const DeviceDescription &h200();
   static const DeviceDescription &b200();
-  /// "h100", "h200", "b200". Throws UserError that lists them.
+  /// "h100", "rtx5090": those of known_names(). Throws UserError that lists
+  /// them.
   static const DeviceDescription &by_name(std::string_view name);
   /// The description whose limits kernels for `target` are checked against.
   static const DeviceDescription &for_target(std::string_view target);
@@ -93,6 +98,7 @@ struct DeviceDescription {
   static const DeviceDescription &to_simulate(std::string_view target);
   /// One that has that tensor core.
   static const DeviceDescription &with(TensorCore core);
+  /// What `kiln devices --all` prints and `--gpu` takes.
   static std::vector<std::string_view> known_names();
 };
 

@@ -1,5 +1,6 @@
 // EntryRules: directives of an entry held against a launch.
 #include "sim/program/EntryRules.h"
+#include "isa/PtxVersion.h"
 #include "sim/findings/FindingId.h"
 #include "support/Error.h"
 #include "support/LaunchShape.h"
@@ -45,17 +46,15 @@ void checkBlock(const ptx::Function &entry, const Dim3 &block) {
 }
 
 std::optional<Finding> checkVersion(const ptx::Module &module) {
-  std::pair version(module.versionMajor, module.versionMinor);
-  if (version <= ptx::kNewestVersion)
+  if (module.version() <= isa::newestPtxVersion())
     return std::nullopt;
   return Finding{.id = std::string(rowOf(FindingId::ptxVersion).id),
                  .grade = rowOf(FindingId::ptxVersion).grade,
                  .message = fmt::format(
-                     "the PTX is of version {}.{} and the simulator "
-                     "knows {}.{}: what is newer may mean something "
-                     "else",
-                     version.first, version.second, ptx::kNewestVersion.first,
-                     ptx::kNewestVersion.second),
+                     "the PTX is of version {} and the simulator knows {}: "
+                     "what is newer may mean something else",
+                     isa::ptxVersionText(module.version()),
+                     isa::ptxVersionText(isa::newestPtxVersion())),
                  .where = {"PTX", static_cast<unsigned>(module.versionLine)},
                  .ptx_line = module.versionLine};
 }

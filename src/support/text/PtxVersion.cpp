@@ -3,9 +3,6 @@
 #include "support/text/PtxText.h"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <vector>
 
 namespace kiln {
 
@@ -16,8 +13,6 @@ struct Row {
   int version;
 };
 } // namespace
-
-static constexpr int kVersions[] = {80, 81, 82, 83, 84, 85, 86, 87, 88, 90};
 
 static constexpr Row kRows[] = {
     {"multimem.", "", 81},
@@ -85,22 +80,6 @@ PtxNeed neededPtxVersion(std::string_view text) {
         need = {row.version, std::string(opcode)};
   }
   return need;
-}
-
-bool isPtxVersion(int version) {
-  return std::find(std::begin(kVersions), std::end(kVersions), version) !=
-         std::end(kVersions);
-}
-
-std::string ptxVersionText(int version) {
-  return fmt::format("{}.{}", version / 10, version % 10);
-}
-
-std::string knownPtxVersions() {
-  std::vector<std::string> names;
-  for (int version : kVersions)
-    names.push_back(ptxVersionText(version));
-  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 } // namespace kiln

@@ -19,10 +19,4 @@ struct PtxNeed {
 /// version 0.
 PtxNeed neededPtxVersion(std::string_view text);
 
-/// Whether LLVM writes that version, and those it does, "8.0, 8.1, ...".
-bool isPtxVersion(int version);
-std::string knownPtxVersions();
-/// "8.6"
-std::string ptxVersionText(int version);
-
 } // namespace kiln

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-TEST(PtxVersion, TheNewestInstructionCounts) {
+TEST(NeededPtx, TheNewestInstructionCounts) {
   EXPECT_EQ(neededPtxVersion("").version, 0);
   EXPECT_EQ(neededPtxVersion("add.f32 $0, $1, $2;").version, 0);
   EXPECT_EQ(neededPtxVersion("// tcgen05.mma\n add.f32 $0, $1, $2;").version,
@@ -21,14 +21,6 @@ TEST(PtxVersion, TheNewestInstructionCounts) {
       neededPtxVersion("tcgen05.mma.cta_group::1.kind::mxf4nvf4 a;").version,
       87);
   EXPECT_EQ(neededPtxVersion("ld.global.v8.f32 {a}, [b];").version, 88);
-}
-
-TEST(PtxVersion, Names) {
-  EXPECT_EQ(ptxVersionText(86), "8.6");
-  EXPECT_TRUE(isPtxVersion(90));
-  EXPECT_FALSE(isPtxVersion(89));
-  EXPECT_EQ(knownPtxVersions(),
-            "8.0, 8.1, 8.2, 8.3, 8.4, 8.5, 8.6, 8.7, 8.8, 9.0");
 }
 
 } // namespace kiln

@@ -1,7 +1,7 @@
 // DeviceDescription: the numbers others rely on, and how one is found.
 #include "kiln/run/device_description.h"
 
-#include "ErrorText.h"
+#include "unit/support/ErrorText.h"
 
 using namespace kiln;
 
@@ -32,16 +32,23 @@ TEST(DeviceDescription, EveryKnownNameIsFound) {
 
 TEST(DeviceDescription, UnknownNameListsTheKnown) {
   EXPECT_EQ(errorText([] { DeviceDescription::by_name("v100"); }),
-            "there is no device description \"v100\"; there are h100, h200, "
-            "b200, b300");
+            "there is no device description \"v100\"; there are a100, a10, l4, "
+            "l40s, rtx4090, h100, h100-pcie, h100-nvl, h20, h200, gh200, b100, "
+            "b200, gb200, b300, gb300, thor, rtx5090, rtxpro6000, gb10");
 }
 
 TEST(DeviceDescription, ForTarget) {
   EXPECT_EQ(DeviceDescription::for_target("sm_90a").name, "NVIDIA H200");
   EXPECT_EQ(DeviceDescription::for_target("sm_100a").name, "NVIDIA B200");
-  EXPECT_EQ(errorText([] { DeviceDescription::for_target("sm_80"); }),
-            "there is no target \"sm_80\"; kernels are compiled for sm_90a, "
-            "sm_100a or sm_103a");
+  EXPECT_EQ(DeviceDescription::for_target("sm_80").name,
+            "NVIDIA A100 SXM4 80GB");
+  EXPECT_EQ(DeviceDescription::for_target("sm_89").name, "NVIDIA L40S");
+  EXPECT_EQ(DeviceDescription::for_target("sm_120a").name,
+            "NVIDIA GeForce RTX 5090");
+  EXPECT_EQ(errorText([] { DeviceDescription::for_target("sm_90"); }),
+            "there is no target \"sm_90\"; kernels are compiled for sm_80, "
+            "sm_86, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, "
+            "sm_121a");
 }
 
 TEST(DeviceDescription, RunsTargets) {
@@ -62,7 +69,12 @@ TEST(DeviceDescription, ToSimulate) {
   EXPECT_EQ(DeviceDescription::to_simulate("sm_75").name, "NVIDIA H200");
   EXPECT_EQ(DeviceDescription::to_simulate("sm_90a").name, "NVIDIA H200");
   EXPECT_EQ(DeviceDescription::to_simulate("sm_100").name, "NVIDIA B200");
-  EXPECT_EQ(errorText([] { DeviceDescription::to_simulate("sm_120a"); }),
-            "no device that Kiln knows runs PTX of the target sm_120a; NVIDIA "
-            "H200 runs up to sm_90a, NVIDIA B200 up to sm_100a");
+  EXPECT_EQ(DeviceDescription::to_simulate("sm_120f").name,
+            "NVIDIA GeForce RTX 5090");
+  EXPECT_EQ(DeviceDescription::to_simulate("sm_110a").name,
+            "NVIDIA Jetson AGX Thor");
+  EXPECT_EQ(errorText([] { DeviceDescription::to_simulate("sm_101a"); }),
+            "no device that Kiln knows runs PTX of the target sm_101a; they "
+            "run sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, "
+            "sm_120a, sm_121a and older targets without a letter");
 }
