@@ -2,9 +2,9 @@
 #include "commands.h"
 #include "console/say.h"
 
-#include <kiln/run/environment.h>
 #include <kiln/check/options.h>
 #include <kiln/check/sim.h>
+#include <kiln/run/environment.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -38,6 +38,25 @@ static ExitStatus show_devices() {
   say("sim     the simulator, as {}\n", SimOptions().device.name);
   for (const std::string &reason : listing.missing)
     say("none  {}\n", reason);
+  return ExitStatus::ok;
+}
+
+/// Every GPU that `--gpu` takes, as it is published.
+static ExitStatus show_known_devices() {
+  say("{:<11} {:<30} {:<8} {:<8} {:>4} {:>7} {:>5} {:>6} {:>5} {:>6} {:>8}\n",
+      "name", "GPU", "target", "MMA", "SMs", "smem", "L2", "memory", "GB/s",
+      "MHz", "TFLOP/s");
+  say("{:<11} {:<30} {:<8} {:<8} {:>4} {:>7} {:>5} {:>6} {:>5} {:>6} {:>8}\n",
+      "", "", "", "", "", "KiB", "MiB", "GiB", "", "", "f16");
+  for (std::string_view word : DeviceDescription::known_names()) {
+    const DeviceDescription &device = DeviceDescription::by_name(word);
+    say("{:<11} {:<30} {:<8} {:<8} {:>4} {:>7} {:>5} {:>6} {:>5.0f} {:>6} "
+        "{:>8.0f}\n",
+        word, device.name, device.target(), name(device.tensor_core),
+        device.sms, device.max_smem_per_cta_bytes >> 10, device.l2_bytes >> 20,
+        device.memory_bytes >> 30, device.memory_gb_per_s, device.sm_clock_mhz,
+        device.f16_tflops);
+  }
   return ExitStatus::ok;
 }
 
@@ -89,8 +108,14 @@ void add_info_commands(Command app, Action &action) {
       [&action, id] { action = [id] { return show_explanation(*id); }; });
   app.add_subcommand("env", "the environment variables Kiln reads")
       .callback([&action] { action = show_environment; });
-  app.add_subcommand("devices", "what kernels can run on here, and what not")
-      .callback([&action] { action = show_devices; });
+  Command devices = app.add_subcommand(
+      "devices", "what kernels can run on here, and what not");
+  auto is_all = std::make_shared<bool>(false);
+  devices.add_flag("--all", *is_all,
+                   "the GPUs that can be simulated, with their figures");
+  devices.callback([&action, is_all] {
+    action = *is_all ? show_known_devices : show_devices;
+  });
   Command cache =
       app.add_subcommand("cache", "where compiled kernels are kept");
   auto is_clearing = std::make_shared<bool>(false);

@@ -251,7 +251,7 @@ static void add_explain(Command tune, Action &action) {
       .capture_default_str();
   command
       .add_option("--device", options->device,
-                  "the GPU it is predicted for: h100 or h200")
+                  "the GPU it is predicted for, such as h100 or h200")
       .capture_default_str();
   command.callback(
       [&action, options] { action = [options] { return explain(*options); }; });

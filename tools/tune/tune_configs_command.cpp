@@ -54,7 +54,7 @@ void add_configs_command(Command tune, Action &action) {
       .delimiter(',');
   command.add_option("--type", options->type, "of A and B")
       .capture_default_str();
-  command.add_option("--device", options->device, "h100, h200 or b200")
+  command.add_option("--device", options->device, "a name that `kiln devices --all` lists")
       .capture_default_str();
   command.callback([&action, options] {
     action = [options] { return show_configs(*options); };

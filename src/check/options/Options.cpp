@@ -74,8 +74,8 @@ static const std::vector<CheckOption> kOptions = {
      [](S &s, const T &t) {
        s.sim.threads = static_cast<int>(t.whole(0, kMaxThreads));
      }},
-    {"gpu", OptionKind::text, "NAME", "a name that `kiln devices` lists",
-     "what the PTX needs", "simulate this GPU: h100, h200, b200, b300",
+    {"gpu", OptionKind::text, "NAME", "a name that `kiln devices --all` lists",
+     "what the PTX needs", "simulate this GPU, such as h200 or rtx5090",
      door_everywhere,
      {},
      nullptr,
