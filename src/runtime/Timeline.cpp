@@ -14,10 +14,30 @@ namespace kiln {
 using nlohmann::ordered_json;
 using TimelineEvent = Timeline::Event;
 
-/// "wait full 2"
-static std::string labelOf(const TimelineEvent &event) {
-  return event.slot < 0 ? event.name
-                        : fmt::format("{} {}", event.name, event.slot);
+namespace {
+/// An agent in words, and what it does. Null: it does no such thing.
+struct AgentWords {
+  const char *name, *load, *product, *store;
+  bool isNumbered;
+};
+} // namespace
+
+static const AgentWords &wordsOf(Timeline::Agent agent) {
+  static constexpr AgentWords kWords[] = {
+      {"warp", "load", nullptr, "store", true},
+      {"tma", "tma load", nullptr, "tma store", false},
+      {"cp.async", "cp.async", nullptr, nullptr, false},
+      {"wgmma", nullptr, "wgmma", nullptr, true},
+      {"tcgen05", nullptr, "tcgen05.mma", nullptr, false},
+  };
+  return kWords[static_cast<int>(agent)];
+}
+
+static const char *nameOf(Timeline::Awaited awaited) {
+  static constexpr const char *kNames[] = {
+      "wait",       "wait full",    "wait empty",  "wait copies",
+      "wait wgmma", "wait barrier", "wait cluster"};
+  return kNames[static_cast<int>(awaited)];
 }
 
 static const char *nameOf(Timeline::Kind kind) {
@@ -25,10 +45,32 @@ static const char *nameOf(Timeline::Kind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
+std::string Timeline::Row::to_string() const {
+  const AgentWords &words = wordsOf(agent);
+  return words.isNumbered ? fmt::format("{} {}", words.name, number)
+                          : words.name;
+}
+
+std::string TimelineEvent::name() const {
+  if (kind == Kind::wait)
+    return nameOf(awaited);
+  const AgentWords &words = wordsOf(row.agent);
+  const char *name = kind == Kind::load      ? words.load
+                     : kind == Kind::product ? words.product
+                                             : words.store;
+  return name ? name : nameOf(kind);
+}
+
+/// "wait full 2"
+static std::string labelOf(const TimelineEvent &event) {
+  return event.slot < 0 ? event.name()
+                        : fmt::format("{} {}", event.name(), event.slot);
+}
+
 std::string Timeline::to_trace() const {
   ordered_json list = ordered_json::array();
   std::map<std::array<std::uint32_t, 3>, int> processes;
-  std::map<std::pair<int, std::string>, int> rows;
+  std::map<std::pair<int, Timeline::Row>, int> rows;
   auto nameRow = [&](const char *what, int process, int row,
                      const std::string &name) {
     list.push_back({{"ph", "M"},
@@ -47,7 +89,8 @@ std::string Timeline::to_trace() const {
     auto [row, isNewRow] = rows.try_emplace({process->second, event.row},
                                             static_cast<int>(rows.size()));
     if (isNewRow)
-      nameRow("thread_name", process->second, row->second, event.row);
+      nameRow("thread_name", process->second, row->second,
+              event.row.to_string());
     ordered_json arguments = {{"ptx_line", event.ptx_line}};
     if (event.line)
       arguments["source"] = fmt::format("{}:{}", event.file, event.line);
@@ -113,20 +156,36 @@ private:
 /// The column of tcgen05's tensor core, which is no warpgroup's.
 static constexpr int kTensorMemory = std::numeric_limits<int>::max();
 
-/// The warpgroup of a row: "warp 5" and "wgmma 1" belong to 1; -1: none.
-static int groupOf(const std::string &row) {
-  int number = 0;
-  if (row == "tcgen05")
+/// The warpgroup of a row: warp 5 and wgmma 1 belong to 1; -1: none.
+static int groupOf(const Timeline::Row &row) {
+  switch (row.agent) {
+  case Timeline::Agent::warp:
+    return row.number / 4;
+  case Timeline::Agent::wgmma:
+    return row.number;
+  case Timeline::Agent::tcgen05:
     return kTensorMemory;
-  if (std::sscanf(row.c_str(), "warp %d", &number) == 1)
-    return number / 4;
-  if (std::sscanf(row.c_str(), "wgmma %d", &number) == 1)
-    return number;
-  return -1;
+  default:
+    return -1;
+  }
 }
 
 static bool isCopyRow(const TimelineEvent &event) {
-  return event.row == "tma" || event.row == "cp.async";
+  return event.row.agent == Timeline::Agent::tma ||
+         event.row.agent == Timeline::Agent::cp_async;
+}
+
+/// A warp waits until a slot has been handed back.
+static bool isWaitForEmpty(const TimelineEvent &event) {
+  return event.kind == Timeline::Kind::wait &&
+         event.awaited == Timeline::Awaited::empty;
+}
+
+/// Whether an event stands for what its warpgroup does: its products, and what
+/// its first warp or one that fills slots does.
+static bool isOfGroup(const TimelineEvent &event) {
+  return event.row.agent != Timeline::Agent::warp ||
+         event.row.number % 4 == 0 || isWaitForEmpty(event);
 }
 
 /// "mma", "tma", "cp.async", "wait", "store"
@@ -134,7 +193,7 @@ static std::string wordOf(const TimelineEvent &event) {
   if (event.kind == Timeline::Kind::product)
     return "mma";
   return isCopyRow(event) && event.kind == Timeline::Kind::load
-             ? event.row
+             ? wordsOf(event.row.agent).name
              : nameOf(event.kind);
 }
 
@@ -144,7 +203,7 @@ static void add(Spans &spans, const TimelineEvent &event, std::string word) {
   // Copies of threads come a few instructions apart.
   constexpr std::uint64_t kGap = 64;
   bool isStore = event.kind == Timeline::Kind::store;
-  std::uint64_t gap = event.row == "cp.async" ? kGap : 0;
+  std::uint64_t gap = event.row.agent == Timeline::Agent::cp_async ? kGap : 0;
   if (!spans.empty() && spans.back().kind == event.kind &&
       spans.back().slot == event.slot && spans.back().word == word &&
       (isStore || event.start <= spans.back().end + gap)) {
@@ -210,16 +269,14 @@ void Table::take(const TimelineEvent &event) {
     add(products_, event, word);
     multiplying_.insert(groupOf(event.row));
   }
-  if (event.name == "wait empty")
+  if (isWaitForEmpty(event))
     issuing_.insert(groupOf(event.row));
-  if (int group = groupOf(event.row);
-      group >= 0 && (group == kTensorMemory || event.row.starts_with("wgmma") ||
-                     event.row == fmt::format("warp {}", 4 * group) ||
-                     event.name == "wait empty"))
+  if (int group = groupOf(event.row); group >= 0 && isOfGroup(event))
     add(groups_[group], event, word);
   int line = event.line ? event.line : event.ptx_line;
-  if (int warp = 0; std::sscanf(event.row.c_str(), "warp %d", &warp) == 1)
-    add(warps_[warp], event, line ? fmt::format("{} :{}", word, line) : word);
+  if (event.row.agent == Timeline::Agent::warp)
+    add(warps_[event.row.number], event,
+        line ? fmt::format("{} :{}", word, line) : word);
   if (event.line)
     places_[word].insert(fmt::format("{}:{}", event.file, event.line));
   if (!event.object.empty())

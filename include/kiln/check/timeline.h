@@ -18,6 +18,7 @@
 #include <kiln/base/export.h>
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,13 +27,36 @@ namespace KILN_API kiln {
 
 struct Timeline {
   enum class Kind : std::uint8_t { wait, load, product, store };
+  /// Who does something: a warp, or a unit that works beside the warps.
+  enum class Agent : std::uint8_t { warp, tma, cp_async, wgmma, tcgen05 };
+  /// What a wait waits for. `full` and `empty` are mbarriers of a pipeline:
+  /// copies fill a slot, and whoever has read it hands it back.
+  enum class Awaited : std::uint8_t {
+    mbarrier,
+    full,
+    empty,
+    copies,
+    wgmma,
+    cta_barrier,
+    cluster_barrier,
+  };
+
+  /// The events of one agent follow one another.
+  struct Row {
+    Agent agent = Agent::warp;
+    int number = 0; ///< of the warp; of the warpgroup, for wgmma
+
+    auto operator<=>(const Row &) const = default;
+    /// "warp 4", "tma", "cp.async", "wgmma 0", "tcgen05"
+    std::string to_string() const;
+  };
 
   struct Event {
     std::array<std::uint32_t, 3> cta{};
-    std::string row; ///< "warp 4", "tma", "cp.async", "wgmma 0", "tcgen05"
+    Row row;
     Kind kind = Kind::wait;
-    std::string name; ///< "wait full", "tma load", "wgmma", "tcgen05.mma"
-    int slot = -1;    ///< of the pipeline, from the mbarrier; -1: none
+    Awaited awaited = Awaited::mbarrier; ///< by a wait
+    int slot = -1; ///< of the pipeline, from the mbarrier; -1: none
     std::uint64_t start = 0, end = 0;
     /// Loads that an mbarrier tells of: its phase was complete in the end.
     bool is_complete = true;
@@ -42,6 +66,9 @@ struct Timeline {
     /// The mbarrier that it waits for or tells: "v_empty[1]" where the kernel
     /// has named it, else its variable; empty where neither is known.
     std::string object = {};
+
+    /// "wait full", "tma load", "wgmma", "tcgen05.mma"
+    std::string name() const;
   };
 
   std::vector<Event> events; ///< by CTA, then by start

@@ -56,14 +56,13 @@ Recorder::Time Recorder::now(const Warp &warp) {
                            clocks_[&warp].skew);
 }
 
-Recorder::Drawn &Recorder::draw(const Warp &warp, const Op &op, std::string row,
-                                Timeline::Kind kind, std::string name,
+Recorder::Drawn &Recorder::draw(const Warp &warp, const Op &op,
+                                Timeline::Row row, Timeline::Kind kind,
                                 Time start, Time end) {
   Timeline::Event event;
   event.cta = warp.cta().index();
-  event.row = std::move(row);
+  event.row = row;
   event.kind = kind;
-  event.name = std::move(name);
   event.start = start;
   event.end = end;
   event.ptx_line = op.origin->line;
@@ -75,17 +74,17 @@ Recorder::Drawn &Recorder::draw(const Warp &warp, const Op &op, std::string row,
   return drawn_.emplace_back(Drawn{std::move(event), &warp.cta()});
 }
 
-static std::string rowOf(const Warp &warp) {
-  return fmt::format("warp {}", warp.index());
+static Timeline::Row rowOf(const Warp &warp) {
+  return {Timeline::Agent::warp, warp.index()};
 }
 
-void Recorder::waitUntil(Warp &warp, const Op &op, const char *name, Time time,
-                         std::uint32_t barrier) {
+void Recorder::waitUntil(Warp &warp, const Op &op, Timeline::Awaited awaited,
+                         Time time, std::uint32_t barrier) {
   Time start = now(warp);
   if (time <= start)
     return;
-  Drawn &drawn =
-      draw(warp, op, rowOf(warp), Timeline::Kind::wait, name, start, time);
+  Drawn &drawn = draw(warp, op, rowOf(warp), Timeline::Kind::wait, start, time);
+  drawn.event.awaited = awaited;
   drawn.barrier = barrier;
   clocks_[&warp].skew += static_cast<std::int64_t>(time - start);
 }
@@ -97,9 +96,9 @@ void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
   Time start = std::max(now(warp), free);
   free = start + std::max<Time>(1, bytes / kBytesPerUnit);
   bool isLoad = effect.kind == EffectKind::copyIn;
-  Drawn &drawn = draw(warp, op, "tma",
-                      isLoad ? Timeline::Kind::load : Timeline::Kind::store,
-                      isLoad ? "tma load" : "tma store", start, free);
+  Drawn &drawn =
+      draw(warp, op, {Timeline::Agent::tma},
+           isLoad ? Timeline::Kind::load : Timeline::Kind::store, start, free);
   clocks_[&warp].hasCopies |= isLoad;
   if (!isLoad) {
     Groups &groups = groups_[{&warp, lane, true}];
@@ -147,7 +146,8 @@ void Recorder::beginAsyncCopies(Warp &warp, const Op &op, LaneMask active) {
     drawn_[last->second].event.end = end;
   } else {
     asyncCopies_[cta] = drawn_.size();
-    draw(warp, op, "cp.async", Timeline::Kind::load, "cp.async", start, end);
+    draw(warp, op, {Timeline::Agent::cp_async}, Timeline::Kind::load, start,
+         end);
   }
   forEachLane(active, [&](int lane) {
     Groups &groups = groups_[{&warp, lane, false}];
@@ -188,8 +188,8 @@ void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
   Time start = std::max(product.issued, free);
   free = product.done =
       start + static_cast<Time>(op.effect->count) / kColumnsPerUnit;
-  Drawn &drawn = draw(warp, op, fmt::format("wgmma {}", group),
-                      Timeline::Kind::product, "wgmma", start, free);
+  Drawn &drawn = draw(warp, op, {Timeline::Agent::wgmma, group},
+                      Timeline::Kind::product, start, free);
   for (Reg descriptor : {op.effect->address, op.effect->operand})
     if (std::uint32_t barrier =
             barrierOfTile(warp, descriptor, firstLane(active)))
@@ -212,8 +212,8 @@ void Recorder::beginTensorProduct(Warp &warp, const Op &op, int lane) {
   tensorProducts_[{&warp, lane}] = end;
   for (const Cta *cta : ctas) {
     tensorCore_[{cta, kTensorMemory}] = end;
-    Drawn &drawn = draw(warp, op, "tcgen05", Timeline::Kind::product,
-                        "tcgen05.mma", start, end);
+    Drawn &drawn = draw(warp, op, {Timeline::Agent::tcgen05},
+                        Timeline::Kind::product, start, end);
     drawn.event.cta = cta->index();
     for (Reg descriptor : {effect.address, effect.operand})
       if (std::uint32_t barrier = barrierOfTile(warp, descriptor, lane))
@@ -309,7 +309,7 @@ void Recorder::endBarrierWait(Warp &warp, const Op &op, LaneMask active) {
   Barrier &barrier = barriers_[{owner, address}];
   auto phase = barrier.phases.find(found->second.phase - 1);
   if (phase != barrier.phases.end())
-    waitUntil(warp, op, "wait", phase->second, address);
+    waitUntil(warp, op, Timeline::Awaited::mbarrier, phase->second, address);
 }
 
 void Recorder::endCopyWait(Warp &warp, const Op &op, LaneMask active) {
@@ -323,7 +323,7 @@ void Recorder::endCopyWait(Warp &warp, const Op &op, LaneMask active) {
     for (; committed.size() > keep; committed.pop_front())
       time = std::max(time, committed.front());
   });
-  waitUntil(warp, op, "wait copies", time);
+  waitUntil(warp, op, Timeline::Awaited::copies, time);
 }
 
 /// Loads and stores of global memory by the threads themselves.
@@ -341,8 +341,7 @@ void Recorder::noteAccess(Warp &warp, const Op &op) {
     return;
   }
   last = drawn_.size();
-  draw(warp, op, rowOf(warp), kind, isLoad ? "load" : "store", start,
-       start + 1);
+  draw(warp, op, rowOf(warp), kind, start, start + 1);
 }
 
 void Recorder::after(Warp &warp, const Op &op, LaneMask active, Step step) {
@@ -360,12 +359,12 @@ void Recorder::after(Warp &warp, const Op &op, LaneMask active, Step step) {
   case EffectKind::productWait:
     if (awaited_)
       waitUntil(
-          warp, op, "wait wgmma",
+          warp, op, Timeline::Awaited::wgmma,
           products_[{cta, warp.index() / kWarpsPerGroup, awaited_ - 1}].done);
     return;
   case EffectKind::ctaBarrier:
     if (!effect.isArrival)
-      waitUntil(warp, op, "wait barrier",
+      waitUntil(warp, op, Timeline::Awaited::cta_barrier,
                 rounds_[{cta,
                          static_cast<int>(
                              warp.read(effect.operand, firstLane(active)) % 16),
@@ -373,7 +372,7 @@ void Recorder::after(Warp &warp, const Op &op, LaneMask active, Step step) {
     return;
   case EffectKind::clusterWait:
     return waitUntil(
-        warp, op, "wait cluster",
+        warp, op, Timeline::Awaited::cluster_barrier,
         rounds_[{nullptr, -1, cta->cluster().barrierGeneration - 1}]);
   case EffectKind::load:
   case EffectKind::store:
@@ -400,7 +399,7 @@ bool Recorder::isComplete(const Drawn &drawn) const {
 std::vector<Timeline::Event> Recorder::take() {
   // Slots in the order of the mbarriers that copies signal; those that hand a
   // slot back are the ones that the copying warps wait for.
-  std::map<Key, std::pair<int, const char *>> slots;
+  std::map<Key, std::pair<int, Timeline::Awaited>> slots;
   for (bool isFull : {true, false}) {
     std::map<const Cta *, int> next;
     for (const auto &[key, barrier] : barriers_) {
@@ -416,7 +415,8 @@ std::vector<Timeline::Event> Recorder::take() {
                    std::any_of(clocks_.begin(), clocks_.end(), isIssuer);
           });
       if (isFull ? barrier.hasCopies : !barrier.hasCopies && isEmpty)
-        slots[key] = {next[key.first]++, isFull ? "wait full" : "wait empty"};
+        slots[key] = {next[key.first]++, isFull ? Timeline::Awaited::full
+                                                : Timeline::Awaited::empty};
     }
   }
   std::vector<Timeline::Event> events;
@@ -429,7 +429,7 @@ std::vector<Timeline::Event> Recorder::take() {
     if (found != slots.end()) {
       drawn.event.slot = found->second.first;
       if (drawn.event.kind == Timeline::Kind::wait)
-        drawn.event.name = found->second.second;
+        drawn.event.awaited = found->second.second;
     }
     events.push_back(std::move(drawn.event));
   }

@@ -53,10 +53,10 @@ private:
   };
 
   Time now(const Warp &warp);
-  Drawn &draw(const Warp &warp, const Op &op, std::string row,
-              Timeline::Kind kind, std::string name, Time start, Time end);
+  Drawn &draw(const Warp &warp, const Op &op, Timeline::Row row,
+              Timeline::Kind kind, Time start, Time end);
   /// The warp stands still until `time`.
-  void waitUntil(Warp &warp, const Op &op, const char *name, Time time,
+  void waitUntil(Warp &warp, const Op &op, Timeline::Awaited awaited, Time time,
                  std::uint32_t barrier = 0);
   void beginCopy(Warp &warp, const Op &op, int lane);
   void beginAsyncCopies(Warp &warp, const Op &op, LaneMask active);

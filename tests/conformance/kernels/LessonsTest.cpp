@@ -244,8 +244,8 @@ TEST_P(Lessons, EveryKnobOfWgmmaIsExact) {
 
 /// Whether something of one row and kind happens while something of another
 /// does, in the first CTA.
-static bool overlaps(const Timeline &timeline, const std::string &row,
-                     Timeline::Kind kind, const std::string &other_row,
+static bool overlaps(const Timeline &timeline, Timeline::Row row,
+                     Timeline::Kind kind, Timeline::Row other_row,
                      Timeline::Kind other_kind) {
   for (const Timeline::Event &one : timeline.events)
     for (const Timeline::Event &other : timeline.events)
@@ -266,9 +266,11 @@ static Timeline timeline_of(const Module &module, const GemmShape &shape) {
 
 TEST(LessonTimelines, LoadsOverlapProductsFromLessonFourOn) {
   using Kind = Timeline::Kind;
+  using Agent = Timeline::Agent;
   const GemmShape shape = {128, 128, 384};
   auto loads_ahead = [](const Timeline &timeline) {
-    return overlaps(timeline, "tma", Kind::load, "wgmma 0", Kind::product);
+    return overlaps(timeline, {Agent::tma}, Kind::load, {Agent::wgmma, 0},
+                    Kind::product);
   };
   EXPECT_FALSE(
       loads_ahead(timeline_of(lessons::gemm_one_tile(), {128, 128, 64})));
@@ -285,15 +287,16 @@ TEST(LessonTimelines, LoadsOverlapProductsFromLessonFourOn) {
 
 TEST(LessonTimelines, OneConsumerStoresWhileTheOtherMultiplies) {
   using Kind = Timeline::Kind;
+  using Agent = Timeline::Agent;
   const GemmShape shape = {384, 512, 128}; // so that rows are checked: a store
                                            // without is over too soon
   for (const Timeline &timeline :
        {timeline_of(lessons::gemm_pingpong(shape, 3, 1), shape),
         timeline_of(lessons::gemm_multicast(shape, 3, 2), shape)}) {
-    EXPECT_TRUE(
-        overlaps(timeline, "warp 0", Kind::store, "wgmma 1", Kind::product));
-    EXPECT_TRUE(
-        overlaps(timeline, "warp 4", Kind::store, "wgmma 0", Kind::product));
+    EXPECT_TRUE(overlaps(timeline, {Agent::warp, 0}, Kind::store,
+                         {Agent::wgmma, 1}, Kind::product));
+    EXPECT_TRUE(overlaps(timeline, {Agent::warp, 4}, Kind::store,
+                         {Agent::wgmma, 0}, Kind::product));
   }
 }
 

@@ -1,6 +1,6 @@
 // Report: timelines, statistics, residency, and the options of a run.
-#include "kiln/run/assemble.h"
 #include "kiln/check/sim.h"
+#include "kiln/run/assemble.h"
 #include "sim/launch/Residency.h"
 #include "unit/sim/RunKernel.h"
 
@@ -26,6 +26,8 @@ static const char *const kCopy = R"(
     st.global.u32 [%out], %t;
 )";
 
+static constexpr Timeline::Row kFirstWarp{Timeline::Agent::warp, 0};
+
 TEST(Report, AWaitEndsWhenTheCopyDoes) {
   std::vector<std::uint64_t> ends;
   for (Interleaving order : kOrders) {
@@ -36,17 +38,17 @@ TEST(Report, AWaitEndsWhenTheCopyDoes) {
     LaunchResult result = run.run();
     const Timeline::Event *copy = nullptr, *wait = nullptr, *store = nullptr;
     for (const Timeline::Event &event : result.timeline.events) {
-      if (event.row == "tma")
+      if (event.row.agent == Timeline::Agent::tma)
         copy = &event;
-      if (event.row == "warp 0" && event.kind == Timeline::Kind::wait)
+      if (event.row == kFirstWarp && event.kind == Timeline::Kind::wait)
         wait = &event;
-      if (event.row == "warp 0" && event.kind == Timeline::Kind::store)
+      if (event.row == kFirstWarp && event.kind == Timeline::Kind::store)
         store = &event;
     }
     ASSERT_TRUE(copy && wait && store);
     EXPECT_EQ(copy->end - copy->start, 32u); // 32 bytes in a unit
     EXPECT_EQ(copy->slot, 0);
-    EXPECT_EQ(wait->name, "wait full");
+    EXPECT_EQ(wait->name(), "wait full");
     EXPECT_EQ(wait->slot, 0);
     EXPECT_EQ(wait->end, copy->end);
     EXPECT_GE(store->start, wait->end);
@@ -71,12 +73,13 @@ TEST(Report, CopiesOfThreadsAreDrawn) {
   LaunchResult result = run.run();
   std::vector<Timeline::Event> copies, waits;
   for (const Timeline::Event &event : result.timeline.events)
-    (event.row == "cp.async" ? copies : waits).push_back(event);
+    (event.row.agent == Timeline::Agent::cp_async ? copies : waits)
+        .push_back(event);
   ASSERT_EQ(copies.size(), 2u);
   EXPECT_EQ(copies[0].end - copies[0].start, 16u) << "32 times 16 bytes";
   EXPECT_EQ(copies[1].start, copies[0].end) << "one after another";
   ASSERT_EQ(waits.size(), 2u);
-  EXPECT_EQ(waits[0].name, "wait copies");
+  EXPECT_EQ(waits[0].name(), "wait copies");
   EXPECT_EQ(waits[0].end, copies[0].end) << "of the committed group alone";
   EXPECT_EQ(waits[1].end, copies[1].end) << "of all";
   expectContains(result.timeline.to_table(), "| cp.async |");
@@ -160,18 +163,21 @@ TEST(Report, WaitsAndCopiesSayTheirBarrier) {
 /// A pipeline of two slots: two loads, two products.
 static Timeline smallTimeline() {
   using Kind = Timeline::Kind;
+  using Agent = Timeline::Agent;
+  using Awaited = Timeline::Awaited;
   Timeline timeline;
-  auto add = [&](const char *row, Kind kind, const char *name, int slot,
-                 std::uint64_t start, std::uint64_t end) {
-    timeline.events.push_back({{0, 0, 0}, row, kind, name, slot, start, end});
+  auto add = [&](Timeline::Row row, Kind kind, int slot, std::uint64_t start,
+                 std::uint64_t end, Awaited awaited = Awaited::mbarrier) {
+    timeline.events.push_back(
+        {{0, 0, 0}, row, kind, awaited, slot, start, end});
   };
-  add("tma", Kind::load, "tma load", 0, 0, 10);
-  add("warp 0", Kind::wait, "wait full", 0, 2, 10);
-  add("tma", Kind::load, "tma load", 1, 10, 20);
-  add("wgmma 0", Kind::product, "wgmma", 0, 10, 25);
-  add("warp 4", Kind::wait, "wait empty", 0, 12, 25);
-  add("tma", Kind::load, "tma load", 0, 25, 35);
-  add("wgmma 0", Kind::product, "wgmma", 1, 25, 40);
+  add({Agent::tma}, Kind::load, 0, 0, 10);
+  add({Agent::warp, 0}, Kind::wait, 0, 2, 10, Awaited::full);
+  add({Agent::tma}, Kind::load, 1, 10, 20);
+  add({Agent::wgmma, 0}, Kind::product, 0, 10, 25);
+  add({Agent::warp, 4}, Kind::wait, 0, 12, 25, Awaited::empty);
+  add({Agent::tma}, Kind::load, 0, 25, 35);
+  add({Agent::wgmma, 0}, Kind::product, 1, 25, 40);
   return timeline;
 }
 
@@ -202,6 +208,35 @@ TEST(Report, ATraceNamesRowsAndSlots) {
   expectContains(
       trace,
       R"("name":"tma load 1","cat":"load","pid":0,"tid":0,"ts":10,"dur":10,"args":{"ptx_line":0,"slot":1})");
+}
+
+TEST(Report, RowsAndEventsHaveNames) {
+  using Kind = Timeline::Kind;
+  using Agent = Timeline::Agent;
+  using Awaited = Timeline::Awaited;
+  auto name = [](Agent agent, Kind kind, Awaited awaited = {}) {
+    return Timeline::Event{.row = {agent, 3}, .kind = kind, .awaited = awaited}
+        .name();
+  };
+  EXPECT_EQ(Timeline::Row({Agent::warp, 12}).to_string(), "warp 12");
+  EXPECT_EQ(Timeline::Row({Agent::wgmma, 1}).to_string(), "wgmma 1");
+  EXPECT_EQ(Timeline::Row({Agent::tma, 1}).to_string(), "tma");
+  EXPECT_EQ(Timeline::Row({Agent::cp_async}).to_string(), "cp.async");
+  EXPECT_EQ(Timeline::Row({Agent::tcgen05}).to_string(), "tcgen05");
+  EXPECT_EQ(name(Agent::tma, Kind::load), "tma load");
+  EXPECT_EQ(name(Agent::tma, Kind::store), "tma store");
+  EXPECT_EQ(name(Agent::cp_async, Kind::load), "cp.async");
+  EXPECT_EQ(name(Agent::warp, Kind::load), "load");
+  EXPECT_EQ(name(Agent::warp, Kind::store), "store");
+  EXPECT_EQ(name(Agent::wgmma, Kind::product), "wgmma");
+  EXPECT_EQ(name(Agent::tcgen05, Kind::product), "tcgen05.mma");
+  EXPECT_EQ(name(Agent::warp, Kind::wait), "wait");
+  EXPECT_EQ(name(Agent::warp, Kind::wait, Awaited::empty), "wait empty");
+  EXPECT_EQ(name(Agent::warp, Kind::wait, Awaited::wgmma), "wait wgmma");
+  EXPECT_EQ(name(Agent::warp, Kind::wait, Awaited::cta_barrier),
+            "wait barrier");
+  EXPECT_EQ(name(Agent::warp, Kind::wait, Awaited::cluster_barrier),
+            "wait cluster");
 }
 
 TEST(Report, StatisticsCountByClass) {

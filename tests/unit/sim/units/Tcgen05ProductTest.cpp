@@ -510,12 +510,12 @@ TEST(Tcgen05Product, IsDrawnInTheTimeline) {
             continue;
           if (event.kind == Timeline::Kind::product)
             products.push_back(event);
-          if (event.name == "wait")
+          if (event.name() == "wait")
             waits.push_back(event);
         }
         ASSERT_EQ(products.size(), 1u);
-        EXPECT_EQ(products[0].row, "tcgen05");
-        EXPECT_EQ(products[0].name, "tcgen05.mma");
+        EXPECT_EQ(products[0].row.to_string(), "tcgen05");
+        EXPECT_EQ(products[0].name(), "tcgen05.mma");
         EXPECT_EQ(products[0].end - products[0].start, 32u)
             << "two columns in a unit";
         ASSERT_EQ(waits.size(), 4u) << "of each warp, for the commit";
