@@ -1,13 +1,16 @@
 // Outline: what an entry does with its parameters, followed through registers.
 //
-// Only what keeps an address an address is followed (moves, cvta, sums), so
-// that a stride, which is multiplied first, is not taken for a pointer.
+// Only what keeps an address an address is followed (AddressUse), so that a
+// stride, which is multiplied first, is not taken for a pointer.
 #include "kiln/check/outline.h"
 
 #include "ptx/Ast.h"
+#include "sim/program/AddressSpaces.h"
 #include "sim/program/flow/Reachable.h"
+#include "sim/units/Units.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -74,9 +77,11 @@ private:
   std::optional<Place> placeOf(const Operand &operand) const;
   void follow(const ptx::Instruction &instruction);
   void followLoad(const ptx::Instruction &instruction, const Place &from);
-  void followValue(const ptx::Instruction &instruction);
-  void followAccess(const ptx::Instruction &instruction);
-  void followTensor(const ptx::Instruction &instruction);
+  void followValue(const ptx::Instruction &instruction, const AddressUse &use);
+  void followAccess(const ptx::Instruction &instruction, const AddressUse &use);
+  void followMap(const ptx::Instruction &instruction, const Operand &operand,
+                 bool isWritten);
+  void giveToCall(const ptx::Instruction &instruction);
   void setAddress(int reg, const Place &place);
   void takeAccess(const Operand &address, std::optional<ScalarType> type,
                   bool isRead, bool isWritten);
@@ -115,14 +120,6 @@ static int registerOf(const Operand &operand) {
   bool isAddress =
       operand.kind == Operand::Kind::address && !operand.elements.empty();
   return isAddress ? registerOf(operand.elements[0]) : -1;
-}
-
-static bool isParamSpace(const ptx::Instruction &instruction) {
-  return std::any_of(instruction.modifiers.begin(), instruction.modifiers.end(),
-                     [](const std::string &modifier) {
-                       return modifier == "param" ||
-                              modifier.starts_with("param::");
-                     });
 }
 
 /// The place that an address, or a symbol, means.
@@ -170,34 +167,30 @@ void Tracer::followLoad(const ptx::Instruction &instruction,
 }
 
 /// Values of 64 bits that are moved and added.
-void Tracer::followValue(const ptx::Instruction &instruction) {
+void Tracer::followValue(const ptx::Instruction &instruction,
+                         const AddressUse &use) {
   const std::vector<Operand> &operands = instruction.operands;
   int to = registerOf(operands[0]);
   if (to < 0)
     return;
-  const std::string &opcode = instruction.opcode;
-  std::size_t first = opcode == "mad" ? 3 : 1;
-  std::size_t last =
-      opcode == "add" || opcode == "selp" || opcode == "or" || opcode == "and"
-          ? 2
-          : first;
-  bool isSum = opcode == "add" || opcode == "mad" || opcode == "sub";
-  for (std::size_t i = first; i <= last && i < operands.size(); ++i) {
+  bool isOfTwo = std::popcount(use.passed) > 1;
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    if (!AddressUse::has(use.passed, i))
+      continue;
     if (int from = registerOf(operands[i]); from >= 0) {
       for (const Place &place : std::vector(held_[from].values)) {
         hasChanged_ |= held_[to].add(place);
-        if (opcode == "cvta")
+        if (use.isConverted)
           facts_[place].isAddress = true;
       }
     }
     std::optional<Place> place = placeOf(operands[i]);
     if (!place)
       continue;
-    const Operand *other =
-        opcode == "add" && operands.size() > 2 ? &operands[3 - i] : nullptr;
+    const Operand *other = use.isSum && isOfTwo ? &operands[3 - i] : nullptr;
     if (other && other->kind == Operand::Kind::immediate)
       place->offset += static_cast<std::int64_t>(other->bits);
-    else if (isSum)
+    else if (use.isSum)
       isIndexed_[place->parameter] = true;
     setAddress(to, *place);
   }
@@ -218,65 +211,71 @@ void Tracer::takeAccess(const Operand &address, std::optional<ScalarType> type,
   }
 }
 
-/// The tensor map of a copy, which stands before coordinates.
-void Tracer::followTensor(const ptx::Instruction &instruction) {
-  for (const Operand &operand : instruction.operands) {
-    bool isMap = operand.kind == Operand::Kind::address &&
-                 (operand.elements.size() > 1 || instruction.opcode != "cp");
-    if (!isMap)
-      continue;
-    takeAccess(operand, std::nullopt, true, false);
-    std::optional<Place> place = placeOf(operand);
-    if (!place)
-      continue;
-    Facts &facts = facts_[*place];
-    facts.isMap = true;
-    // A store names the map first.
-    facts.isWritten |= &operand == &instruction.operands[0];
-    for (const std::string &modifier : instruction.modifiers)
-      if (modifier.size() == 2 && modifier[1] == 'd')
-        facts.rank = modifier[0] - '0';
+/// A tensor map: the rank of a copy by it is a modifier.
+void Tracer::followMap(const ptx::Instruction &instruction,
+                       const Operand &operand, bool isWritten) {
+  std::optional<Place> place = placeOf(operand);
+  if (!place)
+    return;
+  Facts &facts = facts_[*place];
+  facts.isMap = true;
+  facts.isWritten |= isWritten;
+  for (const std::string &modifier : instruction.modifiers)
+    if (modifier.size() == 2 && modifier[1] == 'd')
+      facts.rank = modifier[0] - '0';
+}
+
+void Tracer::followAccess(const ptx::Instruction &instruction,
+                          const AddressUse &use) {
+  std::optional<ScalarType> type = typeOf(instruction);
+  for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
+    const Operand &operand = instruction.operands[i];
+    bool isMap = AddressUse::has(use.maps, i);
+    bool isRead = AddressUse::has(use.read, i);
+    bool isWritten = AddressUse::has(use.written, i);
+    if (isMap)
+      followMap(instruction, operand, isWritten);
+    if (isMap || isRead || isWritten)
+      takeAccess(operand, isMap ? std::nullopt : type, isRead, isWritten);
   }
 }
 
-void Tracer::followAccess(const ptx::Instruction &instruction) {
-  const std::string &opcode = instruction.opcode;
-  const std::vector<Operand> &operands = instruction.operands;
-  bool isCopy = opcode == "cp";
-  std::optional<ScalarType> type = isCopy ? std::nullopt : typeOf(instruction);
-  bool isStore = opcode == "st" || opcode == "red";
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    bool isWritten = isCopy ? i == 0 : isStore || opcode == "atom";
-    takeAccess(operands[i], type, isCopy ? i == 1 : !isStore, isWritten);
-  }
+/// An argument of a call: what the function does with it is not followed.
+void Tracer::giveToCall(const ptx::Instruction &instruction) {
+  for (const Operand &operand : instruction.operands)
+    if (operand.kind == Operand::Kind::reg)
+      for (const Place &place : held_[operand.reg].values)
+        facts_[place].isAddress = true;
+}
+
+/// What it does with addresses; of an opcode that no unit has, what stands in
+/// brackets is taken for what it reads.
+static AddressUse useOf(const ptx::Instruction &instruction) {
+  if (const Instruction *row = instructionSet().find(instruction.opcode))
+    return row->traits.addresses ? row->traits.addresses(instruction)
+                                 : AddressUse();
+  AddressUse use;
+  for (std::size_t i = 0; i < instruction.operands.size() && i < 8; ++i)
+    if (instruction.operands[i].kind == Operand::Kind::address)
+      use.read |= OperandSet(1 << i);
+  return use;
 }
 
 void Tracer::follow(const ptx::Instruction &instruction) {
-  const std::string &opcode = instruction.opcode;
   const std::vector<Operand> &operands = instruction.operands;
-  static const std::set<std::string> kValues = {"mov", "cvta", "add", "sub",
-                                                "mad", "selp", "or",  "and"};
-  static const std::set<std::string> kAccesses = {
-      "ld", "ldu", "st", "atom", "red", "cp", "multimem"};
   if (operands.empty())
     return;
-  if ((opcode == "ld" || opcode == "ldu") && operands.size() > 1)
+  AddressUse use = useOf(instruction);
+  if (use.passed)
+    return followValue(instruction, use);
+  bool isLoad = operands.size() > 1 && AddressUse::has(use.read, 1) &&
+                operands[0].kind != Operand::Kind::address;
+  if (isLoad)
     if (std::optional<Place> from = placeOf(operands[1]))
       return followLoad(instruction, *from);
-  if (opcode == "st" && isParamSpace(instruction)) {
-    // An argument of a call: what the function does with it is not followed.
-    if (int reg = operands.size() > 1 ? registerOf(operands[1]) : -1; reg >= 0)
-      for (const Place &place : held_[reg].values)
-        facts_[place].isAddress = true;
-    return;
-  }
-  if (instruction.has("tensor") || instruction.has("tensormap") ||
-      opcode == "tensormap")
-    return followTensor(instruction);
-  if (kValues.contains(opcode) && operands.size() > 1)
-    return followValue(instruction);
-  if (kAccesses.contains(opcode))
-    followAccess(instruction);
+  if (use.written && spaceOf(instruction) == Space::param)
+    return giveToCall(instruction);
+  followAccess(instruction, use);
 }
 
 /// The type of elements for one of PTX; none: bits that several have.

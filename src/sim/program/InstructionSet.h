@@ -4,6 +4,7 @@
 // instruction against the row's syntax and lets the row decode it.
 #pragma once
 
+#include "sim/program/AddressUse.h"
 #include "sim/program/Program.h"
 #include "sim/program/Syntax.h"
 
@@ -50,6 +51,9 @@ struct Traits {
   /// What becomes of unwritten bytes; null: of arithmetic, everything is
   /// spoilt, and of others, nothing is passed on.
   PoisonRule (*poison)(const ptx::Instruction &instruction) = nullptr;
+  /// What it does with addresses; null: no result points where they do, and
+  /// what lies there is of no concern.
+  AddressUse (*addresses)(const ptx::Instruction &instruction) = nullptr;
   Flow flow = Flow::next;
   /// Its result tells of time, or of who happens to be there.
   bool isOfTheMoment = false;

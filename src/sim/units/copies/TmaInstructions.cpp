@@ -399,6 +399,32 @@ static void tensorMapEffect(Decoder &, const ptx::Instruction &instruction,
                                                  : EffectKind::other;
 }
 
+static AddressUse copyAddresses(const ptx::Instruction &instruction) {
+  bool isMoving = instruction.operands.size() > 2 ||
+                  instruction.has("bulk_group") || instruction.has("prefetch");
+  if (!isMoving) // groups, and arrivals at mbarriers
+    return {};
+  bool isTensor = instruction.has("tensor");
+  if (instruction.has("prefetch"))
+    return {.read = 0b1, .maps = OperandSet(isTensor)};
+  if (!isTensor)
+    return {.read = 0b10, .written = 0b1};
+  // A store names the map first.
+  return instruction.has("bulk_group")
+             ? AddressUse{.read = 0b11, .written = 0b1, .maps = 0b1}
+             : AddressUse{.read = 0b10, .written = 0b1, .maps = 0b10};
+}
+
+static AddressUse prefetchAddresses(const ptx::Instruction &instruction) {
+  return {.read = 0b1, .maps = OperandSet(instruction.has("tensormap"))};
+}
+
+static AddressUse mapAddresses(const ptx::Instruction &instruction) {
+  if (instruction.has("cp_fenceproxy"))
+    return {.read = 0b10, .written = 0b1, .maps = 0b11};
+  return {.written = 0b1, .maps = 0b1};
+}
+
 std::vector<Instruction> tmaInstructions() {
   const char *copies =
       "async commit_group; "
@@ -431,11 +457,17 @@ std::vector<Instruction> tmaInstructions() {
        "async and its groups and mbarrier arrivals; async.bulk plain and "
        "tensor tiled, multicast too; reduce.async.bulk of both; groups",
        copies,
-       {.effect = copyEffect, .semantics = accessSemantics}},
+       {.effect = copyEffect,
+        .semantics = accessSemantics,
+        .addresses = copyAddresses}},
       clusterLaunchControl(),
-      {"prefetch", decodePrefetch, Unit::copies, "every form; no effect",
+      {"prefetch",
+       decodePrefetch,
+       Unit::copies,
+       "every form; no effect",
        "tensormap, param const -> [a]; "
-       "L1|L2|L2::evict_last|L2::evict_normal, global local -> [a]"},
+       "L1|L2|L2::evict_last|L2::evict_normal, global local -> [a]",
+       {.addresses = prefetchAddresses}},
       {"prefetchu", decodePrefetch, Unit::copies, "no effect", "L1 -> [a]"},
       {"createpolicy", decodePrefetch, Unit::copies, "no effect",
        "fractional, EVICT b64 -> =b64 f32?; "
@@ -457,7 +489,9 @@ std::vector<Instruction> tmaInstructions() {
        "global b1024 b32 -> [a] imm; "
        "replace global_address|rank, tile SHARED global b1024 b32 b64 -> [a] "
        "t",
-       {.effect = tensorMapEffect, .semantics = accessSemantics}},
+       {.effect = tensorMapEffect,
+        .semantics = accessSemantics,
+        .addresses = mapAddresses}},
   };
 }
 

@@ -302,6 +302,12 @@ static void wmmaEffect(Decoder &decoder, const ptx::Instruction &instruction,
     storeEffect(decoder, instruction, effect);
 }
 
+static AddressUse wmmaAddresses(const ptx::Instruction &instruction) {
+  return {.read = instruction.has("load") ? OperandSet(0b10) : OperandSet(0),
+          .written =
+              instruction.has("store") ? OperandSet(0b1) : OperandSet(0)};
+}
+
 std::vector<Instruction> matrixInstructions() {
   return {
       {"ldmatrix",
@@ -331,7 +337,9 @@ std::vector<Instruction> matrixInstructions() {
        "load a|b|c, ALIGNED mNnNkN row col TYPE SPACE -> ={*} [a] u32?; "
        "store d, ALIGNED mNnNkN row col TYPE SPACE -> [a] {*} u32?; "
        "mma, ALIGNED mNnNkN row col rn satfinite TYPE -> ={*} {*} {*} {*}",
-       {.effect = wmmaEffect, .semantics = accessSemantics}},
+       {.effect = wmmaEffect,
+        .semantics = accessSemantics,
+        .addresses = wmmaAddresses}},
   };
 }
 

@@ -100,11 +100,19 @@ static void decodeGetctarank(Decoder &decoder,
   op.handler = rankOfAddress;
 }
 
+static AddressUse convertedAddress(const ptx::Instruction &) {
+  return {.passed = 0b10, .isConverted = true};
+}
+
 std::vector<Instruction> addressInstructions() {
   return {
-      {"cvta", decodeCvta, Unit::address, "to and from every space",
+      {"cvta",
+       decodeCvta,
+       Unit::address,
+       "to and from every space",
        "to SPACE, u32 u64 -> =t t; "
-       "SPACE, u32 u64 -> =t t&"},
+       "SPACE, u32 u64 -> =t t&",
+       {.addresses = convertedAddress}},
       {"isspacep", decodeIsspacep, Unit::memory, "every space",
        "SPACE -> =p u64; SPACE -> =p u32"},
       {"getctarank", decodeGetctarank, Unit::address,

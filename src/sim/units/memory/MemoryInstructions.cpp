@@ -315,13 +315,17 @@ std::vector<Instruction> memoryInstructions() {
        "accepted",
        "b128, ORDER SPACE CACHE -> =t [a] policy; "
        ", ORDER SPACE CACHE VECTOR DATA -> ={~t} [a] policy",
-       {.effect = loadEffect, .semantics = accessSemantics}},
+       {.effect = loadEffect,
+        .semantics = accessSemantics,
+        .addresses = readsAt<1>}},
       {"ldu",
        decodeLoad,
        Unit::memory,
        "as ld",
        ", global VECTOR DATA -> ={~t} [a]",
-       {.effect = loadEffect, .semantics = accessSemantics}},
+       {.effect = loadEffect,
+        .semantics = accessSemantics,
+        .addresses = readsAt<1>}},
       {"st",
        decodeStore,
        Unit::memory,
@@ -330,7 +334,9 @@ std::vector<Instruction> memoryInstructions() {
        "s32 s64 f32 f64 -> [a] {t} [a]; "
        "b128, ORDER SPACE CACHE -> [a] t policy; "
        ", ORDER SPACE CACHE VECTOR DATA -> [a] {~t} policy",
-       {.effect = storeEffect, .semantics = accessSemantics}},
+       {.effect = storeEffect,
+        .semantics = accessSemantics,
+        .addresses = writesAt<0>}},
       {"atom",
        decodeAtomic,
        Unit::memory,
@@ -342,7 +348,9 @@ std::vector<Instruction> memoryInstructions() {
        "[a] {t} policy; "
        "REDUCE|exch, ORDER SPACE L2::cache_hint noftz DATA b128 HALF -> =_t "
        "[a] t policy",
-       {.effect = atomicEffect, .semantics = atomicSemantics}},
+       {.effect = atomicEffect,
+        .semantics = atomicSemantics,
+        .addresses = changesAt<1>}},
       {"red",
        decodeAtomic,
        Unit::memory,
@@ -353,7 +361,9 @@ std::vector<Instruction> memoryInstructions() {
        "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> [a] "
        "{t} policy; "
        "REDUCE, ORDER SPACE L2::cache_hint noftz DATA HALF -> [a] t policy",
-       {.effect = atomicEffect, .semantics = reductionSemantics}},
+       {.effect = atomicEffect,
+        .semantics = reductionSemantics,
+        .addresses = writesAt<0>}},
   };
 }
 

@@ -455,7 +455,8 @@ std::vector<Instruction> scalarCompareInstructions() {
        Unit::scalar,
        "16, 32, 64 bits",
        ", BITS INT f32 f64 -> =t t t p",
-       {.poison = joinPoison<PoisonRule::Join::choice>}},
+       {.poison = joinPoison<PoisonRule::Join::choice>,
+        .addresses = passesOn<0b110>}},
       {"slct", decodeSlct, Unit::scalar, "16, 32, 64 bits by s32 or f32",
        ", BITS INT f32 f64 ftz -> =t1 t1 t1 t2"},
   };

@@ -342,14 +342,14 @@ std::vector<Instruction> scalarIntegerInstructions() {
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
        "their rounding, .ftz, .sat; f32x2; f32 of f16 and bf16",
        sum,
-       {.poison = sumPoison}},
+       {.poison = sumPoison, .addresses = passesOn<0b110, true>}},
       {"sub",
        decodeAddOrSub<true>,
        Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
        "their rounding, .ftz, .sat; f32x2; f32 of f16 and bf16",
        sum,
-       {.poison = sumPoison}},
+       {.poison = sumPoison, .addresses = passesOn<0b10, true>}},
       {"mul",
        decodeMul,
        Unit::scalar,
@@ -368,7 +368,7 @@ std::vector<Instruction> scalarIntegerInstructions() {
        "f32|f64, ROUND ftz sat -> =t t t t; "
        "wide, u16 s16 u32 s32 -> =w t t w; "
        "lo|hi, INT sat -> =t t t t",
-       {.poison = lowProductPoison}},
+       {.poison = lowProductPoison, .addresses = passesOn<0b1000, true>}},
       {"mul24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",
        "lo|hi, u32 s32 -> =t t t"},
       {"mad24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",

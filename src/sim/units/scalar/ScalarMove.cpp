@@ -172,7 +172,7 @@ std::vector<Instruction> scalarMoveInstructions() {
            ", DATA b128 -> =t t%&; "
            ", b16 b32 b64 b128 -> ={/} t&; "
            ", b16 b32 b64 b128 -> =t {/}",
-           {.poison = movePoison}}};
+           {.poison = movePoison, .addresses = passesOn<0b10>}}};
 }
 
 } // namespace kiln::sim

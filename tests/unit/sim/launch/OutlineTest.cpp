@@ -110,6 +110,57 @@ TEST(Outline, keepsWhatIsNeverRead) {
   EXPECT_EQ(entry.parameters[2].fields.at(0).type, Type::u8);
 }
 
+TEST(Outline, takesAPrefetchForARead) {
+  PtxEntry entry =
+      outlineOf(".param .align 64 .b8 a[128], .param .align 64 .b8 d[128]", R"(
+    mov.b64 %rd1, a;
+    prefetch.tensormap [%rd1];
+    cp.async.bulk.prefetch.tensor.2d.L2.global.tile [a, {%r1, %r1}];
+    mov.b64 %rd2, d;
+    mov.u32 %r3, pool;
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd2, {%r1, %r1}], [%r3];
+)");
+  ASSERT_EQ(entry.parameters[0].fields.size(), 1u);
+  EXPECT_EQ(entry.parameters[0].fields[0].kind, Kind::tensor_map);
+  EXPECT_EQ(entry.parameters[0].fields[0].rank, 2);
+  EXPECT_FALSE(entry.parameters[0].fields[0].is_written);
+  EXPECT_TRUE(entry.parameters[1].fields.at(0).is_written);
+}
+
+TEST(Outline, followsCopiesAndMatrices) {
+  PtxEntry entry = outlineOf(
+      ".param .u64 in, .param .u64 out, .param .u64 a, .param .u64 d", R"(
+    ld.param.u64 %rd1, [in];
+    ld.param.u64 %rd2, [out];
+    ld.param.u64 %rd3, [a];
+    ld.param.u64 %rd4, [d];
+    mov.u32 %r3, pool;
+    cp.async.ca.shared.global [%r3], [%rd1], 16;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [%r3], %r1;
+    wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2, %r4, %r5, %r6, %r7, %r8, %r9}, [%rd3], %r3;
+    wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd4], {%f1, %f1, %f1, %f1, %f1, %f1, %f1, %f1}, %r3;
+)");
+  auto field = [&](int i) { return entry.parameters[i].fields.at(0); };
+  for (int i : {0, 2})
+    EXPECT_TRUE(field(i).is_read && !field(i).is_written) << i;
+  for (int i : {1, 3})
+    EXPECT_TRUE(field(i).is_written && !field(i).is_read) << i;
+  EXPECT_EQ(field(1).type, Type::u32);
+  EXPECT_EQ(field(2).type, Type::f16);
+  EXPECT_EQ(field(3).type, Type::f32);
+}
+
+TEST(Outline, takesWhatNoUnitExecutesForARead) {
+  PtxEntry entry = outlineOf(".param .u64 p", R"(
+    ld.param.u64 %rd1, [p];
+    multimem.ld_reduce.relaxed.gpu.global.add.f32 %f1, [%rd1];
+)");
+  const PtxField &p = entry.parameters[0].fields.at(0);
+  EXPECT_EQ(p.kind, Kind::pointer);
+  EXPECT_EQ(p.type, Type::f32);
+  EXPECT_TRUE(p.is_read && !p.is_written);
+}
+
 TEST(Outline, refusesWhatDoesNotParse) {
   EXPECT_THROW(outline("no PTX"), UserError);
   EXPECT_TRUE(outline(".version 8.3\n.target sm_90a\n").empty());
