@@ -2,7 +2,9 @@
 // exit status and one line on stderr.
 #include "options/command_line.h"
 #include "commands.h"
+#include "console/completion.h"
 #include "console/man_pages.h"
+#include "console/output_file.h"
 #include "console/run_watch.h"
 #include "options/unknown_words.h"
 
@@ -74,7 +76,17 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::add_run_command(commands, action);
   cli::add_layout_command(commands, action);
   cli::add_info_commands(commands, action);
-  std::string manual;
+  std::string manual, shell;
+  CLI::App *completion = app.add_subcommand(
+      "completion", "print what a shell completes: source <(kiln completion "
+                    "bash)");
+  completion->add_option("shell", shell, "bash, zsh or fish")->required();
+  completion->callback([&] {
+    action = [&] {
+      cli::write_output("", cli::completion_script(app, shell));
+      return ExitStatus::ok;
+    };
+  });
   app.add_option("--man-pages", manual, "a folder for the manual pages")
       ->group(""); // for whoever installs Kiln
   cli::check_words(app, argc, argv);

@@ -219,9 +219,8 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
 }
 
 /// Refuse outputs that could not be written after the run.
-static void check_outputs(const GemmCommand &command,
-                          const CheckSettings &settings) {
-  check_outputs(settings);
+static void check_outputs(const GemmCommand &command) {
+  command.check.check_outputs();
   check_output("--save", command.save_path);
   check_output("--save-kernel", command.save_kernel_path);
   make_folder("--save-ir", command.save_ir_folder);
@@ -232,7 +231,7 @@ static ExitStatus run_command(const GemmCommand &command) {
   CheckSettings settings = command.check.settings();
   if (command.device != "none")
     check_memory(command.gemm.reference(sized), sized.has_beta);
-  check_outputs(command, settings);
+  check_outputs(command);
   Outputs outputs;
   GemmProblem problem = command.gemm.with_arguments(sized);
   std::shared_ptr<Device> device = choose_device(

@@ -25,7 +25,7 @@ void KernelCommand::add_to(Command command) {
 ExitStatus run(const KernelCommand &command, const KernelRun &kernel_run) {
   check_output("--save-kernel", command.save_kernel_path);
   CheckSettings settings = command.check.settings();
-  check_outputs(settings);
+  command.check.check_outputs();
   Outputs outputs;
   std::shared_ptr<Device> device =
       choose_device(command.device, settings.sim_options());
@@ -47,12 +47,6 @@ ExitStatus run(const KernelCommand &command, const KernelRun &kernel_run) {
     return outputs.conclude(kernel_run.verify());
   say("DONE (not verified)\n");
   return outputs.conclude(ExitStatus::ok);
-}
-
-void check_outputs(const CheckSettings &settings) {
-  check_output("--report", settings.report_path);
-  if (settings.timeline_path != "-")
-    check_output("--timeline", settings.timeline_path);
 }
 
 std::shared_ptr<Device> choose_device(const std::string &id,

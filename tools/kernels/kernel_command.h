@@ -43,9 +43,6 @@ struct KernelRun {
 
 ExitStatus run(const KernelCommand &command, const KernelRun &kernel_run);
 
-/// Refuse files that could not be written after the run.
-void check_outputs(const CheckSettings &settings);
-
 /// The device of a name, or null where that is "none".
 std::shared_ptr<Device> choose_device(const std::string &id,
                                       const SimOptions &options);

@@ -1,5 +1,6 @@
 // check_flags: declare the rows of the table, and hand over what was written.
 #include "check_flags.h"
+#include "console/output_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -82,13 +83,24 @@ CheckSettings CheckFlags::settings() const {
   return settings;
 }
 
+void CheckFlags::check_outputs() const {
+  for (const Flag &flag : flags_)
+    for (const auto &[spelled, text] : flag.given())
+      if (flag.option->kind == OptionKind::folder)
+        make_folder(spelled.c_str(), text);
+      else if (flag.option->kind == OptionKind::path && text != "-")
+        check_output(spelled.c_str(), text);
+}
+
 /// What a program in another folder understands.
 static std::string value_of(const CheckOption &option,
                             const std::vector<std::string> &words) {
   if (option.kind == OptionKind::list)
     return fmt::format("{}", fmt::join(words, ","));
   const std::string &last = words.back();
-  if (option.kind == OptionKind::path && !last.empty() && last != "-")
+  bool isPlace = option.kind == OptionKind::path ||
+                 option.kind == OptionKind::folder;
+  if (isPlace && !last.empty() && last != "-")
     return std::filesystem::absolute(last);
   return last;
 }

@@ -31,6 +31,9 @@ public:
 
   /// Throws UserError where a value is none of the accepted ones.
   CheckSettings settings() const;
+  /// Refuse files and folders that could not be written after the work. Throws
+  /// UserError.
+  void check_outputs() const;
   /// What was written, for a program of its own: KILN_NAME and its value.
   std::vector<std::pair<std::string, std::string>> variables() const;
 

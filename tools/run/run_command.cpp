@@ -121,8 +121,7 @@ static void check_program(const std::string &path) {
 }
 
 /// What is wrong with an option is said before the program runs.
-static void check_options(const RunCommand &command,
-                          const CheckSettings &settings) {
+static void check_options(const RunCommand &command) {
   constexpr std::string_view devices[] = {"", "sim", "cuda", "auto"};
   if (std::find(std::begin(devices), std::end(devices), command.device) ==
       std::end(devices))
@@ -131,8 +130,7 @@ static void check_options(const RunCommand &command,
   if (!command.device.empty() && !command.is_mlir())
     throw UserError("--device is for .mlir programs; a CUDA program runs on a "
                     "GPU without `kiln run`");
-  check_output("--report", settings.report_path);
-  make_folder("--capture", settings.capture_folder);
+  command.check.check_outputs();
 }
 
 static void set_variables(const RunCommand &command, const StatusPage &page) {
@@ -182,7 +180,7 @@ static ExitStatus run_command(const RunCommand &command) {
   if (command.program.empty())
     throw UserError("a program is required: kiln run ./program arguments...");
   CheckSettings settings = command.check.settings();
-  check_options(command, settings);
+  check_options(command);
   StatusPage page;
   std::string path;
   int status = run_any(command, settings, page, path);

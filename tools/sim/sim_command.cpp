@@ -70,10 +70,7 @@ static std::string path_of(const std::string &folder,
 }
 
 /// Refuse outputs that could not be written after the run.
-static void check_outputs(const SimCommand &command,
-                          const CheckSettings &settings, const LaunchJob &job) {
-  if (settings.timeline_path != "-")
-    check_output("--timeline", settings.timeline_path);
+static void check_outputs(const SimCommand &command, const LaunchJob &job) {
   make_folder("--save-dir", command.save_folder);
   for (const BufferSpec &buffer : job.file.buffers)
     if (!command.save_folder.empty() && buffer.is_output)
@@ -154,7 +151,7 @@ static ExitStatus simulate(const SimCommand &command,
   options.sim = job.sim_options(std::move(options.sim));
   options.sim.print = [](const std::string &) {}; // shown line by line
   RunWatch::attach(options.sim);
-  check_outputs(command, settings, job);
+  check_outputs(command, job);
   report_job(job, options.sim);
   Outputs outputs;
   PreparedJob prepared(std::move(job), open_sim(options.sim));
@@ -213,7 +210,7 @@ static ExitStatus run_command(SimCommand command) {
   if (!command.init_path.empty())
     return init(command);
   CheckSettings settings = command.check.settings();
-  check_output("--report", settings.report_path);
+  command.check.check_outputs();
   try {
     return simulate(command, settings);
   } catch (const UserError &error) {

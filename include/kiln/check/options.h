@@ -66,7 +66,8 @@ enum class OptionKind : std::uint8_t {
   whole,   ///< a whole number
   seconds, ///< a number from 0 on
   text,
-  path, ///< of a file or folder
+  path, ///< of a file; -: where it goes to stdout
+  folder,
   list, ///< may be said several times; with commas in the environment
 };
 

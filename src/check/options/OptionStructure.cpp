@@ -31,6 +31,7 @@ static Member memberOf(OptionKind kind) {
   case OptionKind::words:
   case OptionKind::text:
   case OptionKind::path:
+  case OptionKind::folder:
   case OptionKind::list:
     return {"const char *", "NULL"};
   }
@@ -118,6 +119,7 @@ static std::optional<std::string> textOf(OptionKind kind,
   case OptionKind::words:
   case OptionKind::text:
   case OptionKind::path:
+  case OptionKind::folder:
   case OptionKind::list: {
     const char *text = nullptr;
     std::memcpy(&text, member, sizeof text);

@@ -145,7 +145,7 @@ static const std::vector<CheckOption> kOptions = {
      {},
      nullptr,
      [](S &s, const T &t) { s.launches.push_back(t.whole(1, kAny)); }},
-    {"capture", OptionKind::path, "FOLDER", "a folder", "none",
+    {"capture", OptionKind::folder, "FOLDER", "a folder", "none",
      "write the chosen launches to this folder: PTX, launch file and memory, for "
      "`kiln sim FOLDER/NAME.json`",
      door_programs,
