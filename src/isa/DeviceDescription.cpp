@@ -5,7 +5,7 @@
 // driver instead.
 #include "kiln/run/device_description.h"
 
-#include "isa/Target.h"
+#include "isa/Needs.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -180,6 +180,11 @@ bool DeviceDescription::runs(std::string_view target) const {
   // A GPU that came later than Kiln runs what is common to all.
   return needed && !needed->variant &&
          needed->architecture->number <= 10 * compute_major + compute_minor;
+}
+
+bool DeviceDescription::has(std::string_view instruction) const {
+  std::optional<isa::Target> own = isa::findTarget(target());
+  return own && !isa::findLack(isa::spell(instruction), own, 0);
 }
 
 int DeviceDescription::resident_clusters(int ctas) const {

@@ -1,9 +1,9 @@
 // Codegen: LLVM's half of the lowering, from the llvm dialect to PTX text.
+#include "isa/Needs.h"
 #include "isa/PtxVersion.h"
-#include "isa/Target.h"
 #include "lower/Lowering.h"
 #include "support/Error.h"
-#include "support/text/PtxVersion.h"
+#include "support/text/PtxText.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 
@@ -39,40 +39,90 @@ static int oldestVersion(const std::string &target) {
   return std::max(isa::kOldestWritable, known ? known->since() : 0);
 }
 
+namespace {
+/// What the instructions of a module need: those of inline assembly, and LLVM's
+/// intrinsics for NVIDIA's GPUs, which have the names of the instructions. The
+/// back end aborts the process on one that the target lacks.
+class ModuleNeeds {
+public:
+  ModuleNeeds(const std::string &target, int asked)
+      : target_(isa::findTarget(target)), asked_(asked) {}
+
+  void add(const llvm::CallInst &call);
+  int version() const { return version_; }
+
+private:
+  void add(const isa::Spelled &spelled, const llvm::CallInst &call);
+
+  std::optional<isa::Target> target_;
+  int asked_;
+  int version_ = 0;
+};
+} // namespace
+
+/// Refuse at the C++ line of a call.
+[[noreturn]] static void refuseAt(const llvm::CallInst &call,
+                                  const std::string &message) {
+  const llvm::DebugLoc &loc = call.getDebugLoc();
+  if (!loc)
+    userError("{}", message);
+  userErrorAt({loc->getFilename().str(), loc.getLine()}, "{}", message);
+}
+
+void ModuleNeeds::add(const isa::Spelled &spelled, const llvm::CallInst &call) {
+  using isa::ptxVersionText;
+  if (auto lack = isa::findLack(spelled, target_, asked_)) {
+    if (lack->version)
+      refuseAt(call, fmt::format("{} came with PTX {}, and PTX {} is asked for",
+                                 lack->what, ptxVersionText(lack->version),
+                                 ptxVersionText(asked_)));
+    refuseAt(call, fmt::format("{} needs {}; the kernel is compiled for {}",
+                               lack->what, lack->needed(), target_->name()));
+  }
+  int needed = target_ ? isa::neededVersion(spelled, *target_) : 0;
+  if (needed > isa::kNewestWritable)
+    refuseAt(call, fmt::format("{} came with PTX {}, and PTX {} is the newest "
+                               "that LLVM writes",
+                               spelled.opcode, ptxVersionText(needed),
+                               ptxVersionText(isa::kNewestWritable)));
+  version_ = std::max(version_, needed);
+}
+
+void ModuleNeeds::add(const llvm::CallInst &call) {
+  if (const auto *text =
+          llvm::dyn_cast<llvm::InlineAsm>(call.getCalledOperand())) {
+    std::string blanked = blankCommentsAndStrings(text->getAsmString());
+    for (const isa::Spelled &spelled : isa::spellAll(blanked))
+      add(spelled, call);
+    return;
+  }
+  const llvm::Function *callee = call.getCalledFunction();
+  llvm::StringRef name = callee ? callee->getName() : "";
+  if (name.starts_with("llvm.nvvm.read.ptx.sreg.cluster."))
+    add(isa::Spelled{"%cluster_ctaid", {}, 0}, call);
+  else if (name.consume_front("llvm.nvvm.") && !name.starts_with("read."))
+    add(isa::spell(std::string_view(name)), call);
+}
+
 /// The PTX version to write: what was asked for, or the oldest that has all
-/// that the module's assembly uses.
+/// that the module uses.
 static int chooseVersion(const llvm::Module &module, const std::string &target,
                          int asked) {
   if (asked && !isa::isWritablePtxVersion(asked))
     userError("PTX version {} (ten times PTX's own) is not one that can be "
               "written; those are {}",
               asked, isa::writablePtxVersions());
-  int needed = oldestVersion(target);
-  if (asked && asked < needed)
+  int oldest = oldestVersion(target);
+  if (asked && asked < oldest)
     userError("PTX {} does not know {}; it came with {}",
-              isa::ptxVersionText(asked), target, isa::ptxVersionText(needed));
+              isa::ptxVersionText(asked), target, isa::ptxVersionText(oldest));
+  ModuleNeeds needs(target, asked);
   for (const llvm::Function &function : module)
     for (const llvm::BasicBlock &block : function)
-      for (const llvm::Instruction &instruction : block) {
-        const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-        const auto *text =
-            call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand())
-                 : nullptr;
-        if (!text)
-          continue;
-        PtxNeed need = neededPtxVersion(text->getAsmString());
-        if (asked && need.version > asked) {
-          const llvm::DebugLoc &loc = instruction.getDebugLoc();
-          std::string message = fmt::format(
-              "'{}' came with PTX {}, and PTX {} is asked for", need.what,
-              isa::ptxVersionText(need.version), isa::ptxVersionText(asked));
-          if (!loc)
-            userError("{}", message);
-          userErrorAt({loc->getFilename().str(), loc.getLine()}, "{}", message);
-        }
-        needed = std::max(needed, need.version);
-      }
-  return asked ? asked : needed;
+      for (const llvm::Instruction &instruction : block)
+        if (const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+          needs.add(*call);
+  return asked ? asked : std::max(oldest, needs.version());
 }
 
 static std::unique_ptr<llvm::TargetMachine>

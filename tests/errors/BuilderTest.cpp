@@ -38,8 +38,8 @@ TEST(BuilderErrors, CtasPerSm) {
 TEST(BuilderErrors, Target) {
   refused(
       0, [] { KernelBuilder("k", {.threads = 1, .target = "sm_12"}); },
-      "there is no target \"sm_12\"; kernels are compiled for sm_90a, "
-      "sm_100a or sm_103a");
+      "there is no target \"sm_12\"; kernels are compiled for sm_80, "
+      "sm_86, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, sm_120a, sm_121a");
 }
 
 TEST(BuilderErrors, NoKernelUnderConstruction) {

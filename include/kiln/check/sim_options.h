@@ -25,6 +25,9 @@ struct SimOptions {
   Interleaving interleaving = Interleaving::eager;
   std::uint64_t seed = 0;
   bool checks = true;
+  /// Refuse a kernel that ptxas would refuse: one that uses what the .target or
+  /// the .version of its PTX does not have.
+  bool target_check = true;
   int threads = 0; ///< of the host; 0: all cores
   /// Warp instructions per CTA after which a launch is ended.
   std::uint64_t max_instructions = kDefaultMaxInstructions;

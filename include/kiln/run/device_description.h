@@ -83,6 +83,9 @@ struct DeviceDescription {
   /// Whether it runs PTX of a target: "sm_80" on everything from 8.0 on,
   /// "sm_90a" on 9.0 alone, "sm_100f" on 10.0 and 10.3.
   bool runs(std::string_view target) const;
+  /// Whether kernels for it may use an instruction, as far as its text goes:
+  /// "wgmma.mma_async", "tcgen05.mma.kind::i8".
+  bool has(std::string_view instruction) const;
 
   static const DeviceDescription &h100();
   static const DeviceDescription &h200();

@@ -66,6 +66,13 @@ static const std::vector<CheckOption> kOptions = {
      {"on", "off"},
      nullptr,
      [](S &s, const T &t) { s.sim.checks = t.on_off(); }},
+    {"target-check", OptionKind::words, "WORD", "on or off", "on",
+     "refuse PTX that uses what its .target or .version does not have, as ptxas "
+     "does; off: run it all the same",
+     door_everywhere,
+     {"on", "off"},
+     nullptr,
+     [](S &s, const T &t) { s.sim.target_check = t.on_off(); }},
     {"threads", OptionKind::whole, "N", "a whole number from 0 to 1024",
      "0: one for each core", "simulate with N threads of this machine",
      door_everywhere,

@@ -122,9 +122,9 @@ static void checkTypes(const KernelBuilder::State &state,
   if (one.accumulator == Type::f16 && !isSpread)
     userErrorAt(where, "sums of f16 have a column of 32 bits each; make their "
                        "tile with TensorMemory::half_sums");
-  if (kind == "i8" && state.options.target == "sm_103a")
-    userErrorAt(where, "sm_103a does not multiply {}; sm_100a does",
-                name(one.a.type));
+  if (kind == "i8" && !state.device.has("tcgen05.mma.kind::i8"))
+    userErrorAt(where, "{} does not multiply {}; sm_100a does",
+                state.options.target, name(one.a.type));
   if (kind == "i8" && (one.options.negate_a || one.options.negate_b))
     userErrorAt(where, "tcgen05.mma of {} has no negation; only floats do",
                 name(one.a.type));

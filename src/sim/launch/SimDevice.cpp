@@ -426,6 +426,8 @@ SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
       sim::registersAtEntry(module.text(), module.module(), entry, options);
   sim::LaunchConfig config = configOf(description, entry, prepared->registers);
   config.isAlone = isAlone;
+  if (options.target_check)
+    module.checkTarget(entry);
   auto decoded = module.decoded(entry, description.dynamic_smem_bytes);
   if (options.co_resident || description.cooperative)
     checkCoResident(entry, config, decoded->staticSharedBytes);

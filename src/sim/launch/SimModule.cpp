@@ -4,6 +4,7 @@
 #include "sim/launch/EntryRegisters.h"
 #include "sim/launch/Launch.h"
 #include "sim/program/EntryRules.h"
+#include "sim/program/TargetNeeds.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace kiln::sim {
 
 /// Refuse PTX that the described device does not run. PTX that names no target
 /// runs everywhere.
-static void checkTarget(const ptx::Module &module,
+static void checkDevice(const ptx::Module &module,
                         const DeviceDescription &device) {
   if (module.target.empty() || device.runs(module.target))
     return;
@@ -36,7 +37,7 @@ static ptx::Module parseAndLink(std::span<const std::string_view> texts,
         ptx::parse(std::string(texts[i]),
                    texts.size() == 1 ? "PTX" : fmt::format("PTX {}", i + 1)));
   ptx::Module module = ptx::link(std::move(modules));
-  checkTarget(module, device);
+  checkDevice(module, device);
   return module;
 }
 
@@ -82,6 +83,14 @@ SimModule::decoded(const ptx::Function &entry,
     known = decodeEntry(module_, entry, variables_.symbols(), dynamicSmemBytes,
                         device_);
   return known;
+}
+
+void SimModule::checkTarget(const ptx::Function &entry) const {
+  std::lock_guard lock(mutex_);
+  if (checked_.contains(&entry))
+    return;
+  checkNeeds(module_, entry);
+  checked_.insert(&entry);
 }
 
 const EntryInfo &SimModule::entry(std::string_view name) const {

@@ -7,6 +7,7 @@
 #include "sim/machine/memory/ModuleVariables.h"
 
 #include <mutex>
+#include <set>
 
 namespace kiln::sim {
 
@@ -29,6 +30,9 @@ public:
   const ptx::Function &find(std::string_view name) const;
   std::shared_ptr<const DecodedEntry>
   decoded(const ptx::Function &entry, std::uint32_t dynamicSmemBytes) const;
+  /// Throws UserError where the module's .target or .version lacks what the
+  /// entry uses.
+  void checkTarget(const ptx::Function &entry) const;
 
 private:
   /// What an entry's number of bytes of shared memory made of it.
@@ -41,6 +45,7 @@ private:
   ModuleVariables variables_;
   mutable std::mutex mutex_;
   mutable std::map<const ptx::Function *, Decoded> decoded_;
+  mutable std::set<const ptx::Function *> checked_; ///< and found to be right
   mutable std::map<std::string, EntryInfo, std::less<>> infos_;
 };
 

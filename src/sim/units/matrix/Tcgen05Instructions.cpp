@@ -7,15 +7,6 @@
 
 namespace kiln::sim {
 
-/// Whether the module's target has tensor memory: sm_100a, sm_103a and those of
-/// their family, sm_110a.
-static bool hasTensorMemory(const ptx::Module &module) {
-  int number = 0;
-  char suffix = 0;
-  return std::sscanf(module.target.c_str(), "sm_%d%c", &number, &suffix) == 2 &&
-         (suffix == 'a' || suffix == 'f') && number >= 100 && number < 120;
-}
-
 static void decodeTcgen05(Decoder &decoder, const ptx::Instruction &instruction,
                           Op &op) {
   using Decode = void (*)(Decoder &, const ptx::Instruction &, Op &);
@@ -34,14 +25,6 @@ static void decodeTcgen05(Decoder &decoder, const ptx::Instruction &instruction,
       {"fence::before_thread_sync", decodeTensorFence},
       {"fence::after_thread_sync", decodeTensorFence},
   };
-  if (!hasTensorMemory(decoder.module()))
-    decoder.refuse(instruction,
-                   fmt::format(".target {} has no tensor memory; sm_100a and "
-                               "sm_103a have",
-                               decoder.module().target));
-  if (instruction.has("kind::i8") &&
-      decoder.module().target.starts_with("sm_103"))
-    decoder.refuse(instruction, "sm_103a does not have kind::i8; sm_100a has");
   for (const auto &[word, decode] : kDecoders)
     if (instruction.has(word))
       return decode(decoder, instruction, op);

@@ -96,17 +96,6 @@ static Step executeThree(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-/// sm_100 and later have min and max of three.
-static void checkThree(Decoder &decoder, const ptx::Instruction &instruction) {
-  int number = 0;
-  const std::string &target = decoder.module().target;
-  if (std::sscanf(target.c_str(), "sm_%d", &number) != 1 || number < 100)
-    decoder.refuse(instruction,
-                   fmt::format("three values, and .target {} takes two; sm_100 "
-                               "takes three",
-                               target));
-}
-
 /// min and max, whose types and modifiers have been looked at.
 template <bool isMax>
 static void decodeExtreme(Decoder &decoder, const ptx::Instruction &instruction,
@@ -139,7 +128,6 @@ static void decodeExtreme(Decoder &decoder, const ptx::Instruction &instruction,
   op.handler = executeMinMax<isMax, float>;
   if (operands.size() == 3)
     return;
-  checkThree(decoder, instruction);
   op.imm = instruction.has("abs");
   op.handler = executeThree<isMax>;
 }
