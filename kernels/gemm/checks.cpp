@@ -2,6 +2,7 @@
 // those that do not.
 #include "checks.h"
 #include "gemm/device/output.h"
+#include "gemm/main_loops.h"
 
 #include <kiln/base/error.h>
 #include <kiln/language/tensorcore/tensor_memory.h>
@@ -15,8 +16,9 @@
 namespace kiln {
 
 using gemm_kernel::is_one_of;
-using gemm_kernel::is_tcgen05;
 using gemm_kernel::KernelProblem;
+using gemm_kernel::main_loop_of;
+using gemm_kernel::MainLoopKind;
 using gemm_kernel::refuse;
 using gemm_kernel::refuse_tile;
 
@@ -58,8 +60,9 @@ void gemm_kernel::check_type(const GemmProblem &problem,
     refuse("gemm multiplies f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, i8 "
            "or u8, not {}",
            name(problem.type));
-  if (!is_float(problem.type) && device.target() == "sm_103a")
-    refuse("sm_103a does not multiply {}; use --target sm_100a",
+  if (!is_float(problem.type) &&
+      !device.has(main_loop_of(device).integer_instruction))
+    refuse("{} does not multiply {}; use --target sm_100a", device.target(),
            name(problem.type));
 }
 
@@ -100,8 +103,7 @@ void gemm_kernel::check_accumulator(const GemmProblem &problem,
            : has_f16  ? "f32 or f16"
                       : "f32",
            name(accumulator));
-  bool is_wide = accumulator == Type::f16 && is_tcgen05(device);
-  if (is_wide)
+  if (accumulator == Type::f16 && !main_loop_of(device).has_f16_sums)
     refuse("products of {} are added up in f16, which takes as much tensor "
            "memory as f32 on {}; use f32",
            name(problem.type), device.target());
@@ -192,9 +194,9 @@ void gemm_kernel::check_d(const GemmProblem &problem,
 }
 
 /// Throw where wgmma does not cover the tile.
-static void check_wgmma_tile(const GemmProblem &problem,
-                             const GemmSchedule &schedule,
-                             const DeviceDescription &device) {
+void gemm_kernel::check_wgmma_tile(const GemmProblem &problem,
+                                   const GemmSchedule &schedule,
+                                   const DeviceDescription &device) {
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   if (rows < 64 || schedule.tile_m > 256 || rows % 64 || schedule.tile_m % 64)
     refuse_tile(schedule, "M must be a multiple of {} up to 256",
@@ -226,9 +228,9 @@ static void check_wgmma_tile(const GemmProblem &problem,
 
 /// Throw where tcgen05.mma does not cover the tile, or tensor memory does not
 /// hold its sums.
-static void check_tcgen05_tile(const GemmProblem &problem,
-                               const GemmSchedule &schedule,
-                               const DeviceDescription &device) {
+void gemm_kernel::check_tcgen05_tile(const GemmProblem &problem,
+                                     const GemmSchedule &schedule,
+                                     const DeviceDescription &device) {
   constexpr int kRows = 128; // lanes of tensor memory
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   if (rows != kRows)
@@ -265,10 +267,8 @@ void gemm_kernel::check_tile(const KernelProblem &computed,
                              const DeviceDescription &device) {
   const GemmProblem &problem = computed.problem;
   check_scaled_tile(problem, schedule);
-  if (is_tcgen05(device))
-    check_tcgen05_tile(problem, schedule, device);
-  else
-    check_wgmma_tile(problem, schedule, device);
+  const MainLoopKind &loop = main_loop_of(device);
+  loop.check_tile(problem, schedule, device);
   auto step_k = static_cast<int>(elements_in(problem.type, 32));
   if (schedule.tile_k < step_k || schedule.tile_k > 256 ||
       schedule.tile_k % step_k)
@@ -287,8 +287,8 @@ void gemm_kernel::check_tile(const KernelProblem &computed,
               problem.a_is_k_major() ? schedule.tile_k
                                      : schedule.consumer_rows());
   // Of the columns of B, wgmma leaves out what fills the last row up.
-  bool is_cut =
-      schedule.consumer_columns() != schedule.tile_n || is_tcgen05(device);
+  bool is_cut = schedule.consumer_columns() != schedule.tile_n ||
+                !loop.has_sums_in_registers;
   if (problem.b_is_k_major())
     check_width('K', schedule.tile_k);
   else if (is_cut)
@@ -330,22 +330,20 @@ static void check_instruction(const KernelProblem &computed,
   if (schedule.cta_group != 1 && schedule.cta_group != 2)
     refuse("a CTA group of {}; 1 or 2 CTAs multiply together",
            schedule.cta_group);
-  if (!is_tcgen05(device)) {
-    if (schedule.cta_group == 2)
-      refuse("2 CTAs multiply together by tcgen05, and {} has {}; use "
-             "cta-group=1",
-             device.target(), name(device.tensor_core));
-    return;
-  }
+  const MainLoopKind &loop = main_loop_of(device);
+  if (schedule.cta_group == 2 && !loop.has_pairs)
+    refuse("2 CTAs multiply together by tcgen05, and {} has {}; use "
+           "cta-group=1",
+           device.target(), name(device.tensor_core));
   auto lacks = [&](std::string_view what, std::string_view instead) {
     refuse("{} needs wgmma, and {} has {}; use {}", what, device.target(),
            name(device.tensor_core), instead);
   };
-  if (schedule.kind == GemmKind::multistage)
+  if (schedule.kind == GemmKind::multistage && !loop.has_multistage)
     lacks("a multistage schedule", "warp-specialized, cooperative or pingpong");
-  if (schedule.is_a_in_registers)
+  if (schedule.is_a_in_registers && !loop.has_a_in_registers)
     lacks("A in registers", "a-from=smem");
-  if (schedule.split_k > 1)
+  if (schedule.split_k > 1 && !loop.has_split_k)
     refuse("K is divided by {} CTAs; on {} each tile has one: use split-k=1",
            schedule.split_k, device.target());
   if (schedule.cta_group == 1)
@@ -414,7 +412,7 @@ void gemm_kernel::check_epilogue(const KernelProblem &computed,
   if (gemm_kernel::uses_sums(schedule))
     return; // D does not go out by subtiles
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
-  int step = is_tcgen05(device) ? rows : 64;
+  int step = main_loop_of(device).has_sums_in_registers ? 64 : rows;
   if (schedule.epilogue_m < step || rows % schedule.epilogue_m ||
       schedule.epilogue_m % step)
     refuse("an epilogue tile of {} rows; use a multiple of {} that divides {}",

@@ -33,10 +33,6 @@ bool is_one_of(Type type, const std::array<Type, N> &types) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-inline bool is_tcgen05(const DeviceDescription &device) {
-  return device.tensor_core == TensorCore::tcgen05;
-}
-
 // What stands under `check` in the table of the problem's fields.
 
 /// A dimension; `label` is for the message.
@@ -69,6 +65,13 @@ inline constexpr int kMostOfGrid = 128;
 /// Workspaces of a known size.
 void check_workspaces(const KernelProblem &computed,
                       const GemmSchedule &schedule);
+/// Tiles that wgmma, or tcgen05.mma, does not cover, and those whose sums have
+/// no room.
+void check_wgmma_tile(const GemmProblem &problem, const GemmSchedule &schedule,
+                      const DeviceDescription &device);
+void check_tcgen05_tile(const GemmProblem &problem,
+                        const GemmSchedule &schedule,
+                        const DeviceDescription &device);
 /// What the instruction can cover.
 void check_tile(const KernelProblem &computed, const GemmSchedule &schedule,
                 const DeviceDescription &device);

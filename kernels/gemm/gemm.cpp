@@ -5,6 +5,7 @@
 #include "gemm/device/kernel.h"
 #include "gemm/device/output.h"
 #include "gemm/device/vector_kernel.h"
+#include "gemm/main_loops.h"
 
 #include <kiln/base/error.h>
 
@@ -24,13 +25,13 @@ static GemmSchedule filled(const KernelProblem &computed,
                            const DeviceDescription &device) {
   const GemmProblem &problem = computed.problem;
   GemmSchedule full = schedule;
-  bool is_tcgen05 = device.tensor_core == TensorCore::tcgen05;
+  const gemm_kernel::MainLoopKind &loop = gemm_kernel::main_loop_of(device);
   constexpr int kLanes = 128; // of tensor memory: the rows of a consumer
   if (computed.a_suits_tma() && computed.b_suits_tma())
     full.is_repacked = false;
   if (full.split_k == 1)
     full.is_split_by_grid = false;
-  if (full.consumers == 0 && is_tcgen05)
+  if (full.consumers == 0 && !loop.has_sums_in_registers)
     full.consumers = full.kind == GemmKind::pingpong ? 2
                      : full.split == GemmSplit::m && full.tile_m > kLanes
                          ? full.tile_m / kLanes
@@ -40,13 +41,14 @@ static GemmSchedule filled(const KernelProblem &computed,
   if (full.instruction_n == 0)
     full.instruction_n = full.consumer_columns();
   if (full.epilogue_m == 0)
-    full.epilogue_m = is_tcgen05 ? kLanes : 64;
+    full.epilogue_m = loop.store_rows;
   if (full.epilogue_n == 0)
     full.epilogue_n = gemm_kernel::subtile_columns(computed, full);
   // Nothing is multicast that threads copy; and one warpgroup that does
   // everything has no thread to tell other CTAs of a released slot. CTAs that
   // share operands on Blackwell multiply together (cta_group).
-  if (full.kind == GemmKind::multistage || !computed.uses_tma() || is_tcgen05)
+  if (full.kind == GemmKind::multistage || !computed.uses_tma() ||
+      !loop.has_multicast)
     full.is_multicast = false;
   if (full.cluster_m * full.cluster_n == 1)
     full.is_multicast = GemmSchedule{}.is_multicast;
@@ -72,7 +74,7 @@ static void plan_registers(const KernelProblem &computed,
                            GemmSchedule &schedule) {
   // On Blackwell sums are in tensor memory: roles keep what they begin with.
   if (schedule.kind == GemmKind::multistage ||
-      device.tensor_core == TensorCore::tcgen05)
+      !gemm_kernel::main_loop_of(device).has_sums_in_registers)
     return;
   int groups = schedule.consumers + 1;
   int at_entry =
@@ -123,8 +125,9 @@ static int shared_bytes(const KernelProblem &computed,
                         const GemmSchedule &schedule,
                         const DeviceDescription &device, int stages) {
   constexpr int kBarrierBytes = 8;
-  bool is_tcgen05 = device.tensor_core == TensorCore::tcgen05;
-  int end = is_tcgen05 ? 2 * schedule.consumers * kBarrierBytes
+  bool has_tensor_memory =
+      !gemm_kernel::main_loop_of(device).has_sums_in_registers;
+  int end = has_tensor_memory ? 2 * schedule.consumers * kBarrierBytes
             : schedule.kind == GemmKind::pingpong ? 2 * kBarrierBytes
                                                   : 0;
   auto place = [&](const TileLayout &tile, int count) {
@@ -135,7 +138,7 @@ static int shared_bytes(const KernelProblem &computed,
   for (const TileLayout &tile : gemm_kernel::slot_tiles(computed, schedule))
     place(tile, stages);
   end += 2 * stages * kBarrierBytes;
-  if (is_tcgen05)
+  if (has_tensor_memory)
     place({Type::u32, 1, 4}, 1);
   GemmSchedule with_stages = schedule;
   with_stages.stages = stages;

@@ -8,6 +8,7 @@
 #include "checks.h"
 #include "cost.h"
 #include "gemm/device/output.h"
+#include "gemm/main_loops.h"
 #include "tuned.h"
 
 #include <kiln/base/error.h>
@@ -90,7 +91,7 @@ static int most_of_grid(const GemmProblem &problem,
                         const GemmSchedule &schedule,
                         const DeviceDescription &device) {
   if (!is_known(problem) || schedule.kind != GemmKind::warp_specialized ||
-      device.tensor_core == TensorCore::tcgen05)
+      !gemm_kernel::main_loop_of(device).has_split_k)
     return 1;
   auto tiles = KernelProblem(problem, schedule).tiles(schedule).constant();
   return static_cast<int>(
@@ -199,7 +200,7 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
   int element_bytes = size_bytes(problem.type);
   KernelProblem computed(problem, {.is_repacked = is_repacked});
   bool uses_tma = computed.uses_tma();
-  bool is_tcgen05 = device.tensor_core == TensorCore::tcgen05;
+  const gemm_kernel::MainLoopKind &loop = gemm_kernel::main_loop_of(device);
   int producer = computed.producer_registers();
   auto add_one = [&](GemmSchedule schedule) {
     schedule.is_repacked = is_repacked;
@@ -236,16 +237,16 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
         if (uses_tma && schedule.is_persistent() && schedule.tile_m >= 128) {
           GemmSchedule pair = schedule;
           pair.cluster_m = 2;
-          if (is_tcgen05)
+          if (loop.has_pairs)
             pair.cta_group = 2;
           add(pair);
           std::swap(pair.cluster_m, pair.cluster_n);
-          if (!is_tcgen05)
+          if (loop.has_multicast)
             add(pair);
           // Two CTAs that multiply together load as much of A and half of B.
           bool has_two = !problem.m.is_constant() ||
                          problem.m.constant() > schedule.tile_m;
-          if (is_tcgen05 && has_two)
+          if (loop.has_pairs && has_two)
             continue;
         }
         int parts = most_parts(problem, schedule, device);

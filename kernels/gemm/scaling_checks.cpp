@@ -1,5 +1,6 @@
 // scaling_checks: which products have factors, and narrow elements.
 #include "checks.h"
+#include "gemm/main_loops.h"
 
 namespace kiln::gemm_kernel {
 
@@ -37,7 +38,7 @@ void check_scaling(const GemmProblem &problem,
     refuse("scales={} of {}; {} them", name(problem.scaling),
            name(problem.type), types);
   };
-  if (is_subbyte(problem.type) && !is_tcgen05(device))
+  if (is_subbyte(problem.type) && !main_loop_of(device).has_subbyte)
     refuse("{} is multiplied by tcgen05, and {} has {}; use --target sm_100a",
            name(problem.type), device.target(), name(device.tensor_core));
   switch (problem.scaling) {
@@ -53,7 +54,7 @@ void check_scaling(const GemmProblem &problem,
   case Scaling::blocks:
     if (problem.type != Type::e4m3)
       refuse_type("e4m3 has");
-    if (is_tcgen05(device))
+    if (!main_loop_of(device).has_block_scales)
       refuse("scales=blocks on {}, which has {}; use scales=mx, or sm_90a",
              device.target(), name(device.tensor_core));
     if (problem.is_d_column_major)
@@ -68,7 +69,7 @@ void check_scaling(const GemmProblem &problem,
       refuse_type("e2m1 has");
     break;
   }
-  if (!is_tcgen05(device))
+  if (!main_loop_of(device).has_hardware_scales)
     refuse("scales={} needs tcgen05, and {} has {}; use scales={}",
            name(problem.scaling), device.target(), name(device.tensor_core),
            problem.type == Type::e4m3 ? "blocks" : "tensor");

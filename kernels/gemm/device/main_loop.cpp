@@ -1,12 +1,13 @@
 // main_loop: the arguments, the order of things, and the way in.
 #include "main_loop.h"
+#include "gemm/main_loops.h"
 #include "kernel.h"
 #include "vector_kernel.h"
 
 #include <kiln/language/threads/cluster.h>
-#include <kiln/language/value/control.h>
 #include <kiln/language/threads/dependent_launch.h>
 #include <kiln/language/threads/threads.h>
+#include <kiln/language/value/control.h>
 
 namespace kiln::gemm_kernel {
 
@@ -118,10 +119,7 @@ Module build_kernel(const GemmProblem &problem, const GemmSchedule &schedule,
                     const GemmDebug &debug, const DeviceDescription &device) {
   if (schedule.kind == GemmKind::vector)
     return build_vector_kernel(problem, schedule, device);
-  auto kernel = device.tensor_core == TensorCore::tcgen05
-                    ? make_tcgen05_kernel(problem, schedule, device)
-                    : make_wgmma_kernel(problem, schedule, debug, device);
-  return kernel->build();
+  return main_loop_of(device).make(problem, schedule, debug, device)->build();
 }
 
 } // namespace kiln::gemm_kernel

@@ -75,13 +75,14 @@ private:
   bool is_long() const;
 };
 
-/// For the device's tensor core.
+/// Those of main_loops.h.
 std::unique_ptr<MainLoop> make_wgmma_kernel(const GemmProblem &problem,
                                             const GemmSchedule &schedule,
                                             const GemmDebug &debug,
                                             const DeviceDescription &device);
 std::unique_ptr<MainLoop> make_tcgen05_kernel(const GemmProblem &problem,
                                               const GemmSchedule &schedule,
+                                              const GemmDebug &debug,
                                               const DeviceDescription &device);
 
 } // namespace kiln::gemm_kernel

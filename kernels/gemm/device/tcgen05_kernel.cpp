@@ -213,6 +213,7 @@ void Tcgen05Kernel::store_all(const Value &consumer) {
 
 std::unique_ptr<MainLoop> make_tcgen05_kernel(const GemmProblem &problem,
                                               const GemmSchedule &schedule,
+                                              const GemmDebug &debug,
                                               const DeviceDescription &device) {
   return std::make_unique<Tcgen05Kernel>(problem, schedule, device);
 }
