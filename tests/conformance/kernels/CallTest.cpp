@@ -168,6 +168,31 @@ TEST(CallOnBlackwell, GemmWithFactors) {
   }
 }
 
+// Described as its driver describes it: by its compute capability.
+TEST(CallOnEachFamily, GemmHasAKernelOrSaysThatItHasNone) {
+  for (const char *gpu : {"h20", "b200", "gb300", "thor"}) {
+    SCOPED_TRACE(gpu);
+    Product(5).run(open_sim({.device = DeviceDescription::by_name(gpu)}));
+  }
+  for (auto [gpu, said] :
+       {std::pair{"a100", "gemm has no kernel for sm_80 (NVIDIA A100 SXM4 "
+                          "80GB), which has mma.sync; it multiplies with "
+                          "wgmma.mma_async (sm_90a) or tcgen05.mma (sm_100a, "
+                          "sm_103a, sm_110a)"},
+        {"l40s", "gemm has no kernel for sm_89 (NVIDIA L40S), which has"},
+        {"rtx5090", "gemm has no kernel for sm_120a (NVIDIA GeForce RTX 5090)"},
+        {"gb10", "gemm has no kernel for sm_121a (NVIDIA GB10), which has"}}) {
+    auto device = open_sim({.device = DeviceDescription::by_name(gpu)});
+    Buffer some = device->allocate(4096);
+    try {
+      gemm(device, {}, {.m = 8, .n = 8, .k = 64}, {some, some, some});
+      ADD_FAILURE() << gpu;
+    } catch (const UserError &error) {
+      EXPECT_THAT(error.message(), testing::StartsWith(said));
+    }
+  }
+}
+
 TEST_P(Call, NumbersAndBiasAreGivenByName) {
   SKIP_WITHOUT_DEVICE();
   std::shared_ptr<Device> device = opened(GetParam());

@@ -114,6 +114,42 @@ TEST_F(CudaDriverTest, ListsEveryDeviceWithItsNumbers) {
   EXPECT_TRUE(listing.missing.empty());
 }
 
+TEST_F(CudaDriverTest, AGpuOfEachFamilyHasItsTensorCore) {
+  struct Row {
+    const char *gpu;
+    int major, minor, sharedPerCta;
+    TensorCore core;
+    int columns;
+    const char *target;
+  };
+  for (const Row &row :
+       {Row{"A100", 8, 0, 166912, TensorCore::mma, 0, "sm_80"},
+        {"L40S", 8, 9, 101376, TensorCore::mma, 0, "sm_89"},
+        {"H200", 9, 0, 232448, TensorCore::wgmma, 0, "sm_90a"},
+        {"B200", 10, 0, 232448, TensorCore::tcgen05, 512, "sm_100a"},
+        {"B300", 10, 3, 232448, TensorCore::tcgen05, 512, "sm_103a"},
+        {"Thor", 11, 0, 232448, TensorCore::tcgen05, 512, "sm_110a"},
+        {"RTX 5090", 12, 0, 101376, TensorCore::mma, 0, "sm_120a"},
+        {"GB10", 12, 1, 101376, TensorCore::mma, 0, "sm_121a"}}) {
+    fake->attributes = {
+        {cuda::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, row.major},
+        {cuda::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, row.minor},
+        {97, row.sharedPerCta},
+        {120, row.major >= 9}};
+    DeviceDescription device =
+        listCudaDevices(*CudaDriver::load(KILN_FAKE_CUDA))
+            .devices.at(0)
+            .description;
+    EXPECT_EQ(device.tensor_core, row.core) << row.gpu;
+    EXPECT_EQ(device.tensor_memory_columns, row.columns) << row.gpu;
+    EXPECT_EQ(device.target(), row.target) << row.gpu;
+    EXPECT_EQ(device.max_smem_per_cta_bytes, row.sharedPerCta) << row.gpu;
+    EXPECT_EQ(device.max_cluster_ctas, row.major >= 9 ? 8 : 1) << row.gpu;
+    EXPECT_EQ(device.has("wgmma.mma_async"), row.major == 9) << row.gpu;
+    EXPECT_EQ(device.has("tcgen05.mma"), row.columns > 0) << row.gpu;
+  }
+}
+
 TEST_F(CudaDriverTest, NoDeviceIsSaidInTheListing) {
   fake->devices = 0;
   DeviceListing listing = listCudaDevices(*CudaDriver::load(KILN_FAKE_CUDA));

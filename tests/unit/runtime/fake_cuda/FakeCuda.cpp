@@ -108,7 +108,9 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
       {1, 1024},   {13, 1980000}, {16, 132}, {36, 3201000}, {37, 6144},
       {38, 1000},  {39, 2048},    {75, 9},   {76, 0},       {81, 233472},
       {82, 65536}, {97, 232448},  {106, 32}, {111, 1024},   {120, 1}};
-  *value = values.at(attribute);
+  auto own = fakeCuda()->attributes.find(attribute);
+  *value = own != fakeCuda()->attributes.end() ? own->second
+                                               : values.at(attribute);
   return CUDA_SUCCESS;
 }
 

@@ -18,6 +18,7 @@ struct FakeCuda {
   std::string failCall; ///< the symbol that fails
   cuda::CUresult failResult = cuda::CUDA_ERROR_INVALID_VALUE;
   int devices = 1;
+  std::map<int, int> attributes; ///< of the GPU, other than those of an H200
   std::string jitLog;                      ///< of a module that fails to load
   std::vector<std::size_t> parameterBytes; ///< of the next launch
 
