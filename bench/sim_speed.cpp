@@ -7,7 +7,8 @@
 // 128 x 128 x 64) is simulated with the checks off and on, for Hopper and for
 // Blackwell, and OpenBLAS does sgemm of that size, on all cores of the machine.
 // The counter `ratio` of a simulation is its time over that of sgemm in the
-// same run.
+// same run, `cpu_ms` the processor time that it takes, of all threads: the one
+// to compare where others use the machine too.
 #include <kiln/kiln.h>
 
 #include <benchmark/benchmark.h>
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sys/resource.h>
 
 using namespace kiln;
 
@@ -34,6 +36,14 @@ template <typename Work> static double fastest_seconds(int runs, Work &&work) {
     best = std::min(best, seconds_since(start));
   }
   return best;
+}
+
+/// Processor time of this process so far.
+static double cpu_seconds() {
+  rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec) +
+         static_cast<double>(used.ru_utime.tv_usec) * 1e-6;
 }
 
 static double sgemm_seconds() {
@@ -66,9 +76,14 @@ static void simulate(benchmark::State &state, const DeviceDescription &gpu,
   LaunchResult result;
   for (auto _ : state) {
     double reference = sgemm_seconds();
-    double time =
-        fastest_seconds(3, [&] { result = try_run(*device, kernel, a, b, d); });
+    double cpu = 1e30;
+    double time = fastest_seconds(3, [&] {
+      double before = cpu_seconds();
+      result = try_run(*device, kernel, a, b, d);
+      cpu = std::min(cpu, cpu_seconds() - before);
+    });
     state.SetIterationTime(time);
+    state.counters["cpu_ms"] = cpu * 1e3;
     state.counters["ratio"] = time / reference;
   }
   if (!result.ok())

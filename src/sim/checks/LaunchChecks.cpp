@@ -101,7 +101,65 @@ static void tellMasked(Warp &warp, const Op &op, LaneMask active) {
     load.effect->tellOrder(warp, load, used);
 }
 
-void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
+/// `touching` has touched a register of a product; null: it is the first one.
+static void tellUnfenced(RaceDetector &races, const WgmmaBegin &event,
+                         const Op *touching, bool isWritten) {
+  Warp &warp = event.warp;
+  // Of registers that were read alone ptxas only wants to know that the reads
+  // are over, and sees to it (C7519); released kernels rely on it.
+  bool isError = !warp.wgmma.isFenced && (warp.wgmma.issued == 0 || isWritten);
+  FindingId id = FindingId::wgmmaFence;
+  std::string why = "no wgmma.fence stands before the kernel's first wgmma";
+  if (touching)
+    why = fmt::format("a register of this wgmma is {} at {}, and no "
+                      "wgmma.fence stands between",
+                      isWritten ? "touched" : "read",
+                      warp.machine().findings().placeOf(*touching));
+  if (!isError) {
+    id = FindingId::wgmmaFenceOrder;
+    why += warp.wgmma.isFenced
+               ? "; the one before it does not count by the PTX text"
+               : "; ptxas puts one in";
+  }
+  Access access{.warp = &warp, .op = &event.op, .issuers = event.lanes};
+  Record earlier{};
+  earlier.component = warp.clock.lanes;
+  earlier.lanes = event.lanes;
+  if (touching)
+    earlier.op = static_cast<std::uint32_t>(touching - warp.code().ops.data());
+  if (!races.isTold(id, access, earlier))
+    races.tell(id, access, earlier, why, {});
+}
+
+/// Registers that were touched need a wgmma.fence before a product uses them,
+/// and the first product of a kernel needs one in any case.
+void LaunchChecks::on(const WgmmaBegin &event) {
+  Warp &warp = event.warp;
+  WgmmaQueue &wgmma = warp.wgmma;
+  const Op *touching = nullptr;
+  bool isWritten = false;
+  for (const auto &list : {event.accumulator, event.fragment})
+    for (const Reg &reg : list) {
+      if (!wgmma.touchedCount || reg.index >= wgmma.touched.size())
+        break;
+      WgmmaQueue::Touch &touch = wgmma.touched[reg.index];
+      if (touch.op && touch.fences == wgmma.fences &&
+          (!touching || touch.isWritten >= isWritten)) {
+        touching = touch.op;
+        isWritten = touch.isWritten;
+      }
+      wgmma.touchedCount -= touch.op != nullptr;
+      touch = {};
+    }
+  bool isFirst = wgmma.issued == 0;
+  if (touching || (isFirst && !wgmma.isFenced))
+    tellUnfenced(races_, event, touching, isWritten);
+}
+
+void LaunchChecks::on(const InstructionBegin &event) {
+  Warp &warp = event.warp;
+  const Op &op = event.op;
+  LaneMask active = event.lanes;
   if (op.touchesAccumulator) {
     if (!warp.wgmma.held.empty())
       checkHeld(warp, op, active);
@@ -113,6 +171,14 @@ void LaunchChecks::before(Warp &warp, const Op &op, LaneMask active) {
     tellMasked(warp, op, active);
   if (op.poison.isGeneral())
     passPoison(warp, op, active);
+}
+
+EventMask LaunchChecks::interests() const {
+  EventMask mask =
+      maskOf(EventKind::lifetime, EventKind::instruction, EventKind::access,
+             EventKind::async, EventKind::barrier, EventKind::fence,
+             EventKind::allocation);
+  return races_.keepsValues() ? mask | maskOf(EventKind::storedValue) : mask;
 }
 
 std::uint64_t LaunchChecks::bytes() const {

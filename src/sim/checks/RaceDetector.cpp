@@ -113,9 +113,21 @@ void RaceDetector::touchGlobal(Access &access, std::uint64_t address,
   touchRun(access, global_, address, bytes);
 }
 
+void RaceDetector::touchCells(Access &access, Cta &owner,
+                              std::span<const PageCells> places) {
+  access.view = View::asyncShared;
+  if (touchAlike(access, owner.shadow, places))
+    return;
+  for (const auto &[page, cells] : places)
+    for (CellSet left = cells; left; left &= left - 1)
+      touch(access, owner.shadow,
+            page * Shadow::kPageCells +
+                static_cast<unsigned>(std::countr_zero(left)),
+            0xffff);
+}
+
 void RaceDetector::touchRun(Access &access, ShadowedMemory &memory,
                             std::uint64_t begin, std::size_t bytes) {
-  CheckTime time(access.warp->observer());
   constexpr std::uint64_t kPage = Shadow::kPageCells * Shadow::kCellBytes;
   // Shorter runs are threads' own: they leave a page in pieces.
   constexpr std::uint64_t kShortest = 4 * Shadow::kCellBytes;

@@ -90,6 +90,8 @@ public:
   void touchShared(Access &access, Cta &owner, std::uint64_t offset,
                    std::size_t bytes);
   void touchGlobal(Access &access, std::uint64_t address, std::size_t bytes);
+  /// Whole cells of shared memory, by the tensor core.
+  void touchCells(Access &access, Cta &owner, std::span<const PageCells> cells);
   /// Some bytes of one cell.
   void touch(Access &access, ShadowedMemory &memory, std::uint64_t cell,
              std::uint16_t bytes);

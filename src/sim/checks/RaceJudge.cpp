@@ -12,7 +12,7 @@ namespace kiln::sim {
 static bool isProgramOrder(const Record &a, const Record &b,
                            std::uint16_t overlap) {
   LaneMask lanes = a.lanesOf(overlap) | b.lanesOf(overlap);
-  if ((lanes & (lanes - 1)) == 0)
+  if ((lanes & (lanes - 1)) == 0 || a.isSplitLike(b))
     return true;
   for (unsigned left = overlap; left; left &= left - 1) {
     auto byte = static_cast<std::uint16_t>(left & -left);

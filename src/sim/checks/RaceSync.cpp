@@ -10,7 +10,6 @@ namespace kiln::sim {
 
 void RaceDetector::publish(Warp &warp, LaneMask lanes,
                            const MemorySemantics &order, SyncPoint &to) {
-  CheckTime time(warp.observer());
   LaneClocks &clocks = warp.group().clocks;
   if (order.isRelease)
     return clocks.release(to, warp.clock, lanes);
@@ -216,7 +215,6 @@ void RaceDetector::fenceInits(Warp &warp) {
 
 void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
                        std::uint32_t address) {
-  CheckTime time(warp.observer());
   MbarrierHistory &barrier = owner.mbarrierHistory[address];
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   access.record.component = warp.clock.lanes;
@@ -323,7 +321,6 @@ void RaceDetector::arrive(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
 
 void RaceDetector::await(Warp &warp, const Op &op, LaneMask lanes, Cta &owner,
                          std::uint32_t address) {
-  CheckTime time(warp.observer());
   MbarrierHistory &barrier = owner.mbarrierHistory[address];
   LaneClocks &clocks = warp.group().clocks;
   barrier.observed = barrier.phases;

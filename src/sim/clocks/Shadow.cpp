@@ -6,9 +6,7 @@
 
 namespace kiln::sim {
 
-LaneMask Record::lanesOf(std::uint16_t overlap) const {
-  if (!(flags & kSplit))
-    return lanes;
+LaneMask Record::lanesInTurn(std::uint16_t overlap) const {
   int base = flags >> kBaseShift & 15, size = flags >> kSizeShift & 7;
   int first = firstLane(lanes);
   auto laneOf = [&](int byte) { return first + ((byte - base) >> size); };

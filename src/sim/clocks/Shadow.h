@@ -50,7 +50,18 @@ struct Record {
   }
   /// Lanes that touched some of `overlap`: all of them, unless the lanes took
   /// the bytes in turn, 2^size each from the base on.
-  LaneMask lanesOf(std::uint16_t overlap) const;
+  LaneMask lanesOf(std::uint16_t overlap) const {
+    return flags & kSplit ? lanesInTurn(overlap) : lanes;
+  }
+  /// Whether the lanes took the bytes in turn, the same lane the same byte.
+  bool isSplitLike(const Record &other) const {
+    constexpr unsigned kLayout = kSplit | 15u << kBaseShift | 7u << kSizeShift;
+    return (flags & kSplit) && ((flags ^ other.flags) & kLayout) == 0 &&
+           lanes == other.lanes;
+  }
+
+private:
+  LaneMask lanesInTurn(std::uint16_t overlap) const;
 };
 
 struct Cell {

@@ -62,15 +62,18 @@ bool LaunchScheduler::take(Mine &mine) {
   if (number >= count_ || number > lastWanted_)
     return false;
   Dim3 first = firstCtaOf(number);
-  std::unique_ptr<Checks> own;
+  std::unique_ptr<LaunchChecks> own;
   if (config_.checks && !isTalking_)
     own = std::make_unique<LaunchChecks>(machine_, count_ > 1);
   mine.push_back(std::make_unique<Cluster>(
       machine_, first, number, own ? own.get() : commonChecks_.get()));
   mine.back()->ownChecks = std::move(own);
-  if (config_.stats || config_.timeline)
-    mine.back()->observer =
+  if (config_.stats || config_.timeline) {
+    auto observer =
         std::make_unique<LaunchObserver>(config_.stats, config_.timeline);
+    observer->watch(*mine.back());
+    mine.back()->observer = std::move(observer);
+  }
   return true;
 }
 
@@ -134,7 +137,7 @@ void LaunchScheduler::absorb(Outcome &outcome) {
   result_.instructions += outcome.instructions;
   cost_.add(outcome.cost);
   if (outcome.checks)
-    races_.take(outcome.checks->races());
+    races_.take(static_cast<LaunchChecks &>(*outcome.checks).races());
   std::move(outcome.findings.begin(), outcome.findings.end(),
             std::back_inserter(result_.findings));
   joinAlike(result_.findings, /*hasEnd=*/false);

@@ -39,7 +39,7 @@ private:
     CostCount cost;
     std::vector<kiln::Timeline::Event> events;
     std::optional<Finding> fault;
-    std::unique_ptr<Checks> checks; ///< where it has its own
+    std::unique_ptr<Watcher> checks; ///< where it has its own
   };
   using Mine = std::vector<std::unique_ptr<Cluster>>;
 
@@ -90,7 +90,7 @@ private:
   std::uint64_t retired_ = 0; ///< all clusters below are done
   std::map<std::uint64_t, Outcome> waiting_;
   std::uint64_t shadowPeak_ = 0;         ///< of one cluster
-  std::unique_ptr<Checks> commonChecks_; ///< of clusters that talk
+  std::unique_ptr<LaunchChecks> commonChecks_; ///< of clusters that talk
   LaunchRaces races_;
 
   /// Clusters behind this one need not be run: it ends the launch.

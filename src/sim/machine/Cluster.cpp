@@ -28,8 +28,7 @@ Cta::Cta(Machine &machine, Cluster &cluster, const Dim3 &index, int rank)
               "the registers of a CTA");
   for (int warp = 0; warp * kLanes < threads; ++warp)
     warps_.push_back(std::make_unique<Warp>(*this, warp, machine.code()));
-  if (Checks *checks = cluster.checks())
-    checks->begin(*this);
+  cluster.watchers().tell(CtaBegin{*this});
 }
 
 std::uint32_t Cta::number() const {
@@ -70,10 +69,11 @@ TensorMemory &Cta::tensorMemory() {
 }
 
 Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
-                 Checks *checks)
-    : machine_(machine), checks_(checks),
-      races_(checks ? &checks->races() : nullptr), number_(number),
+                 Watcher *checks)
+    : machine_(machine), number_(number),
       random_(machine.config().seed * 0x9e3779b97f4a7c15 + number) {
+  if (checks)
+    watchers_.addCheck(*checks);
   const Dim3 &size = machine.config().cluster;
   int rank = 0;
   for (std::uint32_t z = 0; z < size[2]; ++z)
@@ -194,8 +194,8 @@ bool Cluster::step(bool isAlone) {
     if (isDone()) {
       while (performOne())
         ;
-      if (checks_ && size() > 1)
-        checks_->end(*this);
+      if (size() > 1)
+        watchers_.tell(ClusterEnd{*this});
       return true;
     }
     // The limit is a CTA's own; whoever is done has kept it.

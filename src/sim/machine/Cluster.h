@@ -8,9 +8,8 @@
 
 #include "kiln/run/device.h"
 #include "sim/findings/FindingId.h"
-#include "sim/machine/Checks.h"
 #include "sim/machine/Cta.h"
-#include "sim/machine/Observer.h"
+#include "sim/machine/events/Watchers.h"
 
 #include <map>
 #include <random>
@@ -42,7 +41,7 @@ class Cluster {
 public:
   /// `checks`: null where nothing is checked.
   Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
-          Checks *checks = nullptr);
+          Watcher *checks = nullptr);
 
   /// Run: to its end or until nothing moves where it is alone, else until it
   /// has had its turn. False where nothing moved. Throws Fault, LimitReached
@@ -54,9 +53,8 @@ public:
   /// Whether some lanes spin on global memory, which another cluster may write.
   bool waitsForOthers() const;
   std::uint64_t number() const { return number_; }
-  Checks *checks() const { return checks_; }
-  /// Null where nothing is checked.
-  RaceDetector *races() const { return races_; }
+  const Watchers &watchers() const { return watchers_; }
+  Watchers &watchers() { return watchers_; }
   /// Memory of the host that is there for the checks alone.
   std::uint64_t shadowBytes() const;
 
@@ -109,9 +107,10 @@ public:
   std::map<std::pair<const ValidBits *, std::size_t>, UnwrittenStore>
       unwrittenStores; ///< by memory and the number of the four bytes
   std::string printed; ///< and not shown yet
-  std::unique_ptr<Observer> observer; ///< null: nobody asked for one
-  /// Its own, where it cannot talk to others.
-  std::unique_ptr<Checks> ownChecks;
+  /// Checks of its own, where it cannot talk to others.
+  std::unique_ptr<Watcher> ownChecks;
+  /// Who counts or draws; null: nobody asked for that.
+  std::unique_ptr<Watcher> observer;
 
 private:
   bool performOne();
@@ -122,8 +121,7 @@ private:
   bool unblock();
 
   Machine &machine_;
-  Checks *checks_;
-  RaceDetector *races_;
+  Watchers watchers_;
   std::uint64_t number_;
   std::vector<std::unique_ptr<Cta>> ctas_;
   std::deque<std::shared_ptr<Pending>> pending_;

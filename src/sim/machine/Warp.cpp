@@ -24,10 +24,9 @@ Warp::Warp(Cta &cta, int index, const Code &code)
     setPoison(initial.reg, kAllLanes, 0);
   }
   groups_.push_back({.pc = 0, .lanes = live_});
-  if (Checks *checks = this->checks()) {
+  if (hasChecks())
     groups_.back().clocks = LaneClocks(live_);
-    checks->begin(*this);
-  }
+  watchers().tell(WarpBegin{*this});
   registers = cta.machine().config().registers_at_entry;
   growLocal(code.functions.front().localBytes);
   fillLocalAddresses(code.functions.front(), 0, kAllLanes);
@@ -35,11 +34,9 @@ Warp::Warp(Cta &cta, int index, const Code &code)
 
 Machine &Warp::machine() { return cta_.machine(); }
 
-Checks *Warp::checks() { return cta_.cluster().checks(); }
+const Watchers &Warp::watchers() const { return cta_.cluster().watchers(); }
 
-RaceDetector *Warp::races() { return cta_.cluster().races(); }
-
-Observer *Warp::observer() { return cta_.cluster().observer.get(); }
+bool Warp::hasChecks() const { return cta_.machine().config().checks; }
 
 void Warp::branch(LaneMask taken, int target, int reconverge) {
   Group &group = *current_;
@@ -64,8 +61,8 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
   other.inDoubt = group.inDoubt & taken;
   other.doubtedAt = group.doubtedAt;
   group.inDoubt &= rest;
-  if (checks()) {
-    CheckTime time(observer());
+  if (hasChecks()) {
+    CheckTime time(watchers().clock());
     other.clocks = group.clocks.split(taken, clock);
   }
   group.lanes = rest;
@@ -76,8 +73,7 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
 }
 
 void Warp::exit(LaneMask lanes) {
-  if (Checks *checks = this->checks())
-    checks->leave(*this, lanes);
+  watchers().tell(LanesEnd{*this, lanes});
   live_ &= ~lanes;
   current_->lanes &= ~lanes;
   current_->clocks.drop(lanes);
@@ -87,8 +83,8 @@ void Warp::exit(LaneMask lanes) {
          reconvergence = reconvergence->outer)
       reconvergence->expected &= ~lanes;
   cta_.cluster().leave(*this, lanes);
-  if (checks() && cta_.isDone())
-    checks()->end(cta_);
+  if (watchers().wants(EventKind::lifetime) && cta_.isDone())
+    watchers().tell(CtaEnd{cta_});
 }
 
 std::vector<const Op *> Warp::pollsOf(const Group &group) const {
@@ -131,7 +127,7 @@ Step Warp::execute(const Op &op, LaneMask active) {
   try {
     return op.handler(*this, op, active);
   } catch (const LeftOut &) {
-    if (checks())
+    if (hasChecks())
       setResultPoison(op, active, kAllLanes);
     return Step::next;
   }
@@ -157,8 +153,9 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
   current_ = &groups_[chosen];
   current_->isSpinning = current_->isStuck = false;
   const std::vector<Op> &ops = code_.ops;
-  Checks *checks = this->checks();
-  Observer *observer = this->observer();
+  const Watchers &watchers = this->watchers();
+  bool isWatched = watchers.wants(EventKind::instruction);
+  bool isChecked = hasChecks();
   bool isLeaving = false, isSpinning = false;
   int firstPc = current_->pc;
   std::uint64_t first = instructions, effectsAtFirst = effects;
@@ -181,7 +178,7 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
     const Op &op = ops[group.pc];
     LaneMask active = group.lanes, unknown = 0;
     if (op.guard.isValid()) {
-      unknown = checks ? predPoison_[op.guard.index] & active : 0;
+      unknown = isChecked ? predPoison_[op.guard.index] & active : 0;
       if (unknown && op.target >= 0)
         doubt(op, unknown);
       else if (unknown && op.poison.kind == PoisonRule::Kind::none)
@@ -208,21 +205,17 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
       isSpinning = isStill();
       break;
     }
-    if (observer)
-      observer->before(*this, op, active);
-    if (checks)
-      checks->before(*this, op, active);
+    if (isWatched)
+      watchers.tell(InstructionBegin{*this, op, active});
     LaneMask doubtful = group.inDoubt & active;
     if (doubtful)
       noteDoubtful(op, doubtful);
-    if (observer)
-      observer->checked(*this, op);
     int pc = group.pc;
     LaneMask together = group.lanes;
     std::uint64_t effectsBefore = effects;
     Step step = execute(op, active);
-    if (observer)
-      observer->after(*this, op, active, step);
+    if (isWatched)
+      watchers.tell(InstructionEnd{*this, op, active, step});
     // Whether these lanes should have executed it, nobody knows.
     if (unknown)
       setResultPoison(op, unknown, kAllLanes);

@@ -23,11 +23,9 @@
 
 namespace kiln::sim {
 
-class Checks;
 class Cta;
 class Machine;
-class Observer;
-class RaceDetector;
+class Watchers;
 
 /// What a group waits for; for the scheduler and for the deadlock report.
 struct WaitReason {
@@ -103,6 +101,10 @@ struct TensorQueue {
   };
   std::optional<Components> components;
 };
+
+/// What a thread may have open, of copies and of groups. A kernel that never
+/// waits shall not fill the host's memory: beyond it the oldest are done.
+inline constexpr std::size_t kMaxGroups = 4096;
 
 /// Groups of asynchronous copies of one thread, oldest first.
 struct BulkGroups {
@@ -261,11 +263,8 @@ public:
   Cta &cta() { return cta_; }
   const Cta &cta() const { return cta_; }
   Machine &machine();
-  /// Null where nothing is checked.
-  Checks *checks();
-  RaceDetector *races();
-  /// Who watches; null: nobody.
-  Observer *observer();
+  const Watchers &watchers() const;
+  bool hasChecks() const;
   int index() const { return index_; }
   /// The group that is executing; handlers of control instructions change it.
   Group &group() { return *current_; }

@@ -30,12 +30,12 @@ Group Warp::join(std::shared_ptr<ReconvergencePoint> reconvergence) {
     return group.isParked && group.reconvergence == reconvergence;
   };
   for (Group &group : groups_) {
-    if (!isHere(group) || !checks())
+    if (!isHere(group) || !hasChecks())
       continue;
     joined.doubtedAt = group.doubtedAt;
     if (LaneMask doubtful = group.inDoubt & ~reconvergence->inDoubt)
       leaveDoubt(*this, *group.doubtedAt, doubtful);
-    CheckTime time(observer());
+    CheckTime time(watchers().clock());
     if (joined.clocks.lanes())
       joined.clocks.meet(std::move(group.clocks), clock);
     else
@@ -72,10 +72,10 @@ bool Warp::passWarpBarriers() {
       continue;
     SyncPoint round;
     for (Group *group : here)
-      if (checks())
+      if (hasChecks())
         group->clocks.release(round, clock, group->lanes);
     for (Group *group : here) {
-      if (checks())
+      if (hasChecks())
         group->clocks.acquire(round, clock, group->lanes);
       group->wait = {};
       group->blockedEpoch = 0;
@@ -122,7 +122,7 @@ bool Warp::settle() {
       leaveInnerPoints(first, second);
       first.lanes |= second.lanes;
       first.inDoubt |= second.inDoubt;
-      if (checks())
+      if (hasChecks())
         first.clocks.meet(std::move(second.clocks), clock);
       first.blockedEpoch = 0;
       isJoined = true;

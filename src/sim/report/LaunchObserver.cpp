@@ -1,6 +1,7 @@
 // LaunchObserver: count instructions and ticks, and pass events on to the
 // timeline.
 #include "sim/report/LaunchObserver.h"
+#include "sim/machine/Cluster.h"
 #include "support/HostProcessor.h"
 
 #include <algorithm>
@@ -36,18 +37,20 @@ LaunchObserver::LaunchObserver(bool isTiming, bool isDrawing)
     : recorder(isDrawing ? std::make_unique<Recorder>() : nullptr),
       isTiming_(isTiming) {}
 
-void LaunchObserver::before(Warp &warp, const Op &op, LaneMask active) {
-  if (recorder)
-    recorder->before(warp, op, active);
-  if (!isTiming_)
-    return;
-  began_ = checked_ = ticksNow();
-  inside_ = 0;
+void LaunchObserver::watch(Cluster &cluster) {
+  // Its time begins before what the checks do.
+  cluster.watchers().addFirst(*this);
+  if (isTiming_)
+    cluster.watchers().setClock(this);
 }
 
-void LaunchObserver::checked(Warp &, const Op &) {
-  if (isTiming_)
-    checked_ = ticksNow();
+void LaunchObserver::on(const InstructionBegin &event) {
+  if (recorder)
+    recorder->before(event.warp, event.op, event.lanes);
+  if (!isTiming_)
+    return;
+  began_ = ticksNow();
+  inside_ = 0;
 }
 
 void LaunchObserver::beginCheck() {
@@ -63,16 +66,14 @@ void LaunchObserver::endCheck() {
   inside_ += ticks;
 }
 
-void LaunchObserver::after(Warp &warp, const Op &op, LaneMask active,
-                           Step step) {
+void LaunchObserver::on(const InstructionEnd &event) {
   if (isTiming_) {
-    auto kind = static_cast<std::size_t>(op.effect->cost);
-    cost.ticks[kind] += ticksNow() - checked_ - inside_;
-    cost.checkTicks += checked_ - began_;
-    cost.instructions[kind] += step != Step::blocked;
+    auto kind = static_cast<std::size_t>(event.op.effect->cost);
+    cost.ticks[kind] += ticksNow() - began_ - inside_;
+    cost.instructions[kind] += event.step != Step::blocked;
   }
   if (recorder)
-    recorder->after(warp, op, active, step);
+    recorder->after(event.warp, event.op, event.lanes, event.step);
 }
 
 } // namespace kiln::sim

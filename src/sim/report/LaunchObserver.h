@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kiln/run/device.h"
-#include "sim/machine/Observer.h"
+#include "sim/machine/events/Watchers.h"
 #include "sim/program/Effect.h"
 #include "sim/report/Recorder.h"
 
@@ -19,13 +19,18 @@ struct CostCount {
   void add(const CostCount &other);
 };
 
-class LaunchObserver final : public Observer {
+class LaunchObserver final : public Watcher, public CheckClock {
 public:
   LaunchObserver(bool isTiming, bool isDrawing);
 
-  void before(Warp &warp, const Op &op, LaneMask active) override;
-  void checked(Warp &warp, const Op &op) override;
-  void after(Warp &warp, const Op &op, LaneMask active, Step step) override;
+  /// Be told of a cluster's events.
+  void watch(Cluster &cluster);
+  EventMask interests() const override {
+    return maskOf(EventKind::instruction);
+  }
+  using Watcher::on;
+  void on(const InstructionBegin &event) override;
+  void on(const InstructionEnd &event) override;
   void beginCheck() override;
   void endCheck() override;
 
@@ -34,9 +39,9 @@ public:
 
 private:
   bool isTiming_;
-  std::uint64_t began_ = 0, checked_ = 0;
+  std::uint64_t began_ = 0;
   std::uint64_t entered_ = 0; ///< when the check that is under way began
-  std::uint64_t inside_ = 0;  ///< of checks inside the instruction so far
+  std::uint64_t inside_ = 0;  ///< of checks of the instruction so far
   int depth_ = 0;             ///< checks that are under way
 };
 

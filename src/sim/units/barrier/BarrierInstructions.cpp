@@ -85,13 +85,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
       barrier.votes.holding += countLanes(active & warp.pred(op.psrc));
     }
     std::uint32_t generation = barrier.generation;
-    if (warp.races()) {
-      CheckTime time(warp.observer());
-      if (!barrier.round)
-        barrier.round = std::make_shared<SyncPoint>();
-      group.clocks.release(*barrier.round, warp.clock, active);
-      group.round = barrier.round;
-    }
+    warp.watchers().tell(CtaBarrierArrive{warp, active, barrier});
     settle(barrier, cta);
     cta.cluster().notify();
     if (op.flags & isArrive)
@@ -104,12 +98,7 @@ static Step syncCta(Warp &warp, const Op &op, LaneMask active) {
     return Step::blocked;
   takeResult(warp, op, active, barrier.results[group.wait.detail & 1]);
   group.wait = {};
-  if (group.round) {
-    CheckTime time(warp.observer());
-    group.clocks.acquire(*group.round, warp.clock, active);
-    group.round = nullptr;
-    warp.clock.lastMeeting = warp.clock.now;
-  }
+  warp.watchers().tell(CtaBarrierWait{warp, active});
   return Step::next;
 }
 
@@ -132,14 +121,6 @@ static void settle(Cluster &cluster) {
   cluster.notify();
 }
 
-/// Threads of one CTA see each other's accesses behind a relaxed arrival too,
-/// which released kernels rely on: it is ordered de facto.
-static void arriveRelaxed(Warp &warp, LaneMask active, FencedClock &round) {
-  SyncPoint handed;
-  warp.group().clocks.release(handed, warp.clock, active);
-  round.join(handed.deFacto);
-}
-
 static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
   if (op.flags & isAligned)
     checkAligned(warp, op, active);
@@ -154,19 +135,7 @@ static Step arriveCluster(Warp &warp, const Op &op, LaneMask active) {
       arrivals.rounds[cluster.barrierGeneration % 2];
   round.lanes |= active;
   cluster.barrierArrived += countLanes(active);
-  if (RaceDetector *races = warp.races()) {
-    if (!cluster.barrierRound)
-      cluster.barrierRound = std::make_shared<SyncPoint>();
-    races->publish(warp, active, op.semantics, *cluster.barrierRound);
-    round.handed = cluster.barrierRound;
-    auto &relaxed = warp.cta().relaxedRound;
-    if (!relaxed)
-      relaxed = std::make_shared<FencedClock>();
-    round.relaxed = relaxed;
-    if (!op.semantics.isRelease)
-      arriveRelaxed(warp, active, *relaxed);
-    warp.clock.clusterArrival = warp.clock.now;
-  }
+  warp.watchers().tell(ClusterBarrierArrive{warp, op, active, round});
   settle(cluster);
   return Step::next;
 }
@@ -190,15 +159,7 @@ static Step waitCluster(Warp &warp, const Op &op, LaneMask active) {
   ClusterArrivals::Round &round =
       arrivals.rounds[(cluster.barrierGeneration + 1) % 2];
   round.lanes &= ~active;
-  if (round.handed) {
-    CheckTime time(warp.observer());
-    warp.group().clocks.acquire(*round.handed, warp.clock, active);
-    warp.group().clocks.deFacto().learn(*round.relaxed, warp.clock);
-    warp.cta().relaxedMeetings.join(*round.relaxed);
-    warp.clock.clusterBarriers = cluster.barrierGeneration;
-    warp.clock.lastMeeting =
-        std::max(warp.clock.lastMeeting, warp.clock.clusterArrival);
-  }
+  warp.watchers().tell(ClusterBarrierWait{warp, active, round});
   return Step::next;
 }
 
@@ -236,11 +197,9 @@ static void decodeBarrier(Decoder &decoder, const ptx::Instruction &instruction,
 // Lanes run in order and memory is written at once: fences change no value,
 // only what is known to be ordered.
 
+template <Fence::What What>
 static Step fence(Warp &warp, const Op &op, LaneMask active) {
-  if (warp.races()) {
-    CheckTime time(warp.observer());
-    warp.group().clocks.fence(op.semantics.scope, warp.clock, active);
-  }
+  warp.watchers().tell(Fence{What, warp, op, active});
   return Step::next;
 }
 
@@ -248,50 +207,37 @@ static Step fence(Warp &warp, const Op &op, LaneMask active) {
 static constexpr std::uint32_t isForShared = 1, isForGlobal = 2;
 
 static Step fenceProxy(Warp &warp, const Op &op, LaneMask active) {
-  if (!warp.races())
-    return Step::next;
-  CheckTime time(warp.observer());
-  LaneClocks &clocks = warp.group().clocks;
   if (op.flags & isForShared)
-    clocks.fenceProxy(View::asyncShared, warp.clock, active);
+    warp.watchers().tell(Fence{Fence::What::asyncShared, warp, op, active});
   if (op.flags & isForGlobal)
-    clocks.fenceProxy(View::asyncGlobal, warp.clock, active);
+    warp.watchers().tell(Fence{Fence::What::asyncGlobal, warp, op, active});
   return Step::next;
 }
 
-/// flags: acquire; src: the address of a map, imm: its offset.
-static Step fenceTensorMap(Warp &warp, const Op &op, LaneMask active) {
-  RaceDetector *races = warp.races();
-  if (!races)
-    return Step::next;
-  if (!op.flags)
-    races->releaseTensorMaps(warp);
-  else
-    forEachLane(active, [&](int lane) {
-      std::uint64_t base = warp.read(op.src[0], lane);
-      races->acquireTensorMap(warp, op, lane,
-                              base + static_cast<std::uint64_t>(op.imm));
-    });
-  return Step::next;
-}
-
-static Step fenceInits(Warp &warp, const Op &, LaneMask) {
-  if (warp.races())
-    RaceDetector::fenceInits(warp);
+/// src: the address of a map, imm: its offset.
+static Step acquireTensorMap(Warp &warp, const Op &op, LaneMask active) {
+  forEachLane(active, [&](int lane) {
+    std::uint64_t base = warp.read(op.src[0], lane);
+    warp.watchers().tell(Fence{Fence::What::tensorMapAcquire, warp, op,
+                               LaneMask(1) << lane,
+                               base + static_cast<std::uint64_t>(op.imm)});
+  });
   return Step::next;
 }
 
 static void decodeFence(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
   auto is = [&](const char *word) { return instruction.has(word); };
-  op.handler = is("mbarrier_init") ? fenceInits : fence;
+  op.handler = is("mbarrier_init") ? fence<Fence::What::mbarrierInit>
+                                   : fence<Fence::What::memory>;
   if (!is("proxy"))
     return;
   if (is("tensormap::generic")) {
-    op.handler = fenceTensorMap;
-    op.flags = is("acquire");
-    if (op.flags)
-      op.src[0] = decoder.address(instruction.operands[0], op.imm);
+    op.handler = fence<Fence::What::tensorMapRelease>;
+    if (!is("acquire"))
+      return;
+    op.handler = acquireTensorMap;
+    op.src[0] = decoder.address(instruction.operands[0], op.imm);
     return;
   }
   op.handler = fenceProxy;

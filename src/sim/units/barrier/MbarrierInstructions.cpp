@@ -22,13 +22,7 @@ void settlePhase(MbarrierState &barrier, Cluster &cluster) {
     return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
-  if (barrier.history) {
-    barrier.history->completed = std::move(barrier.history->arriving);
-    // Whoever waits for a later phase knows what was committed to this one.
-    barrier.history->arriving = {.committed =
-                                     barrier.history->completed.committed};
-    ++barrier.history->phases;
-  }
+  cluster.watchers().tell(MbarrierPhase{barrier});
   cluster.notify();
 }
 
@@ -50,6 +44,12 @@ static Cta &ownerOf(Warp &warp, const Op &op, int lane, std::uint32_t &plain) {
   return *owner;
 }
 
+static void tell(MbarrierEvent::What what, Warp &warp, const Op &op,
+                 LaneMask lanes, Cta &cta, std::uint32_t plain,
+                 MbarrierState *state = nullptr) {
+  warp.watchers().tell(MbarrierEvent{what, warp, op, lanes, cta, plain, state});
+}
+
 /// The live barrier an operand means.
 static MbarrierState &barrierOf(Warp &warp, const Op &op, int lane,
                                 std::uint32_t &plain, Cta **owner = nullptr) {
@@ -62,8 +62,7 @@ static MbarrierState &barrierOf(Warp &warp, const Op &op, int lane,
         FindingId::mbarrierUninitialized, warp, op, LaneMask(1) << lane,
         fmt::format("there is no initialised mbarrier at {}",
                     warp.machine().findings().describeShared(plain)));
-  if (RaceDetector *races = warp.races())
-    races->use(warp, op, lane, cta, plain);
+  tell(MbarrierEvent::What::use, warp, op, LaneMask(1) << lane, cta, plain);
   return found->second;
 }
 
@@ -117,8 +116,8 @@ static Step init(Warp &warp, const Op &op, LaneMask active) {
     if (!isNew)
       reportLive(warp, op, lane, plain, found->second, count);
     found->second = {.expected = count, .pending = count};
-    if (RaceDetector *races = warp.races())
-      found->second.history = &races->initialise(warp, op, lane, cta, plain);
+    tell(MbarrierEvent::What::init, warp, op, LaneMask(1) << lane, cta, plain,
+         &found->second);
   });
   warp.cta().cluster().notify();
   return Step::next;
@@ -132,8 +131,7 @@ static Step invalidate(Warp &warp, const Op &op, LaneMask active) {
     Cta &cta = *owner;
     checkOwn(warp, op, lane, cta, plain);
     cta.mbarriers.erase(plain);
-    if (warp.races())
-      RaceDetector::invalidate(cta, plain);
+    tell(MbarrierEvent::What::inval, warp, op, LaneMask(1) << lane, cta, plain);
   });
   return Step::next;
 }
@@ -151,6 +149,7 @@ static LaneMask lanesAlike(const Warp &warp, const Op &op, LaneMask active,
 
 static Step arrive(Warp &warp, const Op &op, LaneMask active) {
   LaneMask told = 0;
+  bool isWatched = warp.watchers().wants(EventKind::barrier);
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
     Cta *owner;
@@ -159,7 +158,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
     auto operand = static_cast<std::uint32_t>(
         op.src[1].isValid() ? warp.read(op.src[1], lane) : 1);
     std::uint32_t count = 1;
-    if (RaceDetector *races = warp.races(); races && !(told & bit)) {
+    if (isWatched && !(told & bit)) {
       // As many at once as this phase waits for: the rest is for the next.
       LaneMask alike = lanesAlike(warp, op, active & ~told, lane);
       bool isCounting = !(op.flags & hasExpectTx) && operand > 1;
@@ -167,7 +166,7 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
       while (static_cast<std::uint32_t>(countLanes(alike)) >
              std::max(wanted, 1u))
         alike &= ~(LaneMask(1) << (31 - std::countl_zero(alike)));
-      races->arrive(warp, op, alike, *owner, plain);
+      tell(MbarrierEvent::What::arrive, warp, op, alike, *owner, plain);
       told |= alike;
     }
     if (op.dst.isValid()) {
@@ -241,6 +240,7 @@ static Step changeTx(Warp &warp, const Op &op, LaneMask active) {
 
 static Step wait(Warp &warp, const Op &op, LaneMask active) {
   LaneMask complete = 0, told = 0;
+  bool isWatched = warp.watchers().wants(EventKind::barrier);
   std::uint32_t first = 0, parity = 0;
   forEachLane(active, [&](int lane) {
     std::uint32_t plain;
@@ -253,10 +253,9 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
                       : static_cast<std::uint32_t>(barrier.phase) != operand;
     if (isDone) {
       complete |= LaneMask(1) << lane;
-      RaceDetector *races = warp.races();
-      if (races && barrier.phase > 0 && !(told >> lane & 1)) {
+      if (isWatched && barrier.phase > 0 && !(told >> lane & 1)) {
         LaneMask alike = lanesAlike(warp, op, active, lane);
-        races->await(warp, op, alike, *owner, plain);
+        tell(MbarrierEvent::What::wait, warp, op, alike, *owner, plain);
         told |= alike;
       }
     } else if (!first) {

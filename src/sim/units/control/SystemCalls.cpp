@@ -222,6 +222,9 @@ static Step callMalloc(Warp &warp, const Op &op, LaneMask active) {
       region->touch(address, bytes, /*isWrite=*/true);
       region->valid.clear(address - region->base, bytes);
     }
+    warp.watchers().tell(Allocation{Allocation::Of::heap, warp, op,
+                                    LaneMask(1) << lane, address, bytes,
+                                    /*isFreed=*/false});
     for (const Slot &result : call.results)
       putResult(warp, accessor, result, lane, address);
   });
@@ -241,6 +244,9 @@ static Step callFree(Warp &warp, const Op &op, LaneMask active) {
           fmt::format("{:#x} is freed, which malloc did not give or which was "
                       "freed before",
                       address));
+    warp.watchers().tell(Allocation{Allocation::Of::heap, warp, op,
+                                    LaneMask(1) << lane, address, 0,
+                                    /*isFreed=*/true});
   });
   return Step::next;
 }

@@ -42,30 +42,23 @@ static std::uint32_t bytesToRead(Warp &warp, const Op &op,
 static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const AsyncCopy *>(op.extra.get());
   Accessor accessor(warp, op, "an asynchronous copy");
-  RaceDetector *races = warp.races();
-  std::uint32_t time = ++warp.clock.now;
+  warp.watchers().tell(AsyncBegin{warp});
   forEachLane(active, [&](int lane) {
     std::uint32_t taken = bytesToRead(warp, op, copy, lane);
     SharedRange range =
         sharedRange(warp, op, copy.destination, copy.bytes, copy.bytes, lane);
-    auto issued = [&](bool isWrite) {
-      return races->issued(warp, op, lane, isWrite, warp.clock.copies, time,
-                           /*isAsync=*/false);
-    };
-    if (races) {
-      Access write = issued(true);
-      races->touchShared(write, *range.owner,
-                         range.address - kFirstSharedAddress, copy.bytes);
-    }
+    tellCopy(warp, op, lane, {Completion::By::copyGroup}, range.owner,
+             {range.address - kFirstSharedAddress, copy.bytes},
+             {.isWrite = true, .isThroughProxy = false});
     ByteRange to = range.in(*range.owner), from;
     // An address that is not read may be anything.
     if (taken)
       from = accessor.locateGlobal(copy.source.read(warp, op, lane), taken,
                                    copy.bytes, lane, false);
-    if (races && taken) {
-      Access read = issued(false);
-      races->touchGlobal(read, copy.source.read(warp, op, lane), taken);
-    }
+    if (taken && warp.watchers().wants(EventKind::access))
+      tellCopy(warp, op, lane, {Completion::By::copyGroup}, nullptr,
+               {copy.source.read(warp, op, lane), taken},
+               {.isThroughProxy = false});
     std::uint32_t zeros = copy.bytes - taken;
     auto work =
         warp.cta().cluster().enqueue([&warp, &op, to, from, taken, zeros] {
@@ -82,25 +75,24 @@ static Step copyAsync(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
+static void tellGroup(Warp &warp, CopyGroup::What what, int lane,
+                      std::size_t keep = 0) {
+  warp.watchers().tell(CopyGroup{what, warp, lane, /*isBulk=*/false, keep});
+}
+
 static Step commitAsync(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
     commitGroup(warp.cta().cluster(), warp.asyncCopies[lane]);
-    noteCommit(warp, warp.clock.copyCommits[lane]);
+    tellGroup(warp, CopyGroup::What::commit, lane);
   });
   return Step::next;
 }
 
-/// The copies of a lane are complete but for its last `keep` groups.
-static void noteWaited(Warp &warp, int lane, std::size_t keep) {
-  noteWait(warp, LaneMask(1) << lane, warp.clock.copyCommits[lane], keep,
-           {warp.clock.copies}, /*isLast=*/true);
-}
-
 static Step waitGroup(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
-    waitGroups(warp.cta().cluster(), warp.asyncCopies[lane],
-               static_cast<std::size_t>(op.imm));
-    noteWaited(warp, lane, static_cast<std::size_t>(op.imm));
+    auto keep = static_cast<std::size_t>(op.imm);
+    waitGroups(warp.cta().cluster(), warp.asyncCopies[lane], keep);
+    tellGroup(warp, CopyGroup::What::wait, lane, keep);
   });
   return Step::next;
 }
@@ -109,8 +101,8 @@ static Step waitAll(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
     commitGroup(warp.cta().cluster(), warp.asyncCopies[lane]);
     waitGroups(warp.cta().cluster(), warp.asyncCopies[lane], 0);
-    noteCommit(warp, warp.clock.copyCommits[lane]);
-    noteWaited(warp, lane, 0);
+    tellGroup(warp, CopyGroup::What::commit, lane);
+    tellGroup(warp, CopyGroup::What::wait, lane);
   });
   return Step::next;
 }
@@ -148,14 +140,7 @@ static MbarrierState &barrierAt(Warp &warp, const Op &op, int lane,
 static void arriveOnce(Warp &warp, const Op &op, int lane,
                        const SharedRange &range, std::uint32_t issuedUpTo) {
   MbarrierState &barrier = barrierAt(warp, op, lane, range);
-  if (barrier.history) {
-    Epoch known{.some = issuedUpTo, .mask = LaneMask(1) << lane};
-    for (Clock *clock : {&barrier.history->arriving.near.strict.clock,
-                         &barrier.history->arriving.near.deFacto.clock}) {
-      clock->learn(View::generic, warp.clock.copies, known);
-      clock->learn(View::completed, warp.clock.copies, known);
-    }
-  }
+  warp.watchers().tell(CopyArrival{warp, lane, barrier, issuedUpTo});
   if (barrier.pending == 0)
     warp.machine().findings().fault(
         FindingId::mbarrierOverArrival, warp, op, LaneMask(1) << lane,
@@ -184,8 +169,9 @@ static Step arrive(Warp &warp, const Op &op, LaneMask active) {
                       barrier.pending - 1,
                       warp.machine().findings().describeShared(range.address),
                       kMaxCount));
-    if (RaceDetector *races = warp.races())
-      races->use(warp, op, lane, *range.owner, range.address);
+    warp.watchers().tell(MbarrierEvent{MbarrierEvent::What::use, warp, op,
+                                       LaneMask(1) << lane, *range.owner,
+                                       range.address});
     cluster.enqueue([&warp, &op, lane, range, &cluster, now = warp.clock.now,
                      works = copiesInFlight(warp.asyncCopies[lane])] {
       for (const auto &work : works)

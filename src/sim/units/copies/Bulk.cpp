@@ -41,36 +41,25 @@ SharedRange sharedRange(Warp &warp, const Op &op, const AddressOperand &operand,
   return range;
 }
 
-Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
-                     std::uint32_t barrier, bool isWrite, bool isAsync) {
-  MbarrierHistory &order = cta.mbarrierHistory[barrier];
-  if (isWrite)
-    warp.races()->expectCopy(warp, op, lane, cta, barrier);
-  auto [component, time] = RaceDetector::phaseOf(order);
-  return warp.races()->issued(warp, op, lane, isWrite, component, time,
-                              isAsync);
+void tellCopy(Warp &warp, const Op &op, int lane, const Completion &over,
+              Cta *owner, const ByteRun &run, const CopyAccess &how) {
+  warp.watchers().tell(AsyncAccess{.warp = warp,
+                                   .op = op,
+                                   .issuers = LaneMask(1) << lane,
+                                   .over = over,
+                                   .isWrite = how.isWrite,
+                                   .isThroughProxy = how.isThroughProxy,
+                                   .isAtomic = how.atomic.has_value(),
+                                   .scope = how.atomic.value_or(Scope::gpu),
+                                   .owner = owner,
+                                   .runs = {&run, 1}});
 }
 
-void noteCommit(Warp &warp, std::vector<std::uint32_t> &commits) {
-  if (!warp.races())
-    return;
-  if (commits.size() >= 2 * kMaxGroups)
-    commits.erase(commits.begin(), commits.begin() + kMaxGroups);
-  commits.push_back(warp.clock.now);
-}
-
-void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
-              std::size_t keep, std::initializer_list<Component> components,
-              bool isLast) {
-  if (commits.size() <= keep)
-    return;
-  std::size_t waited = commits.size() - keep;
-  Epoch known{.some = commits[waited - 1], .mask = lane};
-  for (Component component : components)
-    warp.group().clocks.complete(component, known, lane);
-  if (isLast)
-    commits.erase(commits.begin(),
-                  commits.begin() + static_cast<std::ptrdiff_t>(waited));
+void tellCopyBegin(Warp &warp, const Op &op, int lane, Cta &cta,
+                   std::uint32_t barrier) {
+  for (auto what : {MbarrierEvent::What::use, MbarrierEvent::What::copy})
+    warp.watchers().tell(
+        MbarrierEvent{what, warp, op, LaneMask(1) << lane, cta, barrier});
 }
 
 void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes,

@@ -47,10 +47,23 @@ void copyBytes(Warp &warp, const Op &op, const ByteRange &to,
 /// A copy has taken unwritten bytes to global memory.
 void reportUnwritten(Warp &warp, const Op &op, int lane, std::uint32_t origin);
 
-/// The copy `bytes` of which will count on an mbarrier's current phase, as the
-/// order of accesses sees it; only where that is kept.
-Access copyOnBarrier(Warp &warp, const Op &op, int lane, Cta &cta,
-                     std::uint32_t barrier, bool isWrite, bool isAsync = true);
+/// How a copy touches memory.
+struct CopyAccess {
+  bool isWrite = false;
+  bool isThroughProxy = true;
+  std::optional<Scope> atomic = std::nullopt; ///< of a reduction
+};
+/// Tell who watches what a copy of a lane reads or writes: shared memory of
+/// `owner`, or global memory.
+void tellCopy(Warp &warp, const Op &op, int lane, const Completion &over,
+              Cta *owner, const ByteRun &run, const CopyAccess &how = {});
+/// The same of a copy that counts on an mbarrier's current phase.
+inline Completion onBarrier(Cta &cta, std::uint32_t barrier) {
+  return {Completion::By::mbarrier, &cta, barrier};
+}
+/// A lane begins a copy that counts on it.
+void tellCopyBegin(Warp &warp, const Op &op, int lane, Cta &cta,
+                   std::uint32_t barrier);
 
 /// Tell an mbarrier that bytes have arrived.
 void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
@@ -72,17 +85,6 @@ void forEachCta(Cluster &cluster, std::uint32_t mask, Body &&body) {
 std::shared_ptr<Pending> enqueueStore(Cluster &cluster, const Op &op,
                                       std::function<void()> read,
                                       std::function<void()> write);
-
-/// A thread has committed a group or waited for all but `keep`: the times up to
-/// which its copies are known to be complete.
-void noteCommit(Warp &warp, std::vector<std::uint32_t> &commits);
-void noteWait(Warp &warp, LaneMask lane, std::vector<std::uint32_t> &commits,
-              std::size_t keep, std::initializer_list<Component> components,
-              bool isLast);
-
-/// What a thread may have open, of copies and of groups. A kernel that never
-/// waits shall not fill the host's memory: beyond it the oldest are done.
-inline constexpr std::size_t kMaxGroups = 4096;
 
 /// Add a copy to the open group.
 void addToGroup(Cluster &cluster, BulkGroups &groups,

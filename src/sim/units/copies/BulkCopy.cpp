@@ -66,30 +66,32 @@ static SharedRange barrierOf(Warp &warp, const Op &op,
   return barrier;
 }
 
-/// Tell the order of a copy to shared memory.
+static std::optional<Scope> atomicIn(bool isReduction, Scope scope) {
+  return isReduction ? std::optional(scope) : std::nullopt;
+}
+
+/// Tell who watches of a copy to shared memory.
 static void noteCopy(Warp &warp, const Op &op, const BulkCopy &copy, int lane,
                      std::uint32_t mask, const SharedRange &destination,
                      std::uint32_t barrier, std::uint32_t bytes) {
-  RaceDetector *races = warp.races();
-  if (!races || !mask)
+  if (!warp.watchers().wants(EventKind::access) || !mask)
     return;
   forEachCta(warp.cta().cluster(), mask, [&](Cta &target) {
-    races->use(warp, op, lane, target, barrier);
-    Access write = copyOnBarrier(warp, op, lane, target, barrier, true);
-    if (copy.reduction)
-      write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
-                                                  << Record::kScopeShift;
-    races->touchShared(write, target, destination.address - kFirstSharedAddress,
-                       bytes);
+    tellCopyBegin(warp, op, lane, target, barrier);
+    tellCopy(warp, op, lane, onBarrier(target, barrier), &target,
+             {destination.address - kFirstSharedAddress, bytes},
+             {.isWrite = true,
+              .atomic = atomicIn(copy.reduction.has_value(), Scope::gpu)});
   });
-  Cta &first = warp.cta().cluster().cta(std::countr_zero(mask));
-  Access read = copyOnBarrier(warp, op, lane, first, barrier, false);
+  Completion over =
+      onBarrier(warp.cta().cluster().cta(std::countr_zero(mask)), barrier);
   if (copy.isFromGlobal)
-    return races->touchGlobal(read, copy.source.read(warp, op, lane), bytes);
+    return tellCopy(warp, op, lane, over, nullptr,
+                    {copy.source.read(warp, op, lane), bytes});
   SharedRange source =
       sharedRange(warp, op, copy.source, bytes, kBulkUnit, lane);
-  races->touchShared(read, *source.owner, source.address - kFirstSharedAddress,
-                     bytes);
+  tellCopy(warp, op, lane, over, source.owner,
+           {source.address - kFirstSharedAddress, bytes});
 }
 
 /// To shared memory, from global memory or from the CTA's own.
@@ -134,7 +136,7 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const BulkCopy *>(op.extra.get());
   Cluster &cluster = warp.cta().cluster();
   Accessor accessor(warp, op, "a bulk copy");
-  std::uint32_t time = ++warp.clock.now;
+  warp.watchers().tell(AsyncBegin{warp});
   forEachLane(active, [&](int lane) {
     std::uint32_t bytes = bytesOf(warp, op, copy, lane);
     SharedRange source =
@@ -142,17 +144,13 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     ByteRange from = source.in(*source.owner);
     ByteRange to = accessor.locateGlobal(copy.destination.read(warp, op, lane),
                                          bytes, kBulkUnit, lane, true);
-    if (RaceDetector *races = warp.races()) {
-      Access read =
-          races->issued(warp, op, lane, false, warp.clock.bulkReads, time);
-      races->touchShared(read, *source.owner,
-                         source.address - kFirstSharedAddress, bytes);
-      Access write =
-          races->issued(warp, op, lane, true, warp.clock.bulkWrites, time);
-      if (copy.reduction)
-        write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
-                                                    << Record::kScopeShift;
-      races->touchGlobal(write, copy.destination.read(warp, op, lane), bytes);
+    if (warp.watchers().wants(EventKind::access)) {
+      tellCopy(warp, op, lane, {Completion::By::bulkGroupRead}, source.owner,
+               {source.address - kFirstSharedAddress, bytes});
+      tellCopy(warp, op, lane, {Completion::By::bulkGroup}, nullptr,
+               {copy.destination.read(warp, op, lane), bytes},
+               {.isWrite = true,
+                .atomic = atomicIn(copy.reduction.has_value(), Scope::gpu)});
     }
     auto data = std::make_shared<std::vector<std::uint8_t>>(bytes);
     auto read = [&warp, &op, lane, from, data] {
@@ -175,7 +173,8 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
 static Step commitBulk(Warp &warp, const Op &, LaneMask active) {
   forEachLane(active, [&](int lane) {
     commitGroup(warp.cta().cluster(), warp.bulk[lane]);
-    noteCommit(warp, warp.clock.bulkCommits[lane]);
+    warp.watchers().tell(
+        CopyGroup{CopyGroup::What::commit, warp, lane, /*isBulk=*/true});
   });
   return Step::next;
 }
@@ -184,13 +183,9 @@ static Step commitBulk(Warp &warp, const Op &, LaneMask active) {
 static Step wait(Warp &warp, const Op &op, LaneMask active) {
   auto keep = static_cast<std::size_t>(op.imm);
   forEachLane(active, [&](int lane) {
-    WarpClock &clock = warp.clock;
-    if (op.flags)
-      noteWait(warp, LaneMask(1) << lane, clock.bulkCommits[lane], keep,
-               {clock.bulkReads}, /*isLast=*/false);
-    else
-      noteWait(warp, LaneMask(1) << lane, clock.bulkCommits[lane], keep,
-               {clock.bulkReads, clock.bulkWrites}, /*isLast=*/true);
+    warp.watchers().tell(
+        CopyGroup{op.flags ? CopyGroup::What::waitRead : CopyGroup::What::wait,
+                  warp, lane, /*isBulk=*/true, keep});
     if (op.flags)
       waitReads(warp.cta().cluster(), warp.bulk[lane], keep);
     else
@@ -210,16 +205,13 @@ static Step storeAsync(Warp &warp, const Op &op, LaneMask active) {
     SharedRange destination =
         sharedRange(warp, op, store.destination, bytes, bytes, lane);
     SharedRange barrier = barrierOf(warp, op, store.barrier, destination, lane);
-    if (RaceDetector *races = warp.races()) {
-      races->use(warp, op, lane, *barrier.owner, barrier.address);
-      Access write = copyOnBarrier(warp, op, lane, *barrier.owner,
-                                   barrier.address, true, /*isAsync=*/false);
-      if (store.reduction)
-        write.record.flags |= Record::kStrong | unsigned(Scope::cluster)
-                                                    << Record::kScopeShift;
-      races->touchShared(write, *destination.owner,
-                         destination.address - kFirstSharedAddress, bytes);
-    }
+    tellCopyBegin(warp, op, lane, *barrier.owner, barrier.address);
+    tellCopy(warp, op, lane, onBarrier(*barrier.owner, barrier.address),
+             destination.owner,
+             {destination.address - kFirstSharedAddress, bytes},
+             {.isWrite = true,
+              .isThroughProxy = false,
+              .atomic = atomicIn(store.reduction.has_value(), Scope::cluster)});
     std::array<std::uint8_t, 32> data{};
     std::array<std::uint64_t, 4> unwritten{};
     std::array<std::uint32_t, 4> origins{};

@@ -34,13 +34,10 @@ static Step tryCancel(Warp &warp, const Op &op, LaneMask active) {
     if (std::optional<Dim3> got = warp.machine().cancelCluster())
       words = {1, (*got)[0], (*got)[1], (*got)[2]};
     forEachCta(cluster, mask, [&](Cta &target) {
-      if (RaceDetector *races = warp.races()) {
-        races->use(warp, op, lane, target, barrier.address);
-        Access write =
-            copyOnBarrier(warp, op, lane, target, barrier.address, true);
-        races->touchShared(write, target, answer.address - kFirstSharedAddress,
-                           kAnswerBytes);
-      }
+      tellCopyBegin(warp, op, lane, target, barrier.address);
+      tellCopy(warp, op, lane, onBarrier(target, barrier.address), &target,
+               {answer.address - kFirstSharedAddress, kAnswerBytes},
+               {.isWrite = true});
       cluster.enqueue([&warp, &op, &target, lane, answer, barrier, words] {
         ByteRange place = answer.in(target);
         std::memcpy(place.data, words.data(), kAnswerBytes);

@@ -44,6 +44,28 @@ static Span insideOf(const Box &box, const BoxIndex &at) {
           static_cast<std::size_t>((last - first) * size)};
 }
 
+std::vector<ByteRun> runsOf(const Box &box) {
+  std::vector<ByteRun> runs;
+  auto limit = static_cast<std::int64_t>(box.map.dims[0]);
+  std::int64_t stride = box.map.element_strides[0];
+  std::int64_t width = box.map.box[0];
+  forEachRow(box, [&](std::uint32_t, const BoxIndex &at) {
+    std::uint64_t address;
+    if (!isRowInside(box, at, address))
+      return;
+    std::int64_t run = stride == 1 ? width : 1;
+    for (std::int64_t i = 0; i < width; i += run) {
+      std::int64_t first = std::max<std::int64_t>(0, at[0] + i * stride);
+      std::int64_t last = std::min(limit, at[0] + i * stride + run);
+      if (first < last)
+        runs.push_back(
+            {address + static_cast<std::uint64_t>(first * box.elementBytes),
+             static_cast<std::size_t>((last - first) * box.elementBytes)});
+    }
+  });
+  return runs;
+}
+
 /// What an element outside the tensor reads as.
 static void fillOutside(const Box &box, std::uint8_t *row, std::size_t bytes) {
   if (box.map.oob == OobFill::zeros) {

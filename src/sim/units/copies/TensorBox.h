@@ -53,6 +53,9 @@ template <typename Row> void forEachRow(const Box &box, Row &&row) {
 /// Whether the outer coordinates of a row lie in the tensor, and its address.
 bool isRowInside(const Box &box, const BoxIndex &at, std::uint64_t &address);
 
+/// The bytes of the tensor that a box reads or writes.
+std::vector<ByteRun> runsOf(const Box &box);
+
 /// Copy a box to the shared memory of a CTA, for an instruction of a warp.
 void loadBox(Warp &warp, const Op &op, const Box &box, Cta &cta,
              std::uint32_t destination);

@@ -88,8 +88,7 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   std::uint64_t address = copy.map.read(warp, op, lane);
   ByteRange place = accessor.locate(Space::generic, address, kTensorMapBytes,
                                     64, lane, false);
-  if (RaceDetector *races = warp.races())
-    races->useTensorMap(warp, op, lane, address);
+  warp.watchers().tell(TensorMapUse{warp, op, lane, address});
   std::optional<TensorMap> map = decode(place.data);
   if (!map)
     machine.findings().fault(
@@ -149,25 +148,22 @@ static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
   return box;
 }
 
-/// Tell the order which bytes of the tensor a box reads or writes.
-static void touchTensor(RaceDetector &races, Access &access, const Box &box) {
-  auto limit = static_cast<std::int64_t>(box.map.dims[0]);
-  std::int64_t stride = box.map.element_strides[0];
-  std::int64_t width = box.map.box[0];
-  forEachRow(box, [&](std::uint32_t, const BoxIndex &at) {
-    std::uint64_t address;
-    if (!isRowInside(box, at, address))
-      return;
-    std::int64_t run = stride == 1 ? width : 1;
-    for (std::int64_t i = 0; i < width; i += run) {
-      std::int64_t first = std::max<std::int64_t>(0, at[0] + i * stride);
-      std::int64_t last = std::min(limit, at[0] + i * stride + run);
-      if (first < last)
-        races.touchGlobal(access, address + first * box.elementBytes,
-                          static_cast<std::size_t>(last - first) *
-                              box.elementBytes);
-    }
-  });
+/// Tell who watches of a copy that lanes issue together: what it touches in the
+/// tensor, or in shared memory of `owner`.
+static void tellTensor(Warp &warp, const Op &op, LaneMask lanes,
+                       const Completion &over, const Box &box, bool isWrite,
+                       Cta *owner, std::span<const ByteRun> runs) {
+  bool isReduction = !owner && box.reduction;
+  warp.watchers().tell(AsyncAccess{
+      .warp = warp,
+      .op = op,
+      .issuers = lanes,
+      .over = over,
+      .isWrite = isWrite,
+      .isAtomic = isReduction,
+      .owner = owner,
+      .runs = runs,
+      .swizzle = owner && isWrite ? static_cast<int>(box.map.swizzle) : -1});
 }
 
 /// The CTA whose mbarrier a box that goes to `target` counts on. With
@@ -214,26 +210,19 @@ static Step loadTensor(Warp &warp, const Op &op, LaneMask active) {
         multicastMask(warp, op, copy.mask, *destination.owner, lane);
     if (copy.isForPair)
       checkPair(warp, op, lane, copy, *destination.owner, *barrier.owner);
-    RaceDetector *races = warp.races();
-    if (races && mask) {
+    LaneMask bit = LaneMask(1) << lane;
+    if (mask && warp.watchers().wants(EventKind::access)) {
       Cta &first = signalledFor(copy, *barrier.owner,
                                 cluster.cta(std::countr_zero(mask)));
-      Access read =
-          copyOnBarrier(warp, op, lane, first, barrier.address, false);
-      touchTensor(*races, read, box);
+      tellTensor(warp, op, bit, onBarrier(first, barrier.address), box,
+                 /*isWrite=*/false, nullptr, runsOf(box));
     }
     forEachCta(cluster, mask, [&](Cta &target) {
       Cta &signalled = signalledFor(copy, *barrier.owner, target);
-      if (races) {
-        races->use(warp, op, lane, signalled, barrier.address);
-        Access write =
-            copyOnBarrier(warp, op, lane, signalled, barrier.address, true);
-        races->touchShared(write, target,
-                           destination.address - kFirstSharedAddress,
-                           box.tileBytes);
-        target.shadow.swizzles[write.record.op] =
-            static_cast<int>(box.map.swizzle);
-      }
+      tellCopyBegin(warp, op, lane, signalled, barrier.address);
+      ByteRun tile{destination.address - kFirstSharedAddress, box.tileBytes};
+      tellTensor(warp, op, bit, onBarrier(signalled, barrier.address), box,
+                 /*isWrite=*/true, &target, {&tile, 1});
       cluster.enqueue(
           [&warp, &op, lane, box, &target, &signalled, destination, barrier] {
             loadBox(warp, op, box, target, destination.address);
@@ -264,7 +253,7 @@ static LaneMask alikeStores(Warp &warp, const Op &op, const TensorCopy &copy,
 
 static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
-  std::uint32_t time = ++warp.clock.now;
+  warp.watchers().tell(AsyncBegin{warp});
   for (LaneMask left = active; left;) {
     int lane = firstLane(left);
     Box box = readBox(warp, op, copy, lane);
@@ -275,19 +264,12 @@ static Step storeTensor(Warp &warp, const Op &op, LaneMask active) {
     left &= ~alike;
     SharedRange source =
         sharedRange(warp, op, copy.source, box.tileBytes, 128, lane);
-    if (RaceDetector *races = warp.races()) {
-      Access read =
-          races->issued(warp, op, lane, false, warp.clock.bulkReads, time);
-      read.issuers = read.record.lanes = alike;
-      races->touchShared(read, *source.owner,
-                         source.address - kFirstSharedAddress, box.tileBytes);
-      Access write =
-          races->issued(warp, op, lane, true, warp.clock.bulkWrites, time);
-      write.issuers = write.record.lanes = alike;
-      if (box.reduction)
-        write.record.flags |= Record::kStrong | unsigned(Scope::gpu)
-                                                    << Record::kScopeShift;
-      touchTensor(*races, write, box);
+    if (warp.watchers().wants(EventKind::access)) {
+      ByteRun bytes{source.address - kFirstSharedAddress, box.tileBytes};
+      tellTensor(warp, op, alike, {Completion::By::bulkGroupRead}, box,
+                 /*isWrite=*/false, source.owner, {&bytes, 1});
+      tellTensor(warp, op, alike, {Completion::By::bulkGroup}, box,
+                 /*isWrite=*/true, nullptr, runsOf(box));
     }
     auto tile = std::make_shared<Tile>(box.tileBytes);
     auto work = enqueueStore(

@@ -55,18 +55,6 @@ std::vector<PageCells> cellsOf(const Cta &cta,
   return places;
 }
 
-void touchCells(Access &read, Cta &cta, const std::vector<PageCells> &places) {
-  RaceDetector &races = *read.warp->races();
-  if (races.touchAlike(read, cta.shadow, places))
-    return;
-  for (const auto &[page, cells] : places)
-    for (CellSet left = cells; left; left &= left - 1)
-      races.touch(read, cta.shadow,
-                  page * Shadow::kPageCells +
-                      static_cast<unsigned>(std::countr_zero(left)),
-                  0xffff);
-}
-
 void checkSwizzle(Warp &warp, const Op &op, Cta &cta,
                   const std::vector<OperandView> &views, FindingId id) {
   for (const OperandView &view : views) {

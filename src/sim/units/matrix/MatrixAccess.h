@@ -15,9 +15,6 @@ void checkBounds(Warp &warp, const Op &op, const Cta &cta,
 std::vector<PageCells> cellsOf(const Cta &cta,
                                const std::vector<OperandView> &views);
 
-/// The tensor core reads those cells of a CTA.
-void touchCells(Access &read, Cta &cta, const std::vector<PageCells> &cells);
-
 /// Warn where TMA wrote an operand in another swizzle than it is read in. Its
 /// first bytes tell.
 void checkSwizzle(Warp &warp, const Op &op, Cta &cta,

@@ -77,6 +77,29 @@ std::uint32_t originOf(Warp &warp, const Op &op, const TensorMemory &memory,
   });
 }
 
+void tellOperands(Warp &warp, const Op &op, LaneMask lanes, Cta &cta,
+                  const std::vector<PageCells> &cells) {
+  warp.watchers().tell(AsyncAccess{.warp = warp,
+                                   .op = op,
+                                   .issuers = lanes,
+                                   .over = {Completion::By::tensorOperations},
+                                   .isWrite = false,
+                                   .owner = &cta,
+                                   .cells = cells});
+}
+
+void tellTensorAccess(Warp &warp, const Op &op, LaneMask lanes,
+                      Completion::By by, bool isWrite, Cta &cta,
+                      std::span<const TensorRange> ranges) {
+  warp.watchers().tell(AsyncAccess{.warp = warp,
+                                   .op = op,
+                                   .issuers = lanes,
+                                   .over = {by},
+                                   .isWrite = isWrite,
+                                   .owner = &cta,
+                                   .ranges = ranges});
+}
+
 void enqueueOperation(Warp &warp, std::function<void()> work) {
   OrderedWork &operations = warp.tensor.operations;
   std::uint64_t number = operations.add(std::move(work));

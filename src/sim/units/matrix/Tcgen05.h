@@ -32,6 +32,14 @@ std::uint32_t originOf(Warp &warp, const Op &op, const TensorMemory &memory,
 /// 1 or 2, as the instruction says.
 int ctaGroupOf(const ptx::Instruction &instruction);
 
+/// Tell who watches what an operation of lanes reads or writes: operands in
+/// shared memory, and tensor memory.
+void tellOperands(Warp &warp, const Op &op, LaneMask lanes, Cta &cta,
+                  const std::vector<PageCells> &cells);
+void tellTensorAccess(Warp &warp, const Op &op, LaneMask lanes,
+                      Completion::By by, bool isWrite, Cta &cta,
+                      std::span<const TensorRange> ranges);
+
 /// Put an operation behind those that the warp's threads have issued.
 void enqueueOperation(Warp &warp, std::function<void()> work);
 

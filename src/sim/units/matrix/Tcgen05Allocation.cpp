@@ -126,6 +126,9 @@ static Step allocate(Warp &warp, const Op &op, LaneMask active) {
     return Step::blocked;
   }
   group.wait = {};
+  warp.watchers().tell(Allocation{Allocation::Of::tensorMemory, warp, op,
+                                  active, *column, columns,
+                                  /*isFreed=*/false});
   writeAddress(warp, op, request, firstLane(active), *column);
   warp.cta().cluster().notify();
   return Step::next;
@@ -166,9 +169,9 @@ static Step deallocate(Warp &warp, const Op &op, LaneMask active) {
                                 warp.index(), found->warp->index(),
                                 findings.placeOf(*found->op)),
                     {"tensor", address.bits()});
-  if (RaceDetector *races = warp.races())
-    races->freeTensor(warp, op, active,
-                      {0, address.column, TensorMemory::kLanes, columns});
+  warp.watchers().tell(Allocation{Allocation::Of::tensorMemory, warp, op,
+                                  active, address.column, columns,
+                                  /*isFreed=*/true});
   memory.free(address.column);
   warp.cta().cluster().notify();
   return Step::next;

@@ -39,9 +39,7 @@ static void arrive(Warp &warp, const Op &op, int lane, Cta &target,
                                barrier.expected, barrier.phase));
   --barrier.pending;
   barrier.note(op);
-  if (barrier.history && warp.tensor.components)
-    RaceDetector::commit(*barrier.history, warp.tensor.components->operations,
-                         time, bit, known);
+  warp.watchers().tell(TensorArrival{warp, lane, barrier, time, known});
   settlePhase(barrier, target.cluster());
 }
 
@@ -90,21 +88,22 @@ static Step commitOperations(Warp &warp, const Op &op, LaneMask active) {
   const auto &commit = *static_cast<const Commit *>(op.extra.get());
   Cluster &cluster = warp.cta().cluster();
   ctasOf(warp, op, active, commit.group);
-  std::uint32_t time = ++warp.clock.now;
+  warp.watchers().tell(AsyncBegin{warp});
+  std::uint32_t time = warp.clock.now;
   forEachLane(active, [&](int lane) {
     if (warp.machine().config().checks)
       checkIssuer(warp, op, lane);
     warp.tensor.uncommitted &= ~(LaneMask(1) << lane);
     SharedRange barrier = sharedRange(warp, op, commit.barrier, 8, 8, lane);
     std::uint32_t mask = targetsOf(warp, op, commit, *barrier.owner, lane);
-    if (RaceDetector *races = warp.races())
-      forEachCta(cluster, mask, [&](Cta &target) {
-        races->use(warp, op, lane, target, barrier.address);
-      });
+    forEachCta(cluster, mask, [&](Cta &target) {
+      warp.watchers().tell(MbarrierEvent{MbarrierEvent::What::use, warp, op,
+                                         LaneMask(1) << lane, target,
+                                         barrier.address});
+    });
     // What its thread knew to be over when it issued them.
     SyncPoint known;
-    if (warp.races())
-      warp.group().clocks.release(known, warp.clock, LaneMask(1) << lane);
+    warp.watchers().tell(TensorCommit{warp, lane, known});
     enqueueOperation(warp,
                      [&warp, &op, &cluster, lane, mask, time,
                       address = barrier.address, known = std::move(known)] {
@@ -127,21 +126,16 @@ void decodeTensorCommit(Decoder &decoder, const ptx::Instruction &instruction,
   op.handler = commitOperations;
 }
 
-static Step fenceBefore(Warp &warp, const Op &, LaneMask active) {
-  if (warp.races())
-    warp.group().clocks.fenceTensorBefore(active);
-  return Step::next;
-}
-
-static Step fenceAfter(Warp &warp, const Op &, LaneMask active) {
-  if (warp.races())
-    warp.group().clocks.fenceTensorAfter(active);
+template <Fence::What What>
+static Step fenceTensor(Warp &warp, const Op &op, LaneMask active) {
+  warp.watchers().tell(Fence{What, warp, op, active});
   return Step::next;
 }
 
 void decodeTensorFence(Decoder &, const ptx::Instruction &instruction, Op &op) {
-  op.handler =
-      instruction.has("fence::before_thread_sync") ? fenceBefore : fenceAfter;
+  op.handler = instruction.has("fence::before_thread_sync")
+                   ? fenceTensor<Fence::What::tensorBefore>
+                   : fenceTensor<Fence::What::tensorAfter>;
 }
 
 } // namespace kiln::sim

@@ -102,7 +102,7 @@ static void perform(Warp &warp, const Op &op, Cta &cta, const TensorCopy &copy,
 static Step issueCopy(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const TensorCopy *>(op.extra.get());
   Findings &findings = warp.machine().findings();
-  std::uint32_t time = ++warp.clock.now;
+  warp.watchers().tell(AsyncBegin{warp});
   forEachLane(active, [&](int lane) {
     LaneMask bit = LaneMask(1) << lane;
     std::vector<Cta *> ctas = ctasOf(warp, op, bit, copy.group);
@@ -136,18 +136,12 @@ static Step issueCopy(Warp &warp, const Op &op, LaneMask active) {
     }
     warp.tensor.issuers |= bit;
     warp.tensor.uncommitted |= bit;
-    if (RaceDetector *races = warp.races()) {
-      CheckTime counted(warp.observer());
-      Component component = races->tensorComponents(warp).operations;
-      Access read = races->issued(warp, op, lane, false, component, time);
-      read.view = View::asyncShared;
-      Access write = races->tensorAccess(warp, op, bit, true, component, time);
+    if (warp.watchers().wants(EventKind::access))
       for (Cta *cta : ctas) {
-        touchCells(read, *cta, cellsOf(*cta, {view}));
-        for (const TensorRange &range : ranges)
-          races->touchTensor(write, *cta, range);
+        tellOperands(warp, op, bit, *cta, cellsOf(*cta, {view}));
+        tellTensorAccess(warp, op, bit, Completion::By::tensorOperations,
+                         /*isWrite=*/true, *cta, ranges);
       }
-    }
     enqueueOperation(warp, [&warp, &op, ctas, &copy, view, to] {
       for (Cta *cta : ctas)
         perform(warp, op, *cta, copy, view, to);
@@ -201,7 +195,7 @@ static void shiftDown(Cta &cta, std::uint32_t column) {
 
 static Step issueShift(Warp &warp, const Op &op, LaneMask active) {
   const auto &operand = *static_cast<const AddressOperand *>(op.extra.get());
-  std::uint32_t time = ++warp.clock.now;
+  warp.watchers().tell(AsyncBegin{warp});
   forEachLane(active, [&](int lane) {
     LaneMask bit = LaneMask(1) << lane;
     std::vector<Cta *> ctas = ctasOf(warp, op, bit, static_cast<int>(op.imm));
@@ -212,12 +206,9 @@ static Step issueShift(Warp &warp, const Op &op, LaneMask active) {
       checkTensorRange(warp, op, bit, *cta, range, "tcgen05.shift");
     warp.tensor.issuers |= bit;
     warp.tensor.uncommitted |= bit;
-    if (RaceDetector *races = warp.races()) {
-      Access access = races->tensorAccess(
-          warp, op, bit, true, races->tensorComponents(warp).operations, time);
-      for (Cta *cta : ctas)
-        races->touchTensor(access, *cta, range);
-    }
+    for (Cta *cta : ctas)
+      tellTensorAccess(warp, op, bit, Completion::By::tensorOperations,
+                       /*isWrite=*/true, *cta, {&range, 1});
     enqueueOperation(warp, [ctas, column = at.column] {
       for (Cta *cta : ctas)
         shiftDown(*cta, column);

@@ -123,34 +123,27 @@ static std::vector<TensorUse> usesOf(const IssuedProduct &issued) {
   return uses;
 }
 
-/// Tell the order of accesses what the product reads and writes.
-static void note(Warp &warp, const Op &op, int lane,
+/// Tell who watches what the product reads and writes.
+static void tell(Warp &warp, const Op &op, int lane,
                  const IssuedProduct &issued,
                  const std::vector<TensorUse> &uses) {
-  RaceDetector &races = *warp.races();
-  CheckTime counted(warp.observer());
-  Component component = races.tensorComponents(warp).operations;
-  std::uint32_t time = warp.clock.now;
+  CheckTime counted(warp.watchers().clock());
   LaneMask bit = LaneMask(1) << lane;
   std::vector<OperandView> views = {issued.viewB};
   if (!issued.product->form.isAInTensor)
     views.push_back(issued.viewA);
-  Access operands = races.issued(warp, op, lane, false, component, time);
-  operands.view = View::asyncShared;
   std::vector<PageCells> cells = cellsOf(warp.cta(), views);
   for (Cta *cta : issued.ctas) {
-    touchCells(operands, *cta, cells);
+    tellOperands(warp, op, bit, *cta, cells);
     checkSwizzle(warp, op, *cta, views, FindingId::tcgen05Swizzle);
-    for (const TensorUse &use : uses) {
-      Access access =
-          races.tensorAccess(warp, op, bit, use.isWrite, component, time);
-      races.touchTensor(access, *cta, use.range);
-    }
+    for (const TensorUse &use : uses)
+      tellTensorAccess(warp, op, bit, Completion::By::tensorOperations,
+                       use.isWrite, *cta, {&use.range, 1});
   }
 }
 
 static Step issueMma(Warp &warp, const Op &op, LaneMask active) {
-  ++warp.clock.now;
+  warp.watchers().tell(AsyncBegin{warp});
   forEachLane(active, [&](int lane) {
     LaneMask bit = LaneMask(1) << lane;
     IssuedProduct issued = read(warp, op, lane);
@@ -160,8 +153,8 @@ static Step issueMma(Warp &warp, const Op &op, LaneMask active) {
         checkTensorRange(warp, op, bit, *cta, use.range, use.what);
     warp.tensor.issuers |= bit;
     warp.tensor.uncommitted |= bit;
-    if (warp.races())
-      note(warp, op, lane, issued, uses);
+    if (warp.watchers().wants(EventKind::access))
+      tell(warp, op, lane, issued, uses);
     enqueueOperation(warp, [&warp, &op, issued = std::move(issued)] {
       multiply(warp, op, issued);
     });

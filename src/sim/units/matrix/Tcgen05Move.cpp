@@ -53,10 +53,6 @@ static constexpr MoveShapeRow kMoveShapes[] = {
     {"16x32bx2", MoveShape::halves, 16, 1, 1, 128},
 };
 
-/// Loads of a warp that nobody waits for and whose registers are followed;
-/// more than these are over only where somebody waits.
-static constexpr std::size_t kMostLoads = 64;
-
 /// Register `r` of lane `t`, from the address on (PTX ISA, tcgen05.ld: the
 /// figures of the shapes).
 static Place placeOf(const TensorMove &move, std::uint32_t r, std::uint32_t t) {
@@ -182,7 +178,7 @@ static void loadPlaces(Warp &warp, const Op &op, const TensorMove &move,
       });
 }
 
-/// Where it goes, checked, and told to the order of accesses.
+/// Where it goes, checked, and told to who watches.
 static TensorAddress begin(Warp &warp, const Op &op, const TensorMove &move,
                            LaneMask active, bool isWrite) {
   checkWholeWarp(warp, op, active);
@@ -192,17 +188,11 @@ static TensorAddress begin(Warp &warp, const Op &op, const TensorMove &move,
   for (const TensorRange &range : ranges)
     checkTensorRange(warp, op, active, warp.cta(), range,
                      isWrite ? "tcgen05.st" : "tcgen05.ld");
-  if (RaceDetector *races = warp.races()) {
-    CheckTime time(warp.observer());
-    const auto &components = races->tensorComponents(warp);
-    Access access = races->tensorAccess(
-        warp, op, active, isWrite,
-        isWrite ? components.stores : components.loads, ++warp.clock.now);
-    for (const TensorRange &range : ranges)
-      races->touchTensor(access, warp.cta(), range);
-    if (!isWrite && warp.tensor.loads.size() < kMostLoads)
-      warp.tensor.loads.push_back({&op, warp.clock.now});
-  }
+  warp.watchers().tell(TensorMoveBegin{warp, op, /*isLoad=*/!isWrite});
+  tellTensorAccess(warp, op, active,
+                   isWrite ? Completion::By::tensorStores
+                           : Completion::By::tensorLoads,
+                   isWrite, warp.cta(), ranges);
   return at;
 }
 
@@ -290,18 +280,14 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
 static Step waitForLoads(Warp &warp, const Op &op, LaneMask active) {
   checkWholeWarp(warp, op, active);
   warp.tensor.loads.clear();
-  if (RaceDetector *races = warp.races())
-    warp.group().clocks.completeTensor(races->tensorComponents(warp).loads,
-                                       {.all = warp.clock.now}, active);
+  warp.watchers().tell(TensorMoveEnd{warp, active, /*isLoad=*/true});
   return Step::next;
 }
 
 static Step waitForStores(Warp &warp, const Op &op, LaneMask active) {
   checkWholeWarp(warp, op, active);
   warp.tensor.stores.finishAll();
-  if (RaceDetector *races = warp.races())
-    warp.group().clocks.completeTensor(races->tensorComponents(warp).stores,
-                                       {.all = warp.clock.now}, active);
+  warp.watchers().tell(TensorMoveEnd{warp, active, /*isLoad=*/false});
   return Step::next;
 }
 

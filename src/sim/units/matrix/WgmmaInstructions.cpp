@@ -40,74 +40,28 @@ static std::uint64_t uniformValue(Warp &warp, const Op &op, const Reg &reg,
   return warp.read(reg, firstLane(active));
 }
 
-/// Tell the order which shared memory a product reads: each warp must be
+/// Tell who watches which shared memory a product reads: each warp must be
 /// ordered after what was written there, and the last one leaves the reads
 /// behind.
-static void noteReads(Warp &warp, const Op &op, const Product &product,
+static void tellReads(Warp &warp, const Op &op, const Product &product,
                       TensorCoreQueue::Waiting &entry, std::uint64_t number,
                       bool isLast) {
-  RaceDetector &races = *warp.races();
   Cta &cta = warp.cta();
-  Component component =
-      cta.tensorCores[groupBase(warp) / kWarpsPerGroup].component;
-  Access read = races.issued(warp, op, 0, false, component,
-                             static_cast<std::uint32_t>(number + 1));
-  read.issuers = warp.live();
-  read.record.lanes = kAllLanes;
-  read.view = View::asyncShared;
-  read.isRecorded = isLast;
   if (entry.cells.empty())
     entry.cells =
         cellsOf(cta, viewsOf(product, entry.descriptorA, entry.descriptorB));
-  touchCells(read, cta, entry.cells);
-}
-
-/// Registers that were touched need a wgmma.fence before a product uses them,
-/// and the first product of a kernel needs one in any case.
-static void checkFence(Warp &warp, const Op &op, const Product &product,
-                       LaneMask active) {
-  const Op *touching = nullptr;
-  bool isWritten = false;
-  for (const auto *list : {&product.accumulator, &product.fragment})
-    for (const Reg &reg : *list) {
-      if (!warp.wgmma.touchedCount || reg.index >= warp.wgmma.touched.size())
-        break;
-      WgmmaQueue::Touch &touch = warp.wgmma.touched[reg.index];
-      if (touch.op && touch.fences == warp.wgmma.fences &&
-          (!touching || touch.isWritten >= isWritten)) {
-        touching = touch.op;
-        isWritten = touch.isWritten;
-      }
-      warp.wgmma.touchedCount -= touch.op != nullptr;
-      touch = {};
-    }
-  bool isFirst = warp.wgmma.issued == 0;
-  if (!touching && (!isFirst || warp.wgmma.isFenced))
-    return;
-  // Of registers that were read alone ptxas only wants to know that the reads
-  // are over, and sees to it (C7519); released kernels rely on it.
-  bool isError = !warp.wgmma.isFenced && (isFirst || isWritten);
-  FindingId id = FindingId::wgmmaFence;
-  std::string why = "no wgmma.fence stands before the kernel's first wgmma";
-  if (touching)
-    why = fmt::format("a register of this wgmma is {} at {}, and no "
-                      "wgmma.fence stands between",
-                      isWritten ? "touched" : "read",
-                      warp.machine().findings().placeOf(*touching));
-  if (!isError) {
-    id = FindingId::wgmmaFenceOrder;
-    why += warp.wgmma.isFenced
-               ? "; the one before it does not count by the PTX text"
-               : "; ptxas puts one in";
-  }
-  Access access{.warp = &warp, .op = &op, .issuers = active};
-  Record earlier{};
-  earlier.component = warp.clock.lanes;
-  earlier.lanes = active;
-  if (touching)
-    earlier.op = static_cast<std::uint32_t>(touching - warp.code().ops.data());
-  if (!warp.races()->isTold(id, access, earlier))
-    warp.races()->tell(id, access, earlier, why, {});
+  auto group = static_cast<std::uint32_t>(groupBase(warp) / kWarpsPerGroup);
+  warp.watchers().tell(
+      AsyncAccess{.warp = warp,
+                  .op = op,
+                  .issuers = warp.live(),
+                  .over = {.by = Completion::By::warpgroup,
+                           .object = group,
+                           .number = static_cast<std::uint32_t>(number + 1)},
+                  .isWrite = false,
+                  .isPartial = !isLast,
+                  .owner = &cta,
+                  .cells = entry.cells});
 }
 
 static Step issueWgmma(Warp &warp, const Op &op, LaneMask active) {
@@ -115,8 +69,8 @@ static Step issueWgmma(Warp &warp, const Op &op, LaneMask active) {
   const auto &product = *static_cast<const Product *>(op.extra.get());
   auto group = groupOf(warp, op);
   Cta &cta = warp.cta();
-  if (warp.races())
-    checkFence(warp, op, product, active);
+  warp.watchers().tell(
+      WgmmaBegin{warp, op, active, product.accumulator, product.fragment});
   std::uint64_t number = warp.wgmma.issued++;
   std::uint64_t descriptorA =
       product.fragment.empty()
@@ -141,9 +95,9 @@ static Step issueWgmma(Warp &warp, const Op &op, LaneMask active) {
         "the four warps of the warpgroup issue different "
         "multiplications");
   bool isLast = ++entry.warps == kWarpsPerGroup;
-  if (warp.races()) {
-    CheckTime time(warp.observer());
-    noteReads(warp, op, product, entry, number, isLast);
+  if (warp.watchers().wants(EventKind::access)) {
+    CheckTime time(warp.watchers().clock());
+    tellReads(warp, op, product, entry, number, isLast);
     if (isLast)
       checkSwizzle(warp, op, cta, viewsOf(product, descriptorA, descriptorB),
                    FindingId::wgmmaSwizzle);
@@ -192,9 +146,8 @@ static Step wait(Warp &warp, const Op &op, LaneMask active) {
   warp.wgmma.isFenced = false;
   if (issued) {
     queue.inFlight.finish(issued - 1);
-    if (warp.races())
-      warp.group().clocks.complete(
-          queue.component, {.all = static_cast<std::uint32_t>(issued)}, active);
+    warp.watchers().tell(
+        WgmmaEnd{warp, active, queue, static_cast<std::uint32_t>(issued)});
     warp.wgmma.release(issued);
   }
   groups.erase(groups.begin(),

@@ -203,97 +203,13 @@ std::uint32_t originOf(Warp &warp, const Op &op, const ByteRange &place,
   });
 }
 
-void Accessor::flush() {
-  if (!run_.memory)
+void Accessor::tell() {
+  if (!count_)
     return;
-  CheckTime time(warp_.observer());
-  Access &access = run_.isWrite ? writes_ : reads_;
-  if (!access.warp)
-    access = order_->plain(warp_, op_, run_.isWrite);
-  constexpr unsigned kAlone = (1u << Record::kBaseShift) - 1 - Record::kSplit;
-  unsigned flags = access.record.flags & kAlone;
-  if (run_.isSplit)
-    flags |= Record::kSplit | run_.first << Record::kBaseShift |
-             std::countr_zero(run_.bytes) << Record::kSizeShift;
-  bool isKept = value_ && run_.isWrite && !run_.memory->owner;
-  if (isKept) {
-    flags |= Record::kKept;
-    run_.memory->cells.keep(run_.cell, run_.first, &runValue_[run_.first],
-                            run_.end - run_.first);
-  }
-  access.record.flags = static_cast<std::uint16_t>(flags);
-  access.record.lanes = access.issuers = run_.lanes;
-  access.isSame = run_.isSame;
-  order_->touch(
-      access, *run_.memory, run_.cell,
-      static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first)));
-  if (op_.semantics.isStrong)
-    synchronise();
-  run_.memory = nullptr;
-}
-
-void Accessor::synchronise() {
-  std::uint64_t address = run_.cell * Shadow::kCellBytes + run_.first;
-  if (!run_.isSplit)
-    return order_->synchronise(warp_, op_.semantics, run_.lanes, *run_.memory,
-                               address, run_.isWrite);
-  forEachLane(run_.lanes, [&](int lane) {
-    order_->synchronise(warp_, op_.semantics, LaneMask(1) << lane, *run_.memory,
-                        address, run_.isWrite);
-    address += run_.bytes;
-  });
-}
-
-void Accessor::note(const ByteRange &place, std::uint64_t address,
-                    std::size_t bytes, int lane, bool isWrite) {
-  if (!order_)
-    return;
-  ShadowedMemory &memory = place.owner ? place.owner->shadow : order_->global();
-  std::uint64_t begin = place.owner ? place.offset : address, at = begin;
-  for (std::uint64_t end = begin + bytes; begin < end;) {
-    constexpr std::uint64_t kCell = Shadow::kCellBytes;
-    std::uint64_t cell = begin / kCell;
-    auto first = static_cast<std::uint32_t>(begin % kCell);
-    auto last = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(kCell, first + end - begin));
-    std::uint64_t before = begin - at;
-    begin += last - first;
-    bool isSameCell =
-        run_.memory == &memory && run_.cell == cell && run_.isWrite == isWrite;
-    LaneMask bit = LaneMask(1) << lane;
-    if (isSameCell && !run_.isSplit && run_.first == first &&
-        run_.end == last) {
-      run_.lanes |= bit;
-      if (value_)
-        keep(first, value_ + before);
-      continue;
-    }
-    bool isNext = isSameCell && run_.end == first && lane == run_.lane + 1 &&
-                  last - first == run_.bytes &&
-                  std::has_single_bit(run_.bytes) &&
-                  (run_.isSplit || countLanes(run_.lanes) == 1);
-    if (isNext) {
-      run_.isSplit = true;
-      run_.end = last;
-      run_.lane = lane;
-      run_.lanes |= bit;
-      if (value_)
-        keep(first, value_ + before);
-      continue;
-    }
-    flush();
-    run_ = {&memory, cell, first, last,    last - first,
-            lane,    bit,  false, isWrite, false};
-    if (value_)
-      keep(first, value_ + before);
-  }
-  // A lane that hands something over hands it to the lanes behind it, too.
-  bool isAlone = op_.semantics.isStrong && isWrite &&
-                 (!op_.semantics.isAtomic ||
-                  RaceDetector::publishes(warp_, op_.semantics,
-                                          LaneMask(1) << lane, memory, at));
-  if (isAlone)
-    flush();
+  warp_.watchers().tell(
+      ThreadAccess{warp_, op_, {told_.data(), count_}, isFirst_, values_});
+  isFirst_ = false;
+  count_ = 0;
 }
 
 ByteRange Accessor::locate(Space space, std::uint64_t address,

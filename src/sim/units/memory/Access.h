@@ -1,7 +1,6 @@
 // Access: from an address of any space to the bytes behind it.
 #pragma once
 
-#include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
 
 #include <cstring>
@@ -58,24 +57,25 @@ public:
   /// `isBehind`: of a masked load, which is told where its value is used.
   Accessor(Warp &warp, const Op &op, const char *verb, bool isBehind = false)
       : warp_(warp), op_(op), verb_(verb),
-        order_(op.isMasked && !isBehind ? nullptr : warp.races()) {}
+        isTold_((!op.isMasked || isBehind) &&
+                warp.watchers().wants(EventKind::access)) {}
   Accessor(const Accessor &) = delete;
-  ~Accessor() { flush(); }
+  ~Accessor() { tell(); }
 
   /// The `bytes` at `address` of `lane`, aligned to `alignment`, which the lane
-  /// itself reads or writes: the order of accesses is told. Ends the launch
-  /// with a finding where they are not there.
+  /// itself reads or writes: who watches accesses is told. Ends the launch with
+  /// a finding where they are not there.
   ByteRange locate(Space space, std::uint64_t address, std::size_t bytes,
                    std::size_t alignment, int lane, bool isWrite);
-  /// What the next lane writes, read where it is located, and a cell more. For
-  /// a launch whose clusters cannot talk to each other (LaunchRaces).
-  void setValue(const std::uint8_t *value) { value_ = value; }
+  /// What the lanes write, as ThreadAccess has it.
+  void setValues(const std::uint8_t *values) { values_ = values; }
   /// What the lane that was located last writes stands there already, or not.
   void noteValue(bool isSame) {
-    run_.isSame = isSame && (run_.isSame || countLanes(run_.lanes) == 1);
+    if (count_)
+      told_[count_ - 1].isSame = isSame;
   }
-  /// Shared memory, without a word to the order; also gives the CTA it belongs
-  /// to.
+  /// Shared memory, without a word to who watches; also gives the CTA it
+  /// belongs to.
   ByteRange locateShared(std::uint64_t address, std::size_t bytes,
                          std::size_t alignment, int lane,
                          Cta **owner = nullptr);
@@ -92,17 +92,21 @@ public:
                             bool isWrite);
 
 private:
-  /// A lane touches bytes. Lanes that share a cell in a row are told at once.
+  /// A lane touches bytes; many are told at once.
   void note(const ByteRange &place, std::uint64_t address, std::size_t bytes,
-            int lane, bool isWrite);
-  void flush();
-  /// The value of the run's bytes from `first` on; what lies behind them comes
-  /// later.
-  void keep(std::uint32_t first, const std::uint8_t *value) {
-    std::memcpy(&runValue_[first], value, Shadow::kCellBytes);
+            int lane, bool isWrite) {
+    if (!isTold_)
+      return;
+    if (count_ == told_.size())
+      tell();
+    told_[count_++] = {place.owner ? place.offset : address,
+                       place.owner,
+                       static_cast<std::uint32_t>(bytes),
+                       static_cast<std::uint8_t>(lane),
+                       isWrite,
+                       /*isSame=*/false};
   }
-  /// Those lanes of a strong access hand over, and take what others have.
-  void synchronise();
+  void tell();
   /// A shared address that names no CTA of the cluster may be a generic one; it
   /// ends the launch where it is not. `plain`: as sharedOwner does.
   Cta &ownerOfGeneric(std::uint64_t address, std::size_t bytes, int lane,
@@ -113,26 +117,12 @@ private:
   Warp &warp_;
   const Op &op_;
   const char *verb_;
-  RaceDetector *order_; ///< null: nobody asks for it
+  bool isTold_;
+  bool isFirst_ = true; ///< nothing has been told yet
   Region *last_ = nullptr;
-
-  /// Lanes that touch one cell, not told yet.
-  struct Run {
-    ShadowedMemory *memory = nullptr; ///< null: none
-    std::uint64_t cell = 0;
-    std::uint32_t first = 0, end = 0; ///< bytes of it
-    std::uint32_t bytes = 0;          ///< of each lane
-    int lane = 0;                     ///< the last one
-    LaneMask lanes = 0;
-    bool isSplit = false; ///< the lanes took the bytes in turn
-    bool isWrite = false;
-    bool isSame = false; ///< all of them write what stands there
-  };
-  Run run_;
-  /// Of the run, where it is kept; copies of a whole cell may begin anywhere.
-  std::array<std::uint8_t, 2 * Shadow::kCellBytes> runValue_;
-  const std::uint8_t *value_ = nullptr; ///< of the next lane; null: not kept
-  Access reads_, writes_;               ///< made when first needed
+  const std::uint8_t *values_ = nullptr; ///< null: nobody asks for them
+  std::size_t count_ = 0;                ///< of those that are not told yet
+  std::array<LaneAccess, kLanes> told_;
 };
 
 /// The CTA and the plain shared address that a shared::cluster address means.

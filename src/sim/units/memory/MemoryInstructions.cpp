@@ -110,7 +110,7 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   }
   std::array<ByteRange, kLanes> places;
   forEachLane(active, [&](int lane) { places[lane] = loadLane(lane); });
-  CheckTime time(warp.observer());
+  CheckTime time(warp.watchers().clock());
   for (const Reg &reg : op.list)
     warp.setPoison(reg, active, 0);
   forEachLane(active, [&](int lane) {
@@ -140,7 +140,7 @@ void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes) {
 
 /// For the ledger of a deadlock.
 static void noteWriter(Warp &warp, const Op &op, const void *data, int lane) {
-  if (warp.checks())
+  if (warp.machine().config().checks)
     warp.machine().lastWriters().note(warp, op, data, lane);
 }
 
@@ -150,22 +150,28 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   Accessor accessor(warp, op, "a store");
   std::size_t total = flags.bytes * op.list.size();
   bool isAllSame = true;
-  bool isKept = warp.races() && warp.races()->keepsValues() &&
+  const Watchers &watchers = warp.watchers();
+  bool isWatched = watchers.wants(EventKind::access);
+  bool isKept = watchers.wants(EventKind::storedValue) &&
                 flags.space != Space::shared && !op.semantics.isStrong;
-  constexpr std::size_t kMostBytes = 32;
-  std::array<std::uint8_t, kMostBytes + Shadow::kCellBytes> value;
+  std::array<std::uint8_t,
+             ThreadAccess::kValueBytes * kLanes + Shadow::kCellBytes>
+      values;
   if (isKept)
-    accessor.setValue(value.data());
+    accessor.setValues(values.data());
   forEachLane(active, [&](int lane) {
     std::uint64_t address = addressOf(warp, op, lane);
     for (std::size_t i = 0; isKept && i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
-      std::memcpy(&value[i * flags.bytes], &bits, sizeof(bits));
+      std::memcpy(
+          &values[static_cast<std::size_t>(lane) * ThreadAccess::kValueBytes +
+                  i * flags.bytes],
+          &bits, sizeof(bits));
     }
     ByteRange place =
         accessor.locate(flags.space, address, total, total, lane, true);
-    // The order asks for every lane, others whether all are.
-    bool isSame = (warp.races() || isAllSame) && place.isWritten(total);
+    // Who watches asks for every lane, others whether all are.
+    bool isSame = (isWatched || isAllSame) && place.isWritten(total);
     for (std::size_t i = 0; isSame && i < op.list.size(); ++i) {
       std::uint64_t bits = warp.read(op.list[i], lane);
       isSame = !std::memcmp(place.data + i * flags.bytes, &bits, flags.bytes);

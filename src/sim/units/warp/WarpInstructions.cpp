@@ -301,12 +301,10 @@ static void decodeActiveMask(Decoder &decoder,
 static Step executeWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
   if (!hasAllMembers(warp, op, op.src[0], active))
     return Step::blocked;
-  if (warp.races()) {
-    CheckTime time(warp.observer());
+  if (warp.watchers().wants(EventKind::barrier))
     forEachSet(warp, op.src[0], active, [&](LaneMask set, U32) {
-      warp.group().clocks.syncLanes(set, warp.clock);
+      warp.watchers().tell(WarpBarrier{warp, set});
     });
-  }
   return Step::next;
 }
 

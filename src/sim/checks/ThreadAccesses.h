@@ -1,0 +1,51 @@
+// ThreadAccesses: what the lanes of an instruction touch, cell by cell.
+//
+// Lanes that share a cell in a row are one access to the race detector.
+#pragma once
+
+#include "sim/checks/RaceDetector.h"
+#include "sim/machine/events/Events.h"
+
+namespace kiln::sim {
+
+class ThreadAccesses {
+public:
+  explicit ThreadAccesses(RaceDetector &races) : races_(races) {}
+
+  void take(const ThreadAccess &told);
+
+private:
+  void add(const ThreadAccess &told, const LaneAccess &one);
+  void flush();
+  /// Those lanes of a strong access hand over, and take what others have.
+  void synchronise();
+  /// The value of the run's bytes from `first` on; what lies behind them comes
+  /// later.
+  void keep(std::uint32_t first, const std::uint8_t *value) {
+    std::memcpy(&value_[first], value, Shadow::kCellBytes);
+  }
+
+  RaceDetector &races_;
+  Warp *warp_ = nullptr;
+  const Op *op_ = nullptr;
+  bool isKept_ = false; ///< values are told
+
+  /// Lanes that touch one cell, not told yet.
+  struct Run {
+    ShadowedMemory *memory = nullptr; ///< null: none
+    std::uint64_t cell = 0;
+    std::uint32_t first = 0, end = 0; ///< bytes of it
+    std::uint32_t bytes = 0;          ///< of each lane
+    int lane = 0;                     ///< the last one
+    LaneMask lanes = 0;
+    bool isSplit = false; ///< the lanes took the bytes in turn
+    bool isWrite = false;
+    bool isSame = false; ///< all of them write what stands there
+  };
+  Run run_;
+  /// Of the run, where it is kept; copies of a whole cell may begin anywhere.
+  std::array<std::uint8_t, 2 * Shadow::kCellBytes> value_;
+  Access reads_, writes_; ///< of the instruction, made when first needed
+};
+
+} // namespace kiln::sim
