@@ -77,12 +77,18 @@ public:
   /// What the launches of run number `i` bring along.
   std::shared_ptr<const SimOptions> optionsOf(std::size_t i,
                                               std::string &printed) const;
-  ExploredRun run(std::size_t i) const;
+  ExploredRun run(std::size_t i, const Stream &stream = {}) const;
   const SeededInterleaving &interleaving(std::size_t i) const {
     return interleavings_[i];
   }
 
 private:
+  /// Launch some of them, of which all but the first are dependent.
+  std::vector<LaunchResult>
+  launch(std::span<const LaunchDescription> launches,
+         const std::shared_ptr<const SimOptions> &options,
+         const Stream &stream) const;
+
   Device &device_;
   std::span<const LaunchDescription> launches_;
   const ExploreOptions &options_;
@@ -108,7 +114,8 @@ void Explorer::choose(Exploration &exploration) {
   }
   bool canReorder = false;
   for (const LaunchDescription &launch : launches_)
-    canReorder = canReorder || simulation->can_reorder(launch);
+    canReorder =
+        canReorder || launch.dependent || simulation->can_reorder(launch);
   if (canReorder)
     return;
   interleavings_.resize(1);
@@ -140,15 +147,38 @@ Explorer::optionsOf(std::size_t i, std::string &printed) const {
   return options;
 }
 
-ExploredRun Explorer::run(std::size_t i) const {
+std::vector<LaunchResult>
+Explorer::launch(std::span<const LaunchDescription> launches,
+                 const std::shared_ptr<const SimOptions> &options,
+                 const Stream &stream) const {
+  std::vector<LaunchDescription> all(launches.begin(), launches.end());
+  for (LaunchDescription &launch : all)
+    launch.options = options;
+  Simulation *simulation = device_.simulation();
+  if (simulation && all.back().dependent)
+    return simulation->launch_chain(all, stream);
+  std::vector<LaunchResult> results;
+  for (const LaunchDescription &launch : all)
+    results.push_back(device_.launch(launch, stream));
+  return results;
+}
+
+ExploredRun Explorer::run(std::size_t i, const Stream &stream) const {
   ExploredRun run{.interleaving = interleavings_[i]};
   auto options = optionsOf(i, run.printed);
-  for (LaunchDescription launch : launches_) {
-    launch.options = options;
-    run.launches.push_back(device_.launch(launch));
-    run.is_finished = run.launches.back().is_finished;
-    if (!run.is_finished)
-      break;
+  for (std::size_t first = 0; first < launches_.size() && run.is_finished;) {
+    std::size_t end = first + 1;
+    while (end < launches_.size() && launches_[end].dependent)
+      ++end;
+    for (LaunchResult &result :
+         launch(launches_.subspan(first, end - first), options, stream)) {
+      // What is behind a launch that did not finish says nothing.
+      if (!run.is_finished)
+        break;
+      run.is_finished = result.is_finished;
+      run.launches.push_back(std::move(result));
+    }
+    first = end;
   }
   return run;
 }
@@ -248,7 +278,7 @@ void explore_in_stream(Device &device, const LaunchDescription &launch,
     for (std::size_t i = 1;
          i < explorer.count() && exploration.runs.back().is_finished; ++i) {
       before->restore();
-      exploration.runs.push_back(explorer.run(i));
+      exploration.runs.push_back(explorer.run(i, stream));
     }
   }
   lock = {};

@@ -88,6 +88,7 @@ struct Launch {
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
   std::uint32_t dynamicSmemBytes = 0;
   bool isCooperative = false;
+  bool isDependent = false; ///< programmatic stream serialization
   /// By parameter, or all of them as the entry lays them out.
   void *const *parameters = nullptr;
   const void *packed = nullptr;

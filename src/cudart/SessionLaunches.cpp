@@ -20,6 +20,7 @@ LaunchDescription Session::describe(const Launch &launch) {
   description.cluster = launch.cluster;
   description.dynamic_smem_bytes = launch.dynamicSmemBytes;
   description.cooperative = launch.isCooperative;
+  description.dependent = launch.isDependent;
   for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
     const auto *from =
         launch.packed ? static_cast<const std::byte *>(launch.packed) +

@@ -134,6 +134,8 @@ struct LaunchSpec {
   std::array<std::uint32_t, 3> block = {1, 1, 1};
   std::array<std::uint32_t, 3> cluster = {1, 1, 1};
   std::optional<std::uint32_t> dynamic_smem_bytes = {}; ///< nothing: 0
+  /// It may begin before the one ahead has ended.
+  bool is_dependent = false;
   std::vector<LaunchFileArgument> arguments = {};
   std::vector<LaunchFileNote> notes = {};
 };

@@ -70,6 +70,11 @@ public:
   virtual std::unique_ptr<Snapshot> snapshot() = 0;
   /// Throws UserError where the launch would be refused.
   virtual void check(const LaunchDescription &launch) = 0;
+  /// Launch one behind the other in a stream, those that are dependent as early
+  /// as the interleaving wants it, and wait for all of them.
+  [[nodiscard]] virtual std::vector<LaunchResult>
+  launch_chain(std::span<const LaunchDescription> launches,
+               const Stream &stream) = 0;
   /// Whether another interleaving of the launch could show anything else: it has
   /// asynchronous operations, atomic, volatile or ordered accesses, or cluster
   /// barriers.

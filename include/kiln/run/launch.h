@@ -92,6 +92,10 @@ struct LaunchDescription {
   /// All CTAs are there at once and may wait for each other (grid.sync): a grid
   /// that the device cannot hold is refused.
   bool cooperative = false;
+  /// The launch may begin before the one ahead of it in its stream has ended
+  /// (CUDA's programmatic stream serialization). The simulator checks that it
+  /// waits with griddepcontrol.wait before it touches what that one touches.
+  bool dependent = false;
   /// Instead of `ptx`: what Device::load made of it.
   std::shared_ptr<const LoadedModule> module = nullptr;
   std::vector<SharedObject> shared_objects = {}; ///< for what is said of them

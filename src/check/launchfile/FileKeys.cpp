@@ -158,6 +158,17 @@ static const Keys<LaunchSpec> kLaunchKeys = {
      [](const W &, const LaunchSpec &l) {
        return l.dynamic_smem_bytes ? Json(*l.dynamic_smem_bytes) : Json();
      }},
+    {{"launch", "dependent", "true or false", "false",
+      "true where the launch may begin before the one ahead has ended "
+      "(programmatic stream serialization)"},
+     [](R &r, const N &n, LaunchSpec &l) {
+       l.is_dependent = n.boolean();
+       if (l.is_dependent && !r.isBehindAnother())
+         n.refuse("false, since no launch is ahead of this one");
+     },
+     [](const W &, const LaunchSpec &l) {
+       return unlessNothing(l.is_dependent);
+     }},
     {{"launch", "args", "a list of arguments", "",
       "one for each parameter, in their order"},
      [](R &r, const N &n, LaunchSpec &l) {

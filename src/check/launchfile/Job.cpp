@@ -262,6 +262,7 @@ LaunchDescription PreparedJob::describe(const LaunchSpec &launch) const {
                                 .dynamic_smem_bytes =
                                     launch.dynamic_smem_bytes.value_or(0),
                                 .parameters = {},
+                                .dependent = launch.is_dependent,
                                 .module = module_,
                                 .shared_objects = job_.file.shared_objects};
   for (const LaunchFileArgument &argument : launch.arguments)

@@ -24,6 +24,8 @@ public:
   /// A field whose offset may be so large.
   LaunchFileField readField(const JsonNode &node, std::uint64_t most);
   std::uint64_t mostOffset() const { return mostOffset_; }
+  /// A launch that is read now is not the first.
+  bool isBehindAnother() const { return !file_.launches.empty(); }
   std::size_t findBuffer(const JsonNode &name) const;
   const BufferSpec &buffer(std::size_t index) const {
     return file_.buffers[index];

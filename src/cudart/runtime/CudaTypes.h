@@ -78,6 +78,7 @@ struct cudaMemcpy3DParms {
 enum : int {
   cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
 };
 struct cudaLaunchAttribute {
   int id;
@@ -89,6 +90,7 @@ struct cudaLaunchAttribute {
     struct {
       unsigned x, y, z;
     } clusterDim;
+    int programmaticStreamSerializationAllowed;
   } value;
 };
 struct cudaLaunchConfig_t {

@@ -125,6 +125,9 @@ KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
       launch.cluster = {attribute.value.clusterDim.x,
                         attribute.value.clusterDim.y,
                         attribute.value.clusterDim.z};
+    else if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      launch.isDependent =
+          attribute.value.programmaticStreamSerializationAllowed != 0;
   }
   return launchKernel("cudaLaunchKernelExC", function, launch);
 }

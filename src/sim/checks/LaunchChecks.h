@@ -48,6 +48,8 @@ public:
   void on(const ClusterBarrierArrive &event) override;
   void on(const ClusterBarrierWait &event) override;
   void on(const WarpBarrier &event) override;
+  void on(const PrimaryWait &event) override;
+  void on(const DependentsLaunch &event) override;
   void on(const Fence &event) override;
   void on(const Allocation &event) override;
 

@@ -246,6 +246,15 @@ void LaunchChecks::on(const WarpBarrier &event) {
   event.warp.group().clocks.syncLanes(event.lanes, event.warp.clock);
 }
 
+void LaunchChecks::on(const PrimaryWait &event) {
+  event.warp.group().clocks.complete(kPrimaryEnd, {.all = 1}, event.lanes);
+  event.warp.clock.lastEdge = event.warp.clock.now;
+}
+
+void LaunchChecks::on(const DependentsLaunch &event) {
+  event.knowsPrimary = races_.knowsPrimary(event.warp);
+}
+
 void LaunchChecks::on(const Fence &event) {
   Warp &warp = event.warp;
   LaneClocks &clocks = warp.group().clocks;

@@ -20,6 +20,8 @@ void LaunchRaces::take(RaceDetector &races) {
       findings_.push_back(found);
   for (auto [first, page] : races.global().cells.pages())
     takePage(races, first, *page);
+  if (const EarlyAccesses *early = races.early())
+    early_.take(*early);
 }
 
 /// What a page has of a cell's values; null: nothing.
@@ -173,7 +175,7 @@ void LaunchRaces::report(const RaceDetector &races, FindingId id,
 }
 
 std::uint64_t LaunchRaces::bytes() const {
-  std::uint64_t total = 0;
+  std::uint64_t total = early_.bytes();
   for (const auto &[number, page] : pages_)
     total += sizeof(PageTouches) + (page.values ? Shadow::kPageBytes : 0);
   return total;

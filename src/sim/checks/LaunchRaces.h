@@ -16,12 +16,16 @@ public:
 
   /// What clusters did that have ended; in the order of their numbers.
   void take(RaceDetector &races);
+  /// Compare what was done too early with what another launch did that this one
+  /// may have overlapped.
+  void compareWith(const LaunchRaces &earlier);
   /// Everything that was found, in order.
   std::vector<Finding> findings() const;
   /// Memory that this takes.
   std::uint64_t bytes() const;
 
 private:
+  using Early = EarlyAccesses::Access;
   struct Touch {
     std::uint32_t cta; ///< number in the launch, plus one; 0: nobody
     std::uint32_t op;  ///< index of the instruction
@@ -50,11 +54,25 @@ private:
   void report(const RaceDetector &races, FindingId id, std::uint64_t cell,
               const Record &record, std::uint16_t overlap, const Touch &earlier,
               bool isEarlierWrite);
+  /// The bytes of an access that an earlier launch's may collide with.
+  static std::uint16_t overlapOf(const Touch &touch, const Early &access) {
+    bool isMorallyStrong = touch.isStrong && access.isStrong;
+    return static_cast<std::uint16_t>(
+        touch.cta && !isMorallyStrong ? touch.bytes & access.bytes : 0);
+  }
+  /// Whether a load of this launch waits for a flag that the other sets: nobody
+  /// knows what that orders.
+  bool isFlagged(const LaunchRaces &earlier) const;
+  void reportEarly(const LaunchRaces &earlier, std::uint64_t cell,
+                   const Early &access, std::uint16_t overlap,
+                   const Touch &other, bool isOtherWrite);
+  const Touches *find(std::uint64_t cell) const;
   /// Whether that pair is known; it counts as `count` more.
   bool isTold(FindingId id, PlacePair places, std::uint64_t count);
 
   Machine &machine_;
   std::unordered_map<std::uint64_t, PageTouches> pages_;
+  EarlyAccesses early_;
   std::vector<RaceFinding> findings_;
   std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
 };

@@ -7,6 +7,12 @@
 
 namespace kiln::sim {
 
+RaceDetector::RaceDetector(Machine &machine, bool keepsValues)
+    : machine_(machine), keepsValues_(keepsValues) {
+  if (machine.gridControl().isDependent())
+    early_ = std::make_unique<EarlyAccesses>();
+}
+
 Component RaceDetector::add(std::uint32_t cluster, const Agent &agent) {
   // Numbers of clusters and components that do not fit share one: less is
   // found then, and nothing that is not so.
@@ -178,6 +184,8 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
   Cell &cell = memory.cells.cell(index);
   const Record &later = access.record;
   bool isWrite = later.isWrite();
+  if (early_ && &memory == &global_)
+    noteEarly(access, index, bytes);
   Record suspect{};
   if (isWrite && index < memory.barriers.size() && memory.barriers[index])
     reportOverBarrier(access, memory, index, bytes);
@@ -259,6 +267,12 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
   if (!access.isRecorded)
     return true;
   for (const auto &[number, cells] : places) {
+    for (CellSet left = early_ && &memory == &global_ ? cells : 0; left;
+         left &= left - 1)
+      noteEarly(access,
+                number * Shadow::kPageCells +
+                    static_cast<unsigned>(std::countr_zero(left)),
+                0xffff);
     auto &layers = memory.cells.page(number).layers;
     for (Layer &layer : layers) {
       if (!isOther(layer, cells))

@@ -15,6 +15,7 @@
 // (LaunchRaces); clusters that can share one RaceDetector.
 #pragma once
 
+#include "sim/checks/EarlyAccesses.h"
 #include "sim/clocks/SharedHistory.h"
 #include "sim/findings/FindingId.h"
 #include "sim/machine/memory/TensorMemory.h"
@@ -63,8 +64,7 @@ struct RaceFinding {
 class RaceDetector {
 public:
   /// `keepsValues`: of what threads write to global memory.
-  explicit RaceDetector(Machine &machine, bool keepsValues = false)
-      : machine_(machine), keepsValues_(keepsValues) {}
+  explicit RaceDetector(Machine &machine, bool keepsValues = false);
 
   bool keepsValues() const { return keepsValues_; }
 
@@ -166,6 +166,13 @@ public:
   /// its memory?
   void end(Cluster &cluster);
 
+  // Launches ahead of this one that it may overlap (RaceEarly).
+  /// What is done without knowing that its primary has ended; null: the launch
+  /// is not dependent.
+  const EarlyAccesses *early() const { return early_.get(); }
+  /// Whether the warp's group knows that the primary of the launch has ended.
+  bool knowsPrimary(Warp &warp) const;
+
   ShadowedMemory &global() { return global_; }
   const ShadowedMemory &global() const { return global_; }
   std::vector<RaceFinding> &findings() { return findings_; }
@@ -234,6 +241,9 @@ private:
   void put(Access &access, ShadowedMemory &memory, Cell &cell,
            std::uint16_t bytes);
 
+  /// Keep an access to global memory that the primary's may collide with.
+  void noteEarly(const Access &access, std::uint64_t cell, std::uint16_t bytes);
+
   void reportOverBarrier(const Access &access, const ShadowedMemory &memory,
                          std::uint64_t cell, std::uint16_t bytes);
   void report(const Access &access, const Record &earlier,
@@ -278,6 +288,7 @@ private:
   std::map<Component, std::uint32_t> releasedMaps_;    ///< up to which time
   std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
   ShadowedMemory global_;
+  std::unique_ptr<EarlyAccesses> early_;
   std::vector<RaceFinding> findings_;
   std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
   /// Loads that were asked of.

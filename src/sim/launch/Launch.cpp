@@ -36,10 +36,14 @@ Launch::Launch(GlobalMemory &memory, const ptx::Module &module,
 
 Launch::~Launch() = default;
 
-Launch::Progress Launch::advance() {
+LaunchScheduler &Launch::scheduler() {
   if (!scheduler_)
     scheduler_ = std::make_unique<LaunchScheduler>(machine_);
-  std::uint64_t before = scheduler_->moves();
+  return *scheduler_;
+}
+
+Launch::Progress Launch::advance() {
+  std::uint64_t before = scheduler().moves();
   if (scheduler_->advance())
     return Progress::ended;
   return scheduler_->moves() == before ? Progress::stuck : Progress::moved;

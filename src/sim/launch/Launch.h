@@ -29,6 +29,8 @@ public:
   /// Run it to its end, or until nothing in it moves where it is not alone.
   enum class Progress : std::uint8_t { ended, moved, stuck };
   Progress advance();
+  /// For launches that may overlap (LaunchChain), between two advances.
+  LaunchScheduler &scheduler();
   /// After its end.
   LaunchResult result();
 

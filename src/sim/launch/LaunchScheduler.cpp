@@ -57,7 +57,19 @@ std::optional<Dim3> LaunchScheduler::cancelLast() {
   return firstCtaOf(--count_);
 }
 
+bool LaunchScheduler::takeAside(Mine &mine) {
+  std::lock_guard lock(mutex_);
+  if (resumed_.empty())
+    return false;
+  mine.push_back(std::move(resumed_.front()));
+  resumed_.pop_front();
+  hasResumed_ = !resumed_.empty();
+  return true;
+}
+
 bool LaunchScheduler::take(Mine &mine) {
+  if (hasResumed_ && takeAside(mine))
+    return true;
   std::uint64_t number = next_++;
   if (number >= count_ || number > lastWanted_)
     return false;
@@ -192,6 +204,7 @@ void LaunchScheduler::print(Cluster &cluster, const std::string &text) {
 void LaunchScheduler::moved() {
   std::lock_guard lock(mutex_);
   ++moves_;
+  ++steps_;
   hasMoved_.notify_all();
 }
 
@@ -214,6 +227,10 @@ bool LaunchScheduler::stepAll(Mine &mine) {
       hasMoved = true;
       continue;
     }
+    if (one.isHeld) {
+      ++i;
+      continue;
+    }
     try {
       bool isAlone = !isTalking_ || mine.size() == 1;
       bool isMoving = step(one, isAlone);
@@ -234,18 +251,38 @@ bool LaunchScheduler::stepAll(Mine &mine) {
   return hasMoved;
 }
 
-void LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
+LaunchScheduler::Turn LaunchScheduler::settleHeld(Mine &mine) {
+  std::size_t held = 0, waiting = 0;
+  for (auto &one : mine) {
+    held += one->isHeld;
+    waiting += !one->isHeld && one->waitsForPrimary();
+  }
+  if (held + waiting == 0)
+    return Turn::wait;
+  bool isFull = mine.size() >= limit_;
+  if (!isFull && hasMore())
+    return Turn::goOn; // with those that have not begun
+  if (held + waiting == mine.size() && !hasMore())
+    return Turn::leave;
+  // They have the place of others, or others wait for them.
+  for (auto &one : mine)
+    if (std::exchange(one->isHeld, false) && isFull && hasMore())
+      break;
+  return held ? Turn::goOn : Turn::leave;
+}
+
+bool LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
   std::unique_lock lock(mutex_);
   if (moves_ != seen)
-    return;
+    return false;
   std::vector<Cluster *> own;
   for (auto &one : mine)
     own.push_back(one.get());
   // Whoever is waited for may be outside; only one thread waits for such.
-  if (!config_.isAlone && isTalking_) {
-    isAside_ = true;
-    return;
-  }
+  if (!config_.isAlone && isTalking_)
+    return true;
+  if (!machine_.gridControl().isPrimaryOver())
+    return true;
   stuck_.insert(stuck_.end(), own.begin(), own.end());
   if (++idle_ == threads_) {
     std::sort(stuck_.begin(), stuck_.end(),
@@ -271,16 +308,13 @@ void LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
   });
   if (failure_ || lastWanted_ == 0)
     mine.clear();
+  return false;
 }
 
 void LaunchScheduler::work() {
   Mine mine;
-  {
-    std::lock_guard lock(mutex_);
-    mine.swap(aside_); // one thread has them, where there are any
-  }
-  bool canMove = false;
-  while (!isAside_) {
+  bool canMove = false, isAside = false;
+  while (!isAside) {
     std::uint64_t seen;
     {
       std::lock_guard lock(mutex_);
@@ -300,16 +334,19 @@ void LaunchScheduler::work() {
     if (mine.empty())
       break;
     canMove = stepAll(mine);
-    if (canMove)
+    if (canMove) {
       moved();
-    else if (!mine.empty() && (mine.size() == limit_ || !hasTaken))
-      waitForOthers(mine, seen);
+      continue;
+    }
+    Turn turn = settleHeld(mine);
+    isAside = turn == Turn::leave ||
+              (turn == Turn::wait && !mine.empty() &&
+               (mine.size() == limit_ || !hasTaken) &&
+               waitForOthers(mine, seen));
   }
   std::lock_guard lock(mutex_);
   std::move(mine.begin(), mine.end(),
-            std::back_inserter(isAside_ ? aside_ : stopped_));
-  if (isAside_)
-    return;
+            std::back_inserter(isAside ? aside_ : stopped_));
   // Those who wait for others have one fewer to wait for.
   ++idle_;
   ++moves_;
@@ -353,13 +390,37 @@ bool LaunchScheduler::advance() {
   machine_.setPrinter([this](Cluster &cluster, const std::string &text) {
     print(cluster, text);
   });
-  isAside_ = false;
+  idle_ = 0;
+  std::move(aside_.begin(), aside_.end(), std::back_inserter(resumed_));
+  aside_.clear();
+  hasResumed_ = !resumed_.empty();
   runThreads();
+  // Who was stopped has taken none of them.
+  std::move(resumed_.begin(), resumed_.end(), std::back_inserter(stopped_));
+  resumed_.clear();
   timeUs_ += std::chrono::duration<double, std::micro>(
                  std::chrono::steady_clock::now() - start)
                  .count();
   ticks_ += ticksNow() - startTicks;
-  return !isAside_;
+  return aside_.empty();
+}
+
+bool LaunchScheduler::hasTriggered() const {
+  return !hasMore() &&
+         std::all_of(aside_.begin(), aside_.end(),
+                     [](const auto &one) { return one->hasTriggered(); });
+}
+
+void LaunchScheduler::endPrimary() {
+  machine_.gridControl().endPrimary();
+  for (auto &one : aside_)
+    one->notify();
+}
+
+void LaunchScheduler::letGo() {
+  machine_.gridControl().hold(false);
+  for (auto &one : aside_)
+    one->isHeld = false;
 }
 
 LaunchResult LaunchScheduler::result() {
@@ -368,6 +429,8 @@ LaunchResult LaunchScheduler::result() {
   std::fflush(stdout);
   if (commonChecks_)
     races_.take(commonChecks_->races());
+  for (const LaunchRaces *earlier : earlier_)
+    races_.compareWith(*earlier);
   // What ended the launch is the last thing that happened.
   auto found = races_.findings();
   result_.findings.insert(result_.findings.end() - !result_.is_finished,

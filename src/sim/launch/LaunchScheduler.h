@@ -14,6 +14,7 @@
 #include "sim/report/LaunchObserver.h"
 
 #include <condition_variable>
+#include <deque>
 #include <set>
 
 namespace kiln::sim {
@@ -23,12 +24,23 @@ public:
   explicit LaunchScheduler(Machine &machine);
 
   /// Run: true at the end of the launch, false where nothing moves and somebody
-  /// outside may yet help (LaunchConfig::isAlone).
+  /// outside may yet help (LaunchConfig::isAlone), or another launch is to begin
+  /// or to end first (GridControl).
   bool advance();
+  /// Every CTA has let dependent launches begin, or has ended.
+  bool hasTriggered() const;
+  /// All launches ahead of this one have ended.
+  void endPrimary();
+  /// Those that stopped at their triggers go on.
+  void letGo();
+  /// This launch may have overlapped that one, which has ended.
+  void addEarlier(const LaunchScheduler &earlier) {
+    earlier_.push_back(&earlier.races_);
+  }
   /// What came of it, after its end.
   LaunchResult result();
   /// Grows whenever a cluster has moved.
-  std::uint64_t moves() const { return moves_; }
+  std::uint64_t moves() const { return steps_; }
 
 private:
   /// What came of one cluster.
@@ -46,8 +58,11 @@ private:
   void work();
   /// One turn for each; false where nothing moved.
   bool stepAll(Mine &mine);
-  /// Begin the next cluster; false where there is none.
+  /// Begin the next cluster, or go on with one that was put aside; false where
+  /// there is none.
   bool take(Mine &mine);
+  bool takeAside(Mine &mine);
+  bool hasMore() const { return next_ < count_ && next_ <= lastWanted_; }
   /// The first CTA of a cluster.
   Dim3 firstCtaOf(std::uint64_t number) const;
   /// The last cluster, where it has not begun, never does.
@@ -59,8 +74,11 @@ private:
   /// The launch was stopped: take what there is of every cluster.
   void concludeStopped();
   /// All clusters wait: sleep until another thread has moved; where none will,
-  /// end the launch.
-  void waitForOthers(Mine &mine, std::uint64_t seen);
+  /// end the launch. True: they are to be put aside.
+  bool waitForOthers(Mine &mine, std::uint64_t seen);
+  /// Nothing moved, and some clusters are held or wait for the launch ahead.
+  enum class Turn : std::uint8_t { wait, goOn, leave };
+  Turn settleHeld(Mine &mine);
   void runThreads();
   void print(Cluster &cluster, const std::string &text);
   void emit(const std::string &text);
@@ -78,12 +96,15 @@ private:
 
   std::mutex mutex_;
   std::condition_variable hasMoved_;
-  std::uint64_t moves_ = 0;
+  std::uint64_t moves_ = 0; ///< with those that only wake others
+  std::uint64_t steps_ = 0;
   int threads_ = 1, idle_ = 0;
   std::vector<Cluster *> stuck_;
   Mine stopped_; ///< under way when the launch was stopped
-  Mine aside_;   ///< under way when nothing moved; those of one thread
-  bool isAside_ = false;
+  Mine aside_;   ///< under way when their thread left
+  std::deque<std::unique_ptr<Cluster>> resumed_; ///< of those; go on now
+  std::atomic<bool> hasResumed_{false};
+  std::vector<const LaunchRaces *> earlier_;
   double timeUs_ = 0;
   std::uint64_t ticks_ = 0;
   std::exception_ptr failure_;

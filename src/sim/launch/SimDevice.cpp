@@ -2,12 +2,9 @@
 //
 // Everything is done when it is asked for, unless it has to wait (Streams).
 #include "kiln/check/sim.h"
-#include "sim/launch/EntryRegisters.h"
-#include "sim/launch/Launch.h"
+#include "sim/launch/LaunchChain.h"
 #include "sim/launch/Residency.h"
-#include "sim/launch/SimModule.h"
 #include "sim/launch/Snapshot.h"
-#include "sim/launch/Streams.h"
 #include "sim/machine/memory/TensorMapImage.h"
 #include "sim/program/EntryRules.h"
 #include "support/Error.h"
@@ -54,24 +51,6 @@ struct SimEvent {
   Clock::time_point time = {};
 };
 
-/// A launch that is checked and decoded.
-struct Prepared {
-  std::shared_ptr<const sim::SimModule> module;
-  std::unique_ptr<sim::Launch> launch;
-  sim::EntryRegisters registers;
-
-  LaunchResult result() {
-    LaunchResult result = launch->result();
-    result.registers = registers.count;
-    result.registers_from = registers.from;
-    std::optional<Finding> newer = sim::checkVersion(module->module());
-    if (newer &&
-        !launch->machine().findings().isAllowed(sim::FindingId::ptxVersion))
-      result.findings.insert(result.findings.begin(), std::move(*newer));
-    return result;
-  }
-};
-
 /// Refuse ids of findings that do not exist.
 void checkIds(const SimOptions &options) {
   for (const auto *list : {&options.allow, &options.warn})
@@ -103,6 +82,9 @@ public:
     makeReady(description, true);
   }
   bool can_reorder(const LaunchDescription &description) override;
+  std::vector<LaunchResult>
+  launch_chain(std::span<const LaunchDescription> descriptions,
+               const Stream &stream) override;
 
   bool has(Facility) const override { return true; }
   Simulation *simulation() override { return this; }
@@ -185,7 +167,10 @@ public:
     });
   }
   bool is_done(const Stream &stream) override {
-    return streams_->isEmpty(queueOf(stream));
+    bool isDone = streams_->isEmpty(queueOf(stream));
+    if (isDone)
+      streams_->forgetPrevious(&queueOf(stream));
+    return isDone;
   }
   bool is_done(const Event &event) override {
     std::lock_guard lock(streams_->mutex());
@@ -221,7 +206,9 @@ public:
   }
   void synchronize(const Stream &stream) override {
     // As on a GPU: the default stream waits for the others.
-    streams_->finish(stream.native() ? &queueOf(stream) : nullptr);
+    const auto *queue = stream.native() ? &queueOf(stream) : nullptr;
+    streams_->finish(queue);
+    streams_->forgetPrevious(queue);
   }
 
   std::shared_ptr<LoadedModule>
@@ -299,11 +286,11 @@ private:
   sim::LaunchConfig configOf(const LaunchDescription &description,
                              const ptx::Function &entry,
                              const sim::EntryRegisters &registers);
-  std::shared_ptr<Prepared> makeReady(const LaunchDescription &description,
-                                      bool isAlone);
+  std::shared_ptr<sim::PreparedLaunch>
+  makeReady(const LaunchDescription &description, bool isAlone);
   /// In its turn; `finished` may be called before this returns.
-  void start(std::shared_ptr<Prepared> prepared, const Stream &stream,
-             std::function<void(LaunchResult)> finished);
+  void start(std::shared_ptr<sim::PreparedLaunch> prepared,
+             const Stream &stream, std::function<void(LaunchResult)> finished);
 
   std::shared_ptr<sim::GlobalMemory> memory_;
   std::shared_ptr<sim::Streams> streams_;
@@ -414,11 +401,12 @@ sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
   return config;
 }
 
-std::shared_ptr<Prepared>
+std::shared_ptr<sim::PreparedLaunch>
 SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
   const SimOptions &options = optionsOf(description);
   checkIds(options);
-  auto prepared = std::make_shared<Prepared>();
+  auto prepared = std::make_shared<sim::PreparedLaunch>();
+  prepared->isDependent = description.dependent;
   prepared->module = moduleOf(description);
   const sim::SimModule &module = *prepared->module;
   const ptx::Function &entry = module.find(description.name);
@@ -436,20 +424,32 @@ SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
   return prepared;
 }
 
-void SimDevice::start(std::shared_ptr<Prepared> prepared, const Stream &stream,
+void SimDevice::start(std::shared_ptr<sim::PreparedLaunch> prepared,
+                      const Stream &stream,
                       std::function<void(LaunchResult)> finished) {
-  streams_->put(queueOf(stream), [prepared = std::move(prepared),
-                                  finished = std::move(finished)](bool isLast) {
-    if (isLast)
-      prepared->launch->machine().leaveAlone();
-    auto progress = prepared->launch->advance();
-    if (progress == sim::Launch::Progress::stuck)
-      return State::waiting;
-    if (progress == sim::Launch::Progress::moved)
-      return State::moved;
-    finished(prepared->result());
-    return State::done;
-  });
+  auto chain = std::make_shared<sim::LaunchChain>(queueOf(stream));
+  chain->add(std::move(prepared), std::move(finished));
+  streams_->put(queueOf(stream),
+                [chain](bool isLast) { return chain->advance(isLast); });
+}
+
+std::vector<LaunchResult>
+SimDevice::launch_chain(std::span<const LaunchDescription> descriptions,
+                        const Stream &stream) {
+  checkMayWait();
+  std::vector<LaunchResult> results;
+  {
+    std::lock_guard lock(streams_->mutex());
+    auto chain = std::make_shared<sim::LaunchChain>(queueOf(stream));
+    for (const LaunchDescription &description : descriptions)
+      chain->add(makeReady(description, false), [&](LaunchResult result) {
+        results.push_back(std::move(result));
+      });
+    streams_->put(queueOf(stream),
+                  [chain](bool isLast) { return chain->advance(isLast); });
+  }
+  streams_->finish([&] { return results.size() == descriptions.size(); });
+  return results;
 }
 
 void SimDevice::enqueue(const LaunchDescription &description,
@@ -469,6 +469,7 @@ LaunchResult SimDevice::launch(const LaunchDescription &description,
           [&](LaunchResult found) { result = std::move(found); });
   }
   streams_->finish([&] { return result.has_value(); });
+  streams_->forgetPrevious(&queueOf(stream));
   return std::move(*result);
 }
 

@@ -21,6 +21,7 @@ public:
     }
     if (DeviceHeap *heap = memory_->heap())
       blocks_ = heap->blocks();
+    previous_ = streams_->previous();
   }
   ~LoggedMemory() override {
     auto lock = hold();
@@ -41,6 +42,7 @@ public:
     });
     if (DeviceHeap *heap = memory_->heap(); heap && blocks_)
       heap->put(*blocks_);
+    streams_->setPrevious(previous_);
   }
 
   std::vector<Memory> memory() const override;
@@ -62,6 +64,7 @@ private:
   std::shared_ptr<Streams> streams_;
   std::map<std::uint64_t, std::shared_ptr<TouchLog>> logs_; ///< by address
   std::optional<DeviceHeap::Blocks> blocks_;
+  Streams::Previous previous_;
   bool isIdle_ = false;
 };
 } // namespace

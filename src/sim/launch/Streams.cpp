@@ -76,6 +76,30 @@ void Streams::put(Queue &queue, Work work) {
     attend();
 }
 
+void Streams::forgetPrevious(const Queue *queue) {
+  std::lock_guard lock(mutex_);
+  for (Queue &one : queues_)
+    if (!queue || &one == queue)
+      one.previous.reset();
+}
+
+Streams::Previous Streams::previous() {
+  std::lock_guard lock(mutex_);
+  Previous all;
+  for (Queue &queue : queues_)
+    if (queue.previous)
+      all[&queue] = queue.previous;
+  return all;
+}
+
+void Streams::setPrevious(const Previous &previous) {
+  std::lock_guard lock(mutex_);
+  for (Queue &queue : queues_) {
+    auto found = previous.find(&queue);
+    queue.previous = found == previous.end() ? nullptr : found->second;
+  }
+}
+
 bool Streams::isEmpty(const Queue &queue) const {
   std::lock_guard lock(mutex_);
   return queue.items.empty();
@@ -92,6 +116,7 @@ bool Streams::advance(bool isLast) {
   for (Queue &queue : queues_)
     while (!queue.items.empty() && canBegin(queue)) {
       State state = State::done;
+      auto previous = queue.previous;
       try {
         state = queue.items.front().work(isLast);
       } catch (...) {
@@ -102,6 +127,8 @@ bool Streams::advance(bool isLast) {
       if (state != State::done)
         break;
       queue.items.pop_front();
+      if (queue.previous == previous)
+        queue.previous.reset();
       if (isLast) // one end may be enough for the others
         return true;
     }

@@ -12,11 +12,14 @@
 #include <exception>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 
 namespace kiln::sim {
+
+struct EndedLaunch;
 
 class Streams {
 public:
@@ -32,6 +35,9 @@ public:
       Work work;
     };
     std::deque<Item> items;
+    /// The launch that was the last thing done, for a dependent one behind it;
+    /// null: something else was, or the host has waited for it.
+    std::shared_ptr<const EndedLaunch> previous = nullptr;
   };
 
   Streams() { queues_.emplace_back(); }
@@ -51,6 +57,12 @@ public:
   void putCall(Queue &queue, std::function<void()> function);
   /// Whether this is the thread that calls functions of the host.
   bool isCaller() const;
+  /// The host has waited for what is in the queue, or with null for all.
+  void forgetPrevious(const Queue *queue);
+  /// By queue, and put back.
+  using Previous = std::map<Queue *, std::shared_ptr<const EndedLaunch>>;
+  Previous previous();
+  void setPrevious(const Previous &previous);
   bool isEmpty(const Queue &queue) const;
   bool areEmpty() const;
   /// Until the queue, or with null every queue, is empty. Not while the mutex

@@ -93,6 +93,22 @@ bool Cluster::isLast(const Warp &warp, LaneMask lanes) const {
                                 [](const auto &work) { return work->isDone; });
 }
 
+void Cluster::trigger(Cta &cta) {
+  if (cta.hasTriggered)
+    return;
+  cta.hasTriggered = true;
+  if (!machine_.gridControl().isHolding() || !hasTriggered())
+    return;
+  bool isRandom = machine_.config().interleaving == Interleaving::random;
+  isHeld = !isRandom || random_() % 2 == 0;
+}
+
+bool Cluster::hasTriggered() const {
+  return std::all_of(ctas_.begin(), ctas_.end(), [](const auto &cta) {
+    return cta->hasTriggered || cta->isDone();
+  });
+}
+
 bool Cluster::isDone() const {
   return std::all_of(ctas_.begin(), ctas_.end(),
                      [](const auto &cta) { return cta->isDone(); });
@@ -187,7 +203,7 @@ bool Cluster::step(bool isAlone) {
         hasMoved |= warp.breakReconvergence(kPatience);
         if (isRandom && random_() % 4 == 0)
           hasMoved |= performOne();
-        if (machine_.isStopping() && !isDone())
+        if ((isHeld || machine_.isStopping()) && !isDone())
           return true;
       }
     }
@@ -211,8 +227,10 @@ bool Cluster::step(bool isAlone) {
 }
 
 bool Cluster::unblock() {
-  // Lanes that wait for their partners go on alone; that cannot go on for ever.
   bool hasChanged = false;
+  if (waitsForPrimary()) // with their partners, which will come
+    return false;
+  // Lanes that wait for their partners go on alone; that cannot go on for ever.
   for (auto &cta : ctas_)
     for (auto &warp : cta->warps())
       hasChanged |= warp->breakReconvergence();
@@ -253,7 +271,20 @@ std::uint64_t Cluster::shadowBytes() const {
   return sum;
 }
 
+bool Cluster::waitsForPrimary() const {
+  if (machine_.gridControl().isPrimaryOver())
+    return false;
+  for (const auto &cta : ctas_)
+    for (const auto &warp : cta->warps())
+      for (const Group &group : warp->groups())
+        if (group.wait.kind == WaitReason::Kind::primary)
+          return true;
+  return false;
+}
+
 bool Cluster::waitsForOthers() const {
+  if (waitsForPrimary())
+    return true;
   for (const auto &cta : ctas_)
     for (const auto &warp : cta->warps())
       for (const Group &group : warp->groups()) {

@@ -50,7 +50,14 @@ public:
   bool isDone() const;
   /// Nobody else is left in it, and nothing is in flight.
   bool isLast(const Warp &warp, LaneMask lanes) const;
-  /// Whether some lanes spin on global memory, which another cluster may write.
+  /// A CTA lets dependent launches begin.
+  void trigger(Cta &cta);
+  /// Every CTA has, or has ended.
+  bool hasTriggered() const;
+  /// Whether some lanes wait for the end of the launch ahead of this one.
+  bool waitsForPrimary() const;
+  /// Whether some lanes wait for it, or spin on global memory, which another
+  /// cluster may write.
   bool waitsForOthers() const;
   std::uint64_t number() const { return number_; }
   const Watchers &watchers() const { return watchers_; }
@@ -71,6 +78,8 @@ public:
   /// Do it now, if it has not been done.
   void complete(const std::shared_ptr<Pending> &work);
 
+  /// It stops behind its triggers until a dependent launch has overtaken it.
+  bool isHeld = false;
   std::uint64_t epoch = 1;
   /// Threads that have arrived and not left, and completed rounds.
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;

@@ -75,6 +75,7 @@ public:
   ValidBits sharedValid;
   std::map<std::uint32_t, MbarrierState> mbarriers; ///< by shared address
   std::array<CtaBarrier, 16> barriers;
+  bool hasTriggered = false; ///< griddepcontrol.launch_dependents
   int registerPool = 0; ///< free registers, for setmaxnreg
   std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
   ShadowedMemory shadow;                      ///< of shared memory

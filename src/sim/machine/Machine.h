@@ -7,6 +7,7 @@
 
 #include "sim/machine/Cluster.h"
 #include "sim/machine/Findings.h"
+#include "sim/machine/GridControl.h"
 #include "sim/machine/LaunchConfig.h"
 
 #include <chrono>
@@ -56,6 +57,8 @@ public:
   GlobalMemory &memory() { return memory_; }
   const Code &code() const { return entry_->code; }
   std::uint32_t staticSharedBytes() const { return entry_->staticSharedBytes; }
+  GridControl &gridControl() { return gridControl_; }
+  const GridControl &gridControl() const { return gridControl_; }
   /// Nobody will come to help it.
   void leaveAlone() { config_.isAlone = true; }
   Findings &findings() { return findings_; }
@@ -102,6 +105,7 @@ private:
   std::uint64_t gridWorkspace_ = 0;
   std::shared_ptr<const DecodedEntry> entry_;
   Findings findings_;
+  GridControl gridControl_;
   Printer print_;
   Canceller cancel_;
   std::atomic<std::uint64_t> printedBytes_{0};

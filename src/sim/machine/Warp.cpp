@@ -230,6 +230,11 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
       isLeaving =
           endsAtAtomics && op.semantics.isAtomic && effects != effectsBefore;
       break;
+    case Step::yield:
+      group.isUnaccompanied = false;
+      ++group.pc;
+      isLeaving = true;
+      break;
     case Step::jumped:
       // A split has made groups move in memory; begin anew with one of them.
       isLeaving = current_ == nullptr || current_->lanes == 0;

@@ -40,6 +40,7 @@ struct WaitReason {
     registers,    ///< setmaxnreg.inc
     lanes,        ///< a warp-wide instruction waits for other lanes
     tensorMemory, ///< tcgen05.alloc: how many columns, and the cta_group
+    primary,      ///< griddepcontrol.wait
   };
   Kind kind = Kind::none;
   std::uint64_t object = 0; ///< address or barrier number

@@ -330,6 +330,7 @@ void Decoder::decodeBody() {
       op.isQuiet = op.effect->isQuiet();
       op.isAligned = op.effect->isAligned;
       code_.hasCtaBarrier |= op.effect->kind == EffectKind::ctaBarrier;
+      code_.hasTrigger |= op.effect->isTrigger;
     } catch (const UserError &error) {
       // All of them are told at once, before anything runs.
       noteRefusal(instruction, error);

@@ -66,6 +66,7 @@ struct Pred {
 enum class Step : std::uint8_t {
   next,    ///< go on with the next one
   same,    ///< likewise, and memory is as it was
+  yield,   ///< likewise, and the warp's turn is over
   jumped,  ///< the handler has set where the group goes
   blocked, ///< try this instruction again when something has changed
 };
@@ -152,6 +153,7 @@ struct Code {
   std::uint32_t registerCount = 0;
   int predicateCount = 0;
   bool hasCtaBarrier = false; ///< some instruction waits at one, or arrives
+  bool hasTrigger = false;    ///< some instruction lets dependents begin
   std::vector<InitialValue> initialValues;
 };
 

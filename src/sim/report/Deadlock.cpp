@@ -222,6 +222,9 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
   case WaitReason::Kind::wgmma:
     wait.what = "a wgmma that not all four warps have issued";
     break;
+  case WaitReason::Kind::primary:
+    wait.what = "the end of the launch ahead of this one";
+    break;
   case WaitReason::Kind::tensorMemory:
     wait = waitForColumns(machine, cta, reason);
     break;

@@ -29,6 +29,11 @@ void decodeSystemCall(Decoder &decoder, const ptx::Instruction &instruction,
 void decodeCall(Decoder &decoder, const ptx::Instruction &instruction, Op &op);
 void decodeReturn(Decoder &decoder, const ptx::Instruction &instruction,
                   Op &op);
+/// griddepcontrol, likewise.
+void decodeGridControl(Decoder &decoder, const ptx::Instruction &instruction,
+                       Op &op);
+void gridControlEffect(Decoder &decoder, const ptx::Instruction &instruction,
+                       Effect &effect);
 
 /// bar.warp.sync, which shares its opcode with the barriers of a CTA.
 void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,

@@ -284,6 +284,18 @@ struct WarpBarrier {
   Warp &warp;
   LaneMask lanes;
 };
+/// Lanes know that the launches which theirs depends on have ended.
+struct PrimaryWait {
+  static constexpr EventKind kKind = EventKind::barrier;
+  Warp &warp;
+  LaneMask lanes;
+};
+/// A warp lets the launch behind this one begin.
+struct DependentsLaunch {
+  static constexpr EventKind kKind = EventKind::barrier;
+  Warp &warp;
+  bool &knowsPrimary; ///< set where the warp has waited itself
+};
 
 // Fences.
 

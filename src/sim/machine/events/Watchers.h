@@ -46,6 +46,8 @@ public:
   virtual void on(const ClusterBarrierArrive &) {}
   virtual void on(const ClusterBarrierWait &) {}
   virtual void on(const WarpBarrier &) {}
+  virtual void on(const PrimaryWait &) {}
+  virtual void on(const DependentsLaunch &) {}
   virtual void on(const Fence &) {}
   virtual void on(const Allocation &) {}
 };

@@ -150,8 +150,12 @@ std::vector<Instruction> controlInstructions() {
        ", uni -> r64 ()? name; "
        ", uni -> =() r64 ()? name",
        {.effect = otherEffect}},
-      {"griddepcontrol", decodeNothing, Unit::control,
-       "launches follow one another", "wait|launch_dependents"},
+      {"griddepcontrol",
+       decodeGridControl,
+       Unit::control,
+       "dependent launches may overlap",
+       "wait|launch_dependents",
+       {.effect = gridControlEffect}},
   };
 }
 

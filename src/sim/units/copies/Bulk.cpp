@@ -77,8 +77,11 @@ void copyBytes(const ByteRange &to, const ByteRange &from, std::size_t bytes,
 
 void copyBytes(Warp &warp, const Op &op, const ByteRange &to,
                const ByteRange &from, std::size_t bytes) {
-  copyBytes(to, from, bytes,
-            from.isWritten(bytes) ? 0 : originOf(warp, op, from, bytes));
+  if (from.isWritten(bytes))
+    return copyBytes(to, from, bytes, 0);
+  if (mayYetBeWritten(warp, from))
+    return copyBytes(to, {.data = from.data}, bytes, 0);
+  copyBytes(to, from, bytes, originOf(warp, op, from, bytes));
 }
 
 void reportUnwritten(Warp &warp, const Op &op, int lane, std::uint32_t origin) {

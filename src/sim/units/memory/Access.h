@@ -45,6 +45,12 @@ struct ByteRange {
   }
 };
 
+/// Whether the launch ahead, which has not ended, may still write bytes that
+/// nobody has written: to read them so early is a finding of another kind.
+inline bool mayYetBeWritten(Warp &warp, const ByteRange &place) {
+  return place.isGlobal() && !warp.machine().gridControl().isPrimaryOver();
+}
+
 /// Where the first of some bytes that nobody has written was read first; by
 /// `op`, where nobody has before.
 std::uint32_t originOf(Warp &warp, const Op &op, const ByteRange &place,

@@ -115,7 +115,7 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
     warp.setPoison(reg, active, 0);
   forEachLane(active, [&](int lane) {
     const ByteRange &place = places[lane];
-    bool isWhole = place.isWritten(total);
+    bool isWhole = place.isWritten(total) || mayYetBeWritten(warp, place);
     for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
       // What extends a value is as unwritten as its sign.
       ByteRange part = place.behind(i * flags.bytes);
