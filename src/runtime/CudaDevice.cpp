@@ -363,7 +363,7 @@ void CudaDevice::submit(const Prepared &prepared,
     cluster.value.clusterDim = {launch.cluster[0], launch.cluster[1],
                                 launch.cluster[2]};
   }
-  if (prepared.entry.isDependent()) {
+  if (launch.dependent || prepared.entry.isDependent()) {
     CUlaunchAttribute &dependent = attributes[count++];
     dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     dependent.value.programmaticStreamSerializationAllowed = 1;

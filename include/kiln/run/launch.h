@@ -94,7 +94,8 @@ struct LaunchDescription {
   bool cooperative = false;
   /// The launch may begin before the one ahead of it in its stream has ended
   /// (CUDA's programmatic stream serialization). The simulator checks that it
-  /// waits with griddepcontrol.wait before it touches what that one touches.
+  /// waits with griddepcontrol.wait before it touches what that one touches. A
+  /// kernel that is given as `ptx` and waits is launched so anyway.
   bool dependent = false;
   /// Instead of `ptx`: what Device::load made of it.
   std::shared_ptr<const LoadedModule> module = nullptr;

@@ -63,9 +63,11 @@ KILN_CUDA_ALSO(cudaStreamSynchronize, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call("cudaStreamQuery", [&]() -> cudaError_t {
-    return Session::get().device().is_done(streamOf(stream))
-               ? cudaSuccess
-               : cudaErrorNotReady;
+    if (!Session::get().device().is_done(streamOf(stream)))
+      return cudaErrorNotReady;
+    // The program knows now: a dependent launch behind it overlaps nothing.
+    Session::get().device().synchronize(streamOf(stream));
+    return cudaSuccess;
   });
 }
 KILN_CUDA_ALSO(cudaStreamQuery, _ptsz)

@@ -40,6 +40,7 @@ struct Allocation {
       return;
     }
     streams->settle([this] { return streams->areEmpty(); });
+    streams->forgetPrevious(nullptr);
     std::lock_guard lock(streams->mutex());
     memory->free(base);
   }
@@ -167,10 +168,7 @@ public:
     });
   }
   bool is_done(const Stream &stream) override {
-    bool isDone = streams_->isEmpty(queueOf(stream));
-    if (isDone)
-      streams_->forgetPrevious(&queueOf(stream));
-    return isDone;
+    return streams_->isEmpty(queueOf(stream));
   }
   bool is_done(const Event &event) override {
     std::lock_guard lock(streams_->mutex());
@@ -406,7 +404,6 @@ SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
   const SimOptions &options = optionsOf(description);
   checkIds(options);
   auto prepared = std::make_shared<sim::PreparedLaunch>();
-  prepared->isDependent = description.dependent;
   prepared->module = moduleOf(description);
   const sim::SimModule &module = *prepared->module;
   const ptx::Function &entry = module.find(description.name);
@@ -419,6 +416,9 @@ SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
   auto decoded = module.decoded(entry, description.dynamic_smem_bytes);
   if (options.co_resident || description.cooperative)
     checkCoResident(entry, config, decoded->staticSharedBytes);
+  // As a GPU launches kernels of Kiln.
+  prepared->isDependent = description.dependent ||
+                          (!description.module && decoded->code.hasPrimaryWait);
   prepared->launch =
       std::make_unique<sim::Launch>(*memory_, std::move(decoded), config);
   return prepared;

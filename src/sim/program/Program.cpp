@@ -331,6 +331,7 @@ void Decoder::decodeBody() {
       op.isAligned = op.effect->isAligned;
       code_.hasCtaBarrier |= op.effect->kind == EffectKind::ctaBarrier;
       code_.hasTrigger |= op.effect->isTrigger;
+      code_.hasPrimaryWait |= op.effect->isPrimaryWait;
     } catch (const UserError &error) {
       // All of them are told at once, before anything runs.
       noteRefusal(instruction, error);

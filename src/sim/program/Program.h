@@ -154,6 +154,7 @@ struct Code {
   int predicateCount = 0;
   bool hasCtaBarrier = false; ///< some instruction waits at one, or arrives
   bool hasTrigger = false;    ///< some instruction lets dependents begin
+  bool hasPrimaryWait = false; ///< some waits for the launch ahead
   std::vector<InitialValue> initialValues;
 };
 

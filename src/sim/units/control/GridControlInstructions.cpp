@@ -39,6 +39,7 @@ void decodeGridControl(Decoder &, const ptx::Instruction &instruction,
 void gridControlEffect(Decoder &, const ptx::Instruction &instruction,
                        Effect &effect) {
   effect.isTrigger = instruction.has("launch_dependents");
+  effect.isPrimaryWait = !effect.isTrigger;
 }
 
 } // namespace kiln::sim
