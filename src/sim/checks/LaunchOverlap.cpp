@@ -54,10 +54,11 @@ static std::string reasonOf(const Machine &mine, const Machine &earlier) {
   std::string kernel = kernelOf(earlier);
   const char *wait = "griddepcontrol.wait (cudaGridDependencySynchronize)";
   if (!earlier.gridControl().hasTriggered())
-    return fmt::format("{} never lets its dependents begin, so that this launch "
-                       "begins when the CTAs of {} have ended, which does not "
-                       "make their accesses visible; missing: {} before this",
-                       kernel, kernel, wait);
+    return fmt::format(
+        "{} never lets its dependents begin, so that this launch "
+        "begins when the CTAs of {} have ended, which does not "
+        "make their accesses visible; missing: {} before this",
+        kernel, kernel, wait);
   return fmt::format("the launch of {} may begin before that of {} has ended; "
                      "missing: {} before this",
                      kernelOf(mine), kernel, wait);
@@ -93,8 +94,7 @@ void LaunchRaces::reportEarly(const LaunchRaces &earlier, std::uint64_t cell,
       "this {} global address {:#x} ({}), which {} at {}:{} {}; {}",
       access.isWrite ? "writes" : "reads", address,
       machine_.memory().describe(address), actor, line.file, line.line,
-      isOtherWrite ? "writes" : "reads",
-      reasonOf(machine_, earlier.machine_));
+      isOtherWrite ? "writes" : "reads", reasonOf(machine_, earlier.machine_));
   Region *region = machine_.memory().find(address);
   findings_.push_back(
       {id,

@@ -18,8 +18,8 @@
 #include "sim/checks/EarlyAccesses.h"
 #include "sim/clocks/SharedHistory.h"
 #include "sim/findings/FindingId.h"
-#include "sim/machine/memory/TensorMemory.h"
 #include "sim/machine/Warp.h"
+#include "sim/machine/memory/TensorMemory.h"
 
 #include <map>
 #include <set>

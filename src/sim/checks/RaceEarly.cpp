@@ -6,8 +6,8 @@ namespace kiln::sim {
 
 bool RaceDetector::knowsPrimary(Warp &warp) const {
   // Lanes that run together know of each other's wait.
-  const Epoch *known = warp.group().clocks.deFacto().clock.find(
-      View::completed, kPrimaryEnd);
+  const Epoch *known =
+      warp.group().clocks.deFacto().clock.find(View::completed, kPrimaryEnd);
   return known && known->all > 0;
 }
 

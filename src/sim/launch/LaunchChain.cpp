@@ -17,8 +17,7 @@ LaunchResult PreparedLaunch::result() {
   result.registers = registers.count;
   result.registers_from = registers.from;
   std::optional<Finding> newer = checkVersion(module->module());
-  if (newer &&
-      !launch->machine().findings().isAllowed(FindingId::ptxVersion))
+  if (newer && !launch->machine().findings().isAllowed(FindingId::ptxVersion))
     result.findings.insert(result.findings.begin(), std::move(*newer));
   return result;
 }

@@ -2,8 +2,8 @@
 //
 // Programmatic dependent launch: the launches behind the first are dependent.
 // Each begins as early as the interleaving wants it, at the earliest when every
-// CTA of the one ahead has triggered or ended (GridControl); griddepcontrol.wait
-// lets all ahead end. Results are handed out in order.
+// CTA of the one ahead has triggered or ended (GridControl);
+// griddepcontrol.wait lets all ahead end. Results are handed out in order.
 #pragma once
 
 #include "sim/launch/EntryRegisters.h"

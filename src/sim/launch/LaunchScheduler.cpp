@@ -260,8 +260,8 @@ LaunchScheduler::Turn LaunchScheduler::settleHeld(Mine &mine) {
   if (held + waiting == 0)
     return Turn::wait;
   bool isFull = mine.size() >= limit_;
-  if (!isFull && hasMore())
-    return Turn::goOn; // with those that have not begun
+  if (!isFull && (hasMore() || hasResumed_))
+    return Turn::goOn; // with others
   if (held + waiting == mine.size() && !hasMore())
     return Turn::leave;
   // They have the place of others, or others wait for them.
@@ -339,10 +339,9 @@ void LaunchScheduler::work() {
       continue;
     }
     Turn turn = settleHeld(mine);
-    isAside = turn == Turn::leave ||
-              (turn == Turn::wait && !mine.empty() &&
-               (mine.size() == limit_ || !hasTaken) &&
-               waitForOthers(mine, seen));
+    isAside = turn == Turn::leave || (turn == Turn::wait && !mine.empty() &&
+                                      (mine.size() == limit_ || !hasTaken) &&
+                                      waitForOthers(mine, seen));
   }
   std::lock_guard lock(mutex_);
   std::move(mine.begin(), mine.end(),
@@ -395,8 +394,9 @@ bool LaunchScheduler::advance() {
   aside_.clear();
   hasResumed_ = !resumed_.empty();
   runThreads();
-  // Who was stopped has taken none of them.
-  std::move(resumed_.begin(), resumed_.end(), std::back_inserter(stopped_));
+  // Those that no thread had room for, or who was stopped.
+  std::move(resumed_.begin(), resumed_.end(),
+            std::back_inserter(machine_.isStopping() ? stopped_ : aside_));
   resumed_.clear();
   timeUs_ += std::chrono::duration<double, std::micro>(
                  std::chrono::steady_clock::now() - start)

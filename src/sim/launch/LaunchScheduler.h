@@ -24,8 +24,8 @@ public:
   explicit LaunchScheduler(Machine &machine);
 
   /// Run: true at the end of the launch, false where nothing moves and somebody
-  /// outside may yet help (LaunchConfig::isAlone), or another launch is to begin
-  /// or to end first (GridControl).
+  /// outside may yet help (LaunchConfig::isAlone), or another launch is to
+  /// begin or to end first (GridControl).
   bool advance();
   /// Every CTA has let dependent launches begin, or has ended.
   bool hasTriggered() const;

@@ -52,8 +52,8 @@ struct Effect {
   bool isGivingUp = false;       ///< setmaxnreg.dec
   bool isClusterRequest = false; ///< clusterlaunchcontrol.try_cancel
   bool isArrival = false;        ///< at a barrier of the CTA, without waiting
-  bool isTrigger = false; ///< griddepcontrol.launch_dependents
-  bool isPrimaryWait = false; ///< griddepcontrol.wait
+  bool isTrigger = false;        ///< griddepcontrol.launch_dependents
+  bool isPrimaryWait = false;    ///< griddepcontrol.wait
   bool isCommit = false; ///< an arrival when the thread's products are over
   Space space = Space::generic;
   int bytes = 0; ///< of a load, store or atomic

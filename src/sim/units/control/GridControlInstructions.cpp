@@ -31,8 +31,7 @@ static Step launchDependents(Warp &warp, const Op &, LaneMask) {
   return warp.cta().cluster().isHeld ? Step::yield : Step::next;
 }
 
-void decodeGridControl(Decoder &, const ptx::Instruction &instruction,
-                       Op &op) {
+void decodeGridControl(Decoder &, const ptx::Instruction &instruction, Op &op) {
   op.handler = instruction.has("wait") ? waitForPrimary : launchDependents;
 }
 

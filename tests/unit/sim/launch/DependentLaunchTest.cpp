@@ -19,8 +19,8 @@ static constexpr std::uint32_t kThreads = 32;
 static constexpr const char *kWait = "griddepcontrol.wait;";
 static constexpr const char *kTrigger = "griddepcontrol.launch_dependents;";
 
-/// A kernel of one load, one addition and one store per thread; the pieces stand
-/// around them. `%a1` is its element of `from`, `%a2` that of `to`.
+/// A kernel of one load, one addition and one store per thread; the pieces
+/// stand around them. `%a1` is its element of `from`, `%a2` that of `to`.
 struct Step {
   std::string name;
   std::string before = ""; ///< the load
@@ -200,8 +200,7 @@ TEST(DependentLaunch, EagerAndRandomInterleavingsReadTooEarly) {
 }
 
 TEST(DependentLaunch, AWaitBehindTheReadIsTooLate) {
-  Chain chain(
-      {producer(), {.name = "consumer", .between = kWait, .line = 20}});
+  Chain chain({producer(), {.name = "consumer", .between = kWait, .line = 20}});
   EXPECT_EQ(chain.expectOnly("pdl-wait", 1).where.line, 20);
 }
 
@@ -271,8 +270,8 @@ TEST(DependentLaunch, AWaitNeedsNoTrigger) {
 }
 
 TEST(DependentLaunch, WithoutATriggerAMissingWaitIsAWarning) {
-  Chain chain({{.name = "producer", .line = 10},
-               {.name = "consumer", .line = 20}});
+  Chain chain(
+      {{.name = "producer", .line = 10}, {.name = "consumer", .line = 20}});
   Finding found = chain.expectOnly("pdl-wait-implicit", 1);
   EXPECT_EQ(found.grade, Finding::Grade::warning);
   EXPECT_EQ(found.where.line, 20);
@@ -301,7 +300,8 @@ TEST(DependentLaunch, InAChainEachWaitsForTheOneAhead) {
 
 /// The third launch reads what the first has written; the second touches other
 /// memory than the first.
-static Chain pastTheSecond(const std::string &second, const std::string &third) {
+static Chain pastTheSecond(const std::string &second,
+                           const std::string &third) {
   Chain chain({producer(),
                {.name = "second", .before = second, .line = 20},
                {.name = "third", .before = third, .line = 30}});
@@ -361,12 +361,11 @@ TEST(DependentLaunch, GridsLargerThanTheMachineEnd) {
     SimOptions options;
     options.device.sms = 2;
     options.threads = 3;
-    Chain chain({producer(),
-                 {.name = "second",
-                  .before = std::string(wait) + kTrigger,
-                  .line = 20},
-                 {.name = "third", .before = kWait, .line = 30}},
-                8, options);
+    Chain chain(
+        {producer(),
+         {.name = "second", .before = std::string(wait) + kTrigger, .line = 20},
+         {.name = "third", .before = kWait, .line = 30}},
+        8, options);
     for (LaunchDescription &launch : chain.launches)
       launch.dynamic_smem_bytes = 200 << 10;
     Exploration seen = chain.run(12);
@@ -392,11 +391,9 @@ setp.ne.u32 %p1, %r6, 9;
 @%p1 bra again;
 fence.acq_rel.gpu;
 )";
-  Chain chain({{.name = "producer",
-                .before = kTrigger,
-                .after = set,
-                .line = 10},
-               {.name = "consumer", .before = poll, .line = 20}});
+  Chain chain(
+      {{.name = "producer", .before = kTrigger, .after = set, .line = 10},
+       {.name = "consumer", .before = poll, .line = 20}});
   chain.reset(1);
   chain.expectClean(20);
 }
@@ -419,10 +416,9 @@ static std::vector<Finding> enqueueAll(Chain &chain,
   for (std::size_t i = 0; i < chain.launches.size(); ++i) {
     if (i > 0 && between)
       between();
-    chain.device().enqueue(chain.launches[i], stream,
-                           [&](const LaunchResult &result) {
-                             found = result.findings;
-                           });
+    chain.device().enqueue(
+        chain.launches[i], stream,
+        [&](const LaunchResult &result) { found = result.findings; });
   }
   chain.device().synchronize(stream);
   return found;
