@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
 
 namespace kiln {
@@ -377,6 +378,82 @@ TEST(DependentLaunch, GridsLargerThanTheMachineEnd) {
   }
 }
 
+TEST(DependentLaunch, CtasThatWaitForOnesAtTheirTriggersGoOn) {
+  // CTA 0 triggers, and then all meet.
+  const char *meet = R"(
+setp.eq.u32 %p1, %r1, 0;
+@%p1 griddepcontrol.launch_dependents;
+ld.param.u64 %a5, [to];
+setp.eq.u32 %p3, %r3, 0;
+@%p3 red.release.gpu.global.add.u32 [%a5+1020], 1;
+again:
+ld.acquire.gpu.global.u32 %r6, [%a5+1020];
+setp.lt.u32 %p2, %r6, 9;
+@%p2 bra again;
+griddepcontrol.launch_dependents;
+)";
+  for (const char *wait : {kWait, ""}) {
+    Chain chain({{.name = "producer", .before = meet, .line = 10},
+                 {.name = "consumer", .before = wait, .line = 20}});
+    chain.reset(1);
+    if (*wait)
+      chain.expectClean();
+    else
+      chain.expectOnly("pdl-wait", 1);
+  }
+}
+
+TEST(DependentLaunch, ACounterOfBothIsNoFinding) {
+  const char *count = R"(
+ld.param.u64 %a5, [from];
+red.relaxed.gpu.global.add.u32 [%a5+1020], 1;
+)";
+  Chain chain(
+      {{.name = "producer",
+        .before = std::string(kTrigger) + count,
+        .line = 10},
+       {.name = "consumer", .before = std::string(count) + kWait, .line = 20}});
+  // One buffer has the counter, the others are their own.
+  auto &launches = chain.launches;
+  launches[1].parameters[0] = launches[0].parameters[0];
+  chain.reset(0);
+  for (const ExploredRun &run : chain.run(20).runs)
+    for (const LaunchResult &result : run.launches)
+      EXPECT_TRUE(result.findings.empty()) << result.to_string();
+}
+
+TEST(DependentLaunch, CopiesAreComparedToo) {
+  // A bulk copy reads what the producer writes, before the wait or behind it.
+  for (bool isEarly : {false, true}) {
+    std::string copy = R"(
+.shared .align 16 .b8 tile[128];
+.shared .align 8 .b64 bar;
+setp.eq.u32 %p1, %r3, 0;
+mov.u32 %r5, bar;
+mov.u32 %r6, tile;
+@!%p1 bra skip;
+mbarrier.init.shared.b64 [%r5], 1;
+fence.mbarrier_init.release.cluster;
+fence.proxy.async;
+mbarrier.arrive.expect_tx.shared.b64 %a7, [%r5], 128;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6], [%a1], 128, [%r5];
+again:
+mbarrier.try_wait.parity.shared.b64 %p2, [%r5], 0;
+@!%p2 bra again;
+skip:
+)";
+    Chain chain({producer(),
+                 {.name = "consumer",
+                  .before = isEarly ? copy + kWait : kWait + copy,
+                  .line = 20}});
+    if (isEarly)
+      EXPECT_THAT(chain.expectOnly("pdl-wait", 1).instruction,
+                  HasSubstr("cp.async.bulk"));
+    else
+      chain.expectClean(20);
+  }
+}
+
 TEST(DependentLaunch, AFlagBetweenTheTwoIsNoFinding) {
   // Nobody knows what it orders.
   const char *set = R"(
@@ -406,6 +483,57 @@ TEST(DependentLaunch, AllowedAndTurnedDown) {
   chain.sim.allow = {"pdl-wait"};
   for (const ExploredRun &run : chain.run().runs)
     EXPECT_TRUE(run.launches[1].findings.empty());
+}
+
+/// A trigger and a wait somewhere, or none.
+static Step drawStep(std::mt19937 &random, int number) {
+  Step step{.name = fmt::format("k{}", number), .line = 10 * (number + 1)};
+  std::string *places[] = {&step.before, &step.between, &step.after};
+  for (const char *word : {kTrigger, kWait})
+    if (random() % 4)
+      *places[random() % 3 % (word == kWait ? 2 : 3)] += word;
+  return step;
+}
+
+TEST(DependentLaunch, WhatHasNoFindingGivesOneResult) {
+  // Chains drawn at random over few buffers: the findings are the same in every
+  // interleaving, and where there are none, so is memory.
+  std::mt19937 random(33);
+  int clean = 0, found = 0;
+  for (int draw = 0; draw < 150; ++draw) {
+    std::vector<Step> steps;
+    for (int i = 0; i < 2 + draw % 3; ++i)
+      steps.push_back(drawStep(random, i));
+    Chain chain(steps, 1 + random() % 3);
+    for (LaunchDescription &launch : chain.launches)
+      for (LaunchParameter &parameter : launch.parameters)
+        parameter = chain.launches[random() % 2].parameters[random() % 2];
+    for (std::size_t i = 0; i <= steps.size(); ++i)
+      chain.reset(i);
+    std::set<std::vector<std::vector<std::uint32_t>>> memories;
+    Exploration seen = chain.run(8, [&](const ExploredRun &) {
+      std::vector<std::vector<std::uint32_t>> memory;
+      for (std::size_t i = 0; i <= steps.size(); ++i)
+        memory.push_back(chain.read(i));
+      memories.insert(memory);
+      return true;
+    });
+    std::set<std::string> texts;
+    for (const ExploredRun &run : seen.runs) {
+      std::string text;
+      for (const LaunchResult &result : run.launches)
+        for (const Finding &finding : result.findings)
+          text += finding.to_string() + "\n";
+      texts.insert(text);
+    }
+    EXPECT_EQ(texts.size(), 1u) << "draw " << draw;
+    bool isClean = texts.begin()->empty();
+    ++(isClean ? clean : found);
+    if (isClean)
+      EXPECT_EQ(memories.size(), 1u) << "draw " << draw;
+  }
+  EXPECT_GE(clean, 20);
+  EXPECT_GE(found, 20);
 }
 
 /// Findings of the launch at the end of a stream.
