@@ -446,11 +446,12 @@ skip:
                  {.name = "consumer",
                   .before = isEarly ? copy + kWait : kWait + copy,
                   .line = 20}});
-    if (isEarly)
+    if (isEarly) {
       EXPECT_THAT(chain.expectOnly("pdl-wait", 1).instruction,
                   HasSubstr("cp.async.bulk"));
-    else
+    } else {
       chain.expectClean(20);
+    }
   }
 }
 
@@ -529,8 +530,9 @@ TEST(DependentLaunch, WhatHasNoFindingGivesOneResult) {
     EXPECT_EQ(texts.size(), 1u) << "draw " << draw;
     bool isClean = texts.begin()->empty();
     ++(isClean ? clean : found);
-    if (isClean)
+    if (isClean) {
       EXPECT_EQ(memories.size(), 1u) << "draw " << draw;
+    }
   }
   EXPECT_GE(clean, 20);
   EXPECT_GE(found, 20);
