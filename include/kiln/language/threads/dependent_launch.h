@@ -8,8 +8,8 @@
 //     wait_for_dependencies();   // after the setup, before the first access
 //     launch_dependents();       // the next one may set itself up
 //
-// Between kernels that do neither, and on the simulator, launches follow one
-// another.
+// Between kernels that do neither launches follow one another. The simulator
+// reports what is touched before the wait (pdl-wait).
 #pragma once
 
 #include <kiln/base/export.h>
