@@ -1,7 +1,7 @@
 // Capture: the launch file, its arrays and its PTX.
 #include "cudart/Capture.h"
-#include "kiln/base/file.h"
 #include "kiln/check/launch_file.h"
+#include "support/AtomicFile.h"
 #include "support/Error.h"
 #include "support/Hash.h"
 #include "support/text/Npy.h"
@@ -10,10 +10,22 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <unistd.h>
 
 namespace kiln::cudart {
 
 namespace fs = std::filesystem;
+
+/// Throws where a file of the folder was not written.
+static void checkWritten(const fs::path &path, int failure) {
+  if (failure != 0)
+    runtimeError("{} cannot be written: {}", path.string(),
+                 std::strerror(failure));
+}
+
+static void writeText(const fs::path &path, const std::string &text) {
+  checkWritten(path, writeFileAtomically(path, {text}, Links::replace));
+}
 
 Capture::Capture(std::string folder) : folder_(std::move(folder)) {
   std::error_code error;
@@ -36,7 +48,7 @@ Capture::addModule(const std::vector<std::string> &texts) {
     std::string part = texts.size() > 1 ? fmt::format("-{}", i + 1) : "";
     std::string name =
         fmt::format("module-{}{}.ptx", modules_.size() + 1, part);
-    write_file((fs::path(folder_) / name).string(), {texts[i]});
+    writeText(fs::path(folder_) / name, texts[i]);
     names.push_back(std::move(name));
   }
   return modules_[hashes] = names;
@@ -186,8 +198,11 @@ void Capture::write(const LaunchNote &note, const LaunchDescription &launch,
                     const std::vector<std::string> &ptx,
                     const Snapshot &before) {
   std::string name = fmt::format("{}-{}", note.number, shortName(note.kernel));
-  std::error_code error;
-  fs::create_directories(fs::path(folder_) / name, error); // told by the files
+  fs::path path = fs::path(folder_) / (name + ".json");
+  checkWritten(fs::path(folder_) / name, makeFolderInside(folder_, name));
+  // An older launch file would name the arrays of two launches until this one
+  // is there; and no link is written through.
+  ::unlink(path.c_str());
   CapturedMemory memory(folder_, name, launch, before);
   LaunchSpec spec{.kernel = launch.name,
                   .grid = launch.grid,
@@ -204,7 +219,7 @@ void Capture::write(const LaunchNote &note, const LaunchDescription &launch,
     file.buffers.push_back(memory.bufferOf(i));
   spec.notes = {LaunchFileNote::of("x-launch", note.kernel)};
   file.launches = {std::move(spec)};
-  file.save((fs::path(folder_) / (name + ".json")).string());
+  file.save(path.string());
 }
 
 } // namespace kiln::cudart

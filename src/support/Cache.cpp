@@ -6,12 +6,12 @@
 #include "support/Cache.h"
 
 #include "support/AtomicFile.h"
+#include "support/InputFile.h"
 #include "support/Error.h"
 #include "support/Hash.h"
 #include "support/Knobs.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <random>
 #include <vector>
@@ -167,13 +167,14 @@ void Cache::put(std::string_view key, std::string_view bytes) {
   std::uint64_t fileBytes = header.size() + bytes.size();
   if (fileBytes > limitBytes_)
     return;
-  int failure = writeFileAtomically(path, {header, bytes});
-  if (failure == ENOENT) {
-    std::error_code ignored;
-    fs::create_directories(path.parent_path(), ignored);
-    failure = writeFileAtomically(path, {header, bytes});
-  }
-  if (failure == 0)
+  std::string subfolder = path.parent_path().filename().string();
+  if (makeFolderInside(folder_, subfolder) != 0)
+    return;
+  OutputFile file(path, Links::replace);
+  file.leaveUnsynced();
+  file.write(header);
+  file.write(bytes);
+  if (file.commit() == 0)
     evictIfDue(fileBytes);
 }
 

@@ -1,6 +1,7 @@
 // File: AtomicFile with sentences.
 #include "kiln/base/file.h"
 #include "support/AtomicFile.h"
+#include "support/InputFile.h"
 #include "support/Error.h"
 
 #include <cerrno>

@@ -1,10 +1,11 @@
 // HostMemory: one sum for the process, and the limit it is held against.
 #include "kiln/run/host_memory.h"
 #include "support/Error.h"
+#include "support/InputFile.h"
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
+#include <charconv>
 #include <new>
 #include <stdexcept>
 #include <unistd.h>
@@ -27,8 +28,12 @@ std::uint64_t HostMemory::limit_bytes() {
     // Of a container; the files say "max" where there is no limit.
     for (const char *path : {"/sys/fs/cgroup/memory.max",
                              "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+      std::string text;
       std::uint64_t bytes = 0;
-      if (std::ifstream(path) >> bytes && bytes > 0)
+      if (readFile(path, text, 64) == 0 &&
+          std::from_chars(text.data(), text.data() + text.size(), bytes).ec ==
+              std::errc() &&
+          bytes > 0)
         least = std::min(least, bytes);
     }
     return least / 8 * 7;

@@ -1,5 +1,6 @@
 // bench_report: a table for people, JSON for programs.
 #include "bench_report.h"
+#include "support/InputFile.h"
 #include "console/say.h"
 #include "support/Date.h"
 #include "support/text/JsonNode.h"
@@ -11,15 +12,15 @@
 #include <cctype>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace kiln::cli {
 
 std::string driver_version() {
-  std::ifstream file("/proc/driver/nvidia/version");
-  std::string line;
-  return std::getline(file, line) ? line : "unknown";
+  std::string text;
+  if (readFile("/proc/driver/nvidia/version", text, 65536) != 0)
+    return "unknown";
+  return text.substr(0, text.find('\n'));
 }
 
 /// "cublaslt"

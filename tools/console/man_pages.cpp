@@ -3,12 +3,12 @@
 
 #include <kiln/run/compile.h>
 #include <kiln/base/error.h>
+#include <kiln/base/file.h>
 #include <kiln/base/text.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <fstream>
 
 namespace kiln::cli {
 
@@ -120,10 +120,7 @@ static void write_pages(CLI::App &app, std::vector<std::string> words,
                         const std::filesystem::path &folder) {
   ManPage page(app, words);
   auto path = folder / (page.name() + ".1");
-  std::ofstream file(path);
-  file << page.to_string();
-  if (!file.flush())
-    throw RuntimeError(fmt::format("{} could not be written", path.string()));
+  write_file(path.string(), {page.to_string()});
   for (CLI::App *command : app.get_subcommands({})) {
     words.push_back(command->get_name());
     write_pages(*command, words, folder);

@@ -1,9 +1,10 @@
 // elf_file: section headers, names and the dynamic section, bounds checked.
 #include "elf_file.h"
+#include "support/InputFile.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 namespace kiln::cli {
@@ -31,27 +32,22 @@ struct Dynamic {
 
 class Reader {
 public:
-  explicit Reader(const std::string &path) : file_(path, std::ios::binary) {}
+  explicit Reader(const std::string &path) : file_(path) {}
 
   template <typename T> bool read(std::uint64_t offset, T &to) {
-    file_.clear();
-    file_.seekg(static_cast<std::streamoff>(offset));
-    file_.read(reinterpret_cast<char *>(&to), sizeof(T));
-    return file_.good();
+    return file_.readAt(offset, &to, sizeof(T));
   }
   /// A text that ends with a NUL; empty where there is none.
   std::string text(std::uint64_t offset) {
     constexpr std::size_t longest = 256;
     std::string text;
-    file_.clear();
-    file_.seekg(static_cast<std::streamoff>(offset));
-    for (char c = 0; text.size() < longest && file_.get(c) && c;)
+    for (char c = 0; text.size() < longest && read(offset++, c) && c;)
       text += c;
     return text;
   }
 
 private:
-  std::ifstream file_;
+  InputFile file_;
 };
 } // namespace
 
@@ -59,7 +55,9 @@ private:
 static std::vector<std::string>
 needed_by(Reader &reader, const Section &dynamic, std::uint64_t strings) {
   std::vector<std::string> needed;
-  for (std::uint64_t at = 0; at + sizeof(Dynamic) <= dynamic.bytes;
+  constexpr std::uint64_t longest = 1 << 20;
+  std::uint64_t bytes = std::min(dynamic.bytes, longest);
+  for (std::uint64_t at = 0; at + sizeof(Dynamic) <= bytes;
        at += sizeof(Dynamic)) {
     Dynamic entry{};
     if (!reader.read(dynamic.offset + at, entry) || entry.tag == 0)

@@ -1,13 +1,14 @@
 // TemporaryFolder: a folder of our own that is gone when its owner is.
 #include "ptx/tools/TemporaryFolder.h"
 
+#include "kiln/base/file.h"
+#include "support/AtomicFile.h"
 #include "support/Error.h"
+#include "support/InputFile.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace fs = std::filesystem;
 
@@ -35,21 +36,18 @@ TemporaryFolder::~TemporaryFolder() {
 
 fs::path TemporaryFolder::write(std::string_view name, std::string_view bytes) {
   fs::path path = path_ / name;
-  std::ofstream out(path, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out)
-    runtimeError("cannot write {} bytes to '{}'; is the disk full?",
-                 bytes.size(), path.string());
+  if (int failure = writeFileAtomically(path, {bytes}, Links::replace))
+    runtimeError("cannot write {} bytes to '{}': {}", bytes.size(),
+                 path.string(), std::strerror(failure));
   return path;
 }
 
 std::string TemporaryFolder::read(std::string_view name) const {
   fs::path path = path_ / name;
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
+  std::string bytes;
+  if (readFile(path, bytes, kTextLimitBytes) != 0)
     runtimeError("cannot read '{}'", path.string());
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return bytes;
 }
 
 } // namespace kiln

@@ -1,18 +1,16 @@
 // Npy: the header is the text of a Python dictionary with three known keys.
 #include "support/text/Npy.h"
 #include "kiln/base/file.h"
+#include "support/AtomicFile.h"
 #include "support/Error.h"
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
-#include <unistd.h>
 
 namespace kiln {
 
@@ -194,59 +192,16 @@ void writeNpy(const std::string &path, Type type,
               {reinterpret_cast<const char *>(data.data()), data.size()}});
 }
 
-namespace {
-
-/// A file that is written at any place; what was not written is a hole.
-class SparseFile {
-public:
-  explicit SparseFile(const std::string &path)
-      : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                     0666)) {
-    keep(file_ >= 0);
-  }
-  void resize(std::size_t bytes) {
-    keep(::ftruncate(file_, static_cast<off_t>(bytes)) == 0);
-  }
-  void write(const void *data, std::size_t size, std::size_t at) {
-    const auto *from = static_cast<const char *>(data);
-    while (size > 0 && failure_ == 0) {
-      ssize_t count = ::pwrite(file_, from, size, static_cast<off_t>(at));
-      if (count < 0 && errno == EINTR)
-        continue;
-      keep(count > 0);
-      from += count;
-      at += static_cast<std::size_t>(count);
-      size -= static_cast<std::size_t>(count);
-    }
-  }
-  /// 0, or why it could not be written.
-  int close() {
-    if (file_ >= 0)
-      keep(::close(file_) == 0);
-    return failure_;
-  }
-
-private:
-  void keep(bool isGood) {
-    if (!isGood && failure_ == 0)
-      failure_ = errno ? errno : EIO;
-  }
-
-  int failure_ = 0;
-  int file_;
-};
-
-} // namespace
-
 void writeNpyPieces(const std::string &path, std::size_t bytes,
                     const std::vector<NpyPiece> &pieces) {
   std::string header = npyHeader(Type::u8, {bytes});
-  SparseFile file(path);
-  file.write(header.data(), header.size(), 0);
+  OutputFile file(path, Links::replace);
+  file.write(header);
   file.resize(header.size() + bytes);
   for (const auto &[offset, data] : pieces)
-    file.write(data.data(), data.size(), header.size() + offset);
-  if (int failure = file.close())
+    file.writeAt(header.size() + offset,
+                 {reinterpret_cast<const char *>(data.data()), data.size()});
+  if (int failure = file.commit())
     runtimeError("{} cannot be written: {}", path, std::strerror(failure));
 }
 
