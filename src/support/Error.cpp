@@ -21,6 +21,9 @@ Where Where::at(std::string_view file, unsigned line, unsigned column) {
   return {name->c_str(), line, column};
 }
 
+/// What quotes a stranger's text does not grow with it.
+static constexpr std::size_t kLongestError = 65536;
+
 /// "file:line: message", and the plea for a report where Kiln is at fault.
 static std::string composeWhat(ExitStatus status, const SourceLine &where,
                                const std::string &message) {
@@ -35,8 +38,10 @@ static std::string composeWhat(ExitStatus status, const SourceLine &where,
 }
 
 Error::Error(ExitStatus status, SourceLine where, std::string message)
-    : std::runtime_error(printable(composeWhat(status, where, message))),
-      status_(status), where_(std::move(where)), message_(std::move(message)) {}
+    : std::runtime_error(
+          printable(quote(composeWhat(status, where, message), kLongestError))),
+      status_(status), where_(std::move(where)),
+      message_(quote(message, kLongestError)) {}
 
 UserError::UserError(std::string message)
     : UserError(SourceLine(), std::move(message)) {}

@@ -9,6 +9,7 @@
 
 #include <kiln/base/export.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,5 +32,13 @@ void check_nesting(std::string_view text, TextFormat format,
 /// characters and bytes that are not UTF-8 as \x1b, characters that turn the
 /// direction of text as \u{202e}. Tabs and line breaks stay.
 std::string printable(std::string_view text);
+
+/// Longest text of a stranger's that a sentence quotes: a name, an instruction.
+inline constexpr std::size_t kQuoteLimitBytes = 4096;
+
+/// The text, or of a longer one its beginning and how long it is: "void f<A, A
+/// ... (35651584 bytes)". Characters stay whole.
+std::string quote(std::string_view text,
+                  std::size_t limit_bytes = kQuoteLimitBytes);
 
 } // namespace kiln

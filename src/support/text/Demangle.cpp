@@ -1,10 +1,15 @@
 // Demangle: names of C++ as people write them, by the compiler's own library.
+//
+// What a name becomes is known before the library sees it (MangledSize): it has
+// no limits of its own.
 #include "support/text/Demangle.h"
+#include "support/text/MangledSize.h"
 
 #include <cctype>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace kiln {
@@ -26,14 +31,45 @@ static std::string withoutFile(std::string text) {
   return text;
 }
 
+/// What refers back: S_, S0_, T_, T1_. A few of them cannot double much, however
+/// they are put together.
+static bool hasManyReferences(std::string_view name) {
+  constexpr int kFew = 12;
+  int count = 0;
+  for (std::size_t i = 0; i + 1 < name.size(); ++i) {
+    auto next = static_cast<unsigned char>(name[i + 1]);
+    count += (name[i] == 'S' || name[i] == 'T') &&
+             (next == '_' || std::isdigit(next) || std::isupper(next));
+  }
+  return count > kFew;
+}
+
+/// Whether the library may have it.
+static bool isWithinLimits(const std::string &name) {
+  if (name.size() > kMangledLimitBytes)
+    return false;
+  std::optional<std::uint64_t> size = demangledSize(name);
+  return size ? *size <= kDemangledLimitBytes : !hasManyReferences(name);
+}
+
+/// Nothing where the name is none of C++, or becomes more than it may.
+static std::optional<std::string> demangleWithin(const std::string &name) {
+  if (!isWithinLimits(name))
+    return std::nullopt;
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  if (status != 0 || !text)
+    return std::nullopt;
+  return text.get();
+}
+
 std::string demangle(const std::string &name) {
   // A short name of anything may stand for a type ("i" for int).
   if (!name.starts_with("_Z"))
     return name;
-  int status = 0;
-  std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text ? withoutFile(text.get()) : name;
+  std::optional<std::string> text = demangleWithin(name);
+  return text ? withoutFile(std::move(*text)) : name;
 }
 
 std::string variableName(const std::string &name) {

@@ -51,7 +51,6 @@ static bool isObeyed(std::uint32_t code) {
 
 std::string printable(std::string_view text) {
   std::string shown;
-  shown.reserve(text.size());
   while (!text.empty()) {
     Character character = firstOf(text);
     std::size_t bytes = character.bytes ? character.bytes : 1;
@@ -64,6 +63,15 @@ std::string printable(std::string_view text) {
     text.remove_prefix(bytes);
   }
   return shown;
+}
+
+std::string quote(std::string_view text, std::size_t limit_bytes) {
+  if (text.size() <= limit_bytes)
+    return std::string(text);
+  std::size_t end = limit_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;
+  return fmt::format("{} ... ({} bytes)", text.substr(0, end), text.size());
 }
 
 } // namespace kiln

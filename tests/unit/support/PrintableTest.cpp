@@ -48,3 +48,13 @@ TEST(Printable, IsWhatErrorsAndFindingsShow) {
   EXPECT_EQ(finding.to_string(),
             "error trap at k\\x0d.cu:7: \\x1b]0;title\\x07");
 }
+
+TEST(Quote, LongTextIsCut) {
+  EXPECT_EQ(quote("short"), "short");
+  EXPECT_EQ(quote("abcdef", 3), "abc ... (6 bytes)");
+  EXPECT_EQ(quote("ab\u20ac", 4), "ab ... (5 bytes)"); // the sign stays whole
+  EXPECT_EQ(quote(std::string(9000, 'x')).size(),
+            kQuoteLimitBytes + std::string(" ... (9000 bytes)").size());
+  std::string error = UserError(std::string(1 << 20, 'x')).what();
+  EXPECT_LT(error.size(), 70000u);
+}
