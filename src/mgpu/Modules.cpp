@@ -17,8 +17,6 @@ static ProgramModule *keep(std::string image) {
   static std::mutex mutex;
   static auto *kept = new std::vector<std::unique_ptr<std::string>>;
   std::lock_guard lock(mutex);
-  constexpr std::size_t kHeader = 32; // what is looked at before anything else
-  image.reserve(std::max(image.size(), kHeader));
   kept->push_back(std::make_unique<std::string>(std::move(image)));
   return session().addModule(kept->back()->c_str(), false);
 }

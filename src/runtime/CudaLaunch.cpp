@@ -162,9 +162,6 @@ PackedParameters packParameters(const CudaDriver &driver,
                                 const LaunchDescription &launch,
                                 const std::string &name) {
   PackedParameters packed;
-  // The pointers point into these: they must not grow.
-  packed.words.reserve(launch.parameters.size());
-  packed.maps.reserve(launch.parameters.size());
   for (const LaunchParameter &parameter : launch.parameters) {
     if (auto *buffer = std::get_if<Buffer>(&parameter.value)) {
       packed.pointers.push_back(&packed.words.emplace_back(buffer->address()));

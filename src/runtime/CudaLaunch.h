@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ void checkParameters(const LaunchDescription &launch, const CudaEntry &entry);
 /// The parameters of a launch as the driver wants them: a pointer to each.
 /// Raw bytes are not copied: the launch must outlive this.
 struct PackedParameters {
-  std::vector<std::uint64_t> words; ///< buffers and scalars, little endian
-  std::vector<cuda::CUtensorMap> maps;
+  std::deque<std::uint64_t> words; ///< buffers and scalars, little endian
+  std::deque<cuda::CUtensorMap> maps;
   std::vector<void *> pointers;
 };
 PackedParameters packParameters(const CudaDriver &driver,

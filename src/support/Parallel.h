@@ -1,10 +1,12 @@
 // Parallel: share independent pieces of work among the cores.
 #pragma once
 
+#include "support/limits/Reserve.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -26,11 +28,12 @@ void forEach(std::int64_t count, unsigned workers, const Work &work) {
       work(worker, i);
   };
   std::vector<std::thread> threads;
-  threads.reserve(workers);
+  reserveBounded(threads, workers);
   try {
     for (unsigned worker = 1; worker < workers; ++worker)
       threads.emplace_back(loop, worker);
-  } catch (const std::system_error &) {
+  } catch (const std::exception &) {
+    // Neither a thread nor memory for one.
   }
   loop(0);
   for (std::thread &thread : threads)

@@ -91,7 +91,7 @@ static void compareAt(const ReferenceGemm &gemm, const void *d,
   std::vector<Comparison> parts(
       std::max(1u, std::thread::hardware_concurrency()));
   for (Comparison &part : parts)
-    part.first.reserve(kMismatchesKept);
+    reserveBounded(part.first, kMismatchesKept);
   forEachElement(gemm, rows, cols,
                  [&](unsigned worker, const ElementPlace &place,
                      const ReferenceElement &element) {

@@ -12,6 +12,7 @@
 #include <kiln/kernels/gemm_reference.h>
 
 #include <algorithm>
+#include <deque>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -152,9 +153,8 @@ std::vector<SeedGroup> seed_groups(const std::vector<std::string> &names) {
 /// wrong has a note instead.
 static std::vector<Contender>
 contenders_of(const SeedGroup &group, const SeedBench &bench, GemmSets &sets,
-              std::vector<Kernel> &kernels, SeedResult &result) {
+              std::deque<Kernel> &kernels, SeedResult &result) {
   std::vector<Contender> contenders;
-  kernels.reserve(group.rows.size()); // they must not move
   auto add = [&](const std::string &name, auto make) {
     result.rows.push_back({name, {}});
     SeedResult::Row &row = result.rows.back();
@@ -189,7 +189,7 @@ SeedResult measure(const SeedGroup &group, const SeedBench &bench) {
   GemmSets sets(bench.device, gemm, group.problem.has_beta, 0);
   SeedResult result{
       group.table, group.problem.to_string(), sets.operations(), {}};
-  std::vector<Kernel> kernels;
+  std::deque<Kernel> kernels;
   std::vector<Contender> contenders =
       contenders_of(group, bench, sets, kernels, result);
   std::vector<Samples> samples =

@@ -41,8 +41,15 @@ namespace {
 class Workers {
 public:
   explicit Workers(unsigned count) {
-    for (unsigned i = 0; i < count; ++i)
-      threads_.emplace_back([this] { work(); });
+    // Where the machine gives fewer, those do it.
+    try {
+      for (unsigned i = 0; i < count; ++i)
+        threads_.emplace_back([this] { work(); });
+    } catch (const std::exception &error) {
+      if (threads_.empty())
+        throw RuntimeError(fmt::format(
+            "the machine gives no thread for the compiler: {}", error.what()));
+    }
   }
   Workers(const Workers &) = delete;
   ~Workers() {

@@ -231,7 +231,6 @@ void Streams::attend() {
     return;
   if (attendant_.joinable())
     attendant_.join();
-  isAttended_ = true;
   attendant_ = std::thread([this] {
     std::unique_lock lock(mutex_);
     while (!isEnded_ && !areEmpty()) {
@@ -240,6 +239,7 @@ void Streams::attend() {
     }
     isAttended_ = false;
   });
+  isAttended_ = true; // it waits for the mutex, which is held here
 }
 
 } // namespace kiln::sim
