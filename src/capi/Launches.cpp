@@ -91,6 +91,7 @@ static LaunchDescription describe(const kiln_launch &given) {
   description.cluster = shapeOf(launch.cluster);
   description.dynamic_smem_bytes = launch.dynamic_smem_bytes;
   description.cooperative = launch.is_cooperative != 0;
+  description.dependent = launch.is_dependent != 0;
   const EntryInfo &entry = launch.module->module->entry(description.name);
   for (std::size_t i = 0; i < entry.parameter_bytes.size(); ++i) {
     require(launch.parameters, "launch->parameters");
@@ -147,32 +148,43 @@ kiln_error *kiln_kernel_save(const kiln_kernel *kernel, const char *path) {
 
 /// What libkiln has for us (KernelPlugin.cpp): the bytes of a saved kernel, or a
 /// message and an exit status; both are to be freed.
-using BuildKernel = int(const char *, const char *, char **, std::size_t *);
+using BuildKernel = int(const char *, const char *, const char *, const char *,
+                        int, char **, std::size_t *);
 
-static BuildKernel *loadCompiler(const char *function) {
+static BuildKernel *loadCompiler() {
   void *library = dlopen("libkiln.so", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *why = dlerror();
-    runtimeError(
-        "products are compiled by libkiln.so, which was not found: {}; "
-        "install Kiln with its compiler",
-        why ? why : "no reason given");
+    runtimeError("kernels are compiled by libkiln.so, which was not found: {}; "
+                 "install Kiln with its compiler",
+                 why ? why : "no reason given");
   }
-  auto *build = reinterpret_cast<BuildKernel *>(dlsym(library, function));
+  auto *build = reinterpret_cast<BuildKernel *>(
+      dlsym(library, "kiln_plugin_build_kernel"));
   if (!build)
-    runtimeError("libkiln.so has no {}: it is of another version of Kiln",
-                 function);
+    runtimeError("libkiln.so has no kiln_plugin_build_kernel: it is of another "
+                 "version of Kiln");
   return build;
 }
 
-static kiln_error *buildKernel(const char *function, const char *problem,
-                               const char *schedule, kiln_kernel **kernel) {
+kiln_error *kiln_kernel_build(const kiln_device *device, const char *kind,
+                              const char *problem, const char *schedule,
+                              kiln_kernel **kernel) {
   return attempt([&] {
+    require(kind, "kind");
     require(problem, "problem");
     require(kernel, "kernel");
+    static BuildKernel *build = loadCompiler();
+    std::string target;
+    int sms = 0;
+    if (device) {
+      target = device->device->description().target();
+      sms = device->device->description().sms;
+    }
     char *text = nullptr;
     std::size_t bytes = 0;
-    int status = loadCompiler(function)(problem, schedule, &text, &bytes);
+    int status = build(kind, problem, schedule,
+                       device ? target.c_str() : nullptr, sms, &text, &bytes);
     std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
     std::string result(text ? text : "", text ? bytes : 0);
     if (status == static_cast<int>(ExitStatus::refused))
@@ -182,19 +194,9 @@ static kiln_error *buildKernel(const char *function, const char *problem,
     *kernel = new kiln_kernel{Kernel::deserialize(result)};
   });
 }
-
 kiln_error *kiln_gemm_build(const char *problem, const char *schedule,
                             kiln_kernel **kernel) {
-  return buildKernel("kiln_plugin_build_gemm", problem, schedule, kernel);
-}
-kiln_error *kiln_attention_build(const char *problem, const char *schedule,
-                                 kiln_kernel **kernel) {
-  return buildKernel("kiln_plugin_build_attention", problem, schedule, kernel);
-}
-kiln_error *kiln_grouped_gemm_build(const char *problem, const char *schedule,
-                                    kiln_kernel **kernel) {
-  return buildKernel("kiln_plugin_build_grouped_gemm", problem, schedule,
-                     kernel);
+  return kiln_kernel_build(nullptr, "gemm", problem, schedule, kernel);
 }
 const char *kiln_kernel_name(const kiln_kernel *kernel) {
   return kernel ? kernel->kernel.name.c_str() : "";

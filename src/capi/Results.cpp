@@ -1,6 +1,8 @@
 // Results: what came of launches, and what findings mean, in the C interface.
 #include "capi/Handles.h"
 #include "kiln/check/explanation.h"
+#include "kiln/check/launch_file.h"
+#include "kiln/check/sim.h"
 #include "support/Error.h"
 
 #include <cstddef>
@@ -45,6 +47,35 @@ exploreAll(kiln_device &device, const std::vector<LaunchDescription> &launches,
 }
 
 } // namespace kiln::capi
+
+kiln_error *kiln_launch_file_run(const char *path, const char *ptx,
+                                 const kiln_options *options,
+                                 kiln_result **result) {
+  return attempt([&] {
+    require(path, "path");
+    require(result, "result");
+    CheckSettings settings;
+    if (options)
+      set_from_structure(settings, options);
+    LaunchJob job = LaunchJob::load(ptx ? ptx : "", path);
+    ExploreOptions explored = settings.explore_options(
+        settings.gpu.empty() ? job.device() : DeviceDescription::h200());
+    explored.sim = job.sim_options(std::move(explored.sim));
+    PreparedJob prepared(std::move(job), open_sim(explored.sim));
+    Report report = check_job(prepared, explored).report;
+    if (!settings.report_path.empty())
+      report.save(settings.report_path);
+    *result = makeResult(std::move(report)).release();
+  });
+}
+
+kiln_error *kiln_launch_file_init(const char *ptx, const char *path) {
+  return attempt([&] {
+    require(ptx, "ptx");
+    require(path, "path");
+    first_launch_file(read_kernel(ptx)).save(path);
+  });
+}
 
 int kiln_result_is_ok(const kiln_result *result) {
   return result && result->report.ok();

@@ -107,6 +107,8 @@ typedef struct kiln_launch {
   uint32_t dynamic_smem_bytes;
   int is_cooperative;
   const void *const *parameters; ///< a pointer to each, of its size
+  // Since version 2.
+  int is_dependent; ///< it may begin before the launch ahead of it has ended
 } kiln_launch;
 /// Launch in the interleavings that the device's options ask for: unless they
 /// say otherwise, eager, lazy and a random one. Memory is then as the first one
@@ -121,6 +123,15 @@ KILN_C_API kiln_error *kiln_explore(kiln_device *device,
                                     const kiln_launch *const *launches,
                                     size_t count, const kiln_options *options,
                                     kiln_result **result);
+
+/// Run a launch file on a simulator, as `kiln sim` does, and hold the results
+/// against what it expects. A NULL `ptx`: the PTX that the file names; NULL
+/// options: nobody says anything.
+KILN_C_API kiln_error *kiln_launch_file_run(const char *path, const char *ptx,
+                                            const kiln_options *options,
+                                            kiln_result **result);
+/// Write a first launch file of the PTX or the saved kernel, to be filled in.
+KILN_C_API kiln_error *kiln_launch_file_init(const char *ptx, const char *path);
 
 /// A finding; texts live as long as the result.
 typedef struct kiln_finding {
@@ -186,20 +197,18 @@ KILN_C_API const char *kiln_explanation_id(size_t index);
 KILN_C_API kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel);
 KILN_C_API kiln_error *kiln_kernel_save(const kiln_kernel *kernel,
                                         const char *path);
-/// D = A * B as GemmProblem and GemmSchedule read them; a NULL schedule: the
-/// one Kiln picks. Needs libkiln, the compiler; it is an error where that is
-/// missing.
+/// A kernel for a device, or where that is NULL for an H200: "gemm", "attention"
+/// or "grouped-gemm", as GemmProblem and GemmSchedule, and those of the other
+/// two, read their texts; a NULL schedule: the one Kiln picks. Needs libkiln, the
+/// compiler; it is an error where that is missing.
+KILN_C_API kiln_error *kiln_kernel_build(const kiln_device *device,
+                                         const char *kind, const char *problem,
+                                         const char *schedule,
+                                         kiln_kernel **kernel);
+/// A GEMM for an H200.
 KILN_C_API kiln_error *kiln_gemm_build(const char *problem,
                                        const char *schedule,
                                        kiln_kernel **kernel);
-/// Attention as AttentionProblem and AttentionSchedule read it, and a grouped
-/// GEMM as GroupedGemmProblem and GroupedGemmSchedule do; likewise.
-KILN_C_API kiln_error *kiln_attention_build(const char *problem,
-                                            const char *schedule,
-                                            kiln_kernel **kernel);
-KILN_C_API kiln_error *kiln_grouped_gemm_build(const char *problem,
-                                               const char *schedule,
-                                               kiln_kernel **kernel);
 KILN_C_API const char *kiln_kernel_name(const kiln_kernel *kernel);
 KILN_C_API const char *kiln_kernel_ptx(const kiln_kernel *kernel);
 KILN_C_API void kiln_kernel_free(kiln_kernel *kernel);

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 using namespace kiln;
 
@@ -32,41 +34,55 @@ static int giveKernel(const Build &build, char **text, std::size_t *bytes) {
   }
 }
 
-// The schedule of each may be null: Kiln picks one.
-extern "C" {
-__attribute__((visibility("default"))) int
-kiln_plugin_build_gemm(const char *problem, const char *schedule, char **text,
-                       std::size_t *bytes) {
-  return giveKernel(
-      [&] {
-        GemmProblem wanted = GemmProblem::parse(problem);
-        return build_gemm(wanted, schedule ? GemmSchedule::parse(schedule)
-                                           : pick_schedule(wanted));
-      },
-      text, bytes);
+/// The device of a target, with as many multiprocessors; null: an H200.
+static DeviceDescription describe(const char *target, int sms) {
+  if (!target)
+    return DeviceDescription::h200();
+  DeviceDescription device = DeviceDescription::for_target(target);
+  device.sms = sms;
+  return device;
 }
 
-__attribute__((visibility("default"))) int
-kiln_plugin_build_attention(const char *problem, const char *schedule,
-                            char **text, std::size_t *bytes) {
-  return giveKernel(
-      [&] {
-        return build_attention(
-            AttentionProblem::parse(problem),
-            AttentionSchedule::parse(schedule ? schedule : ""));
-      },
-      text, bytes);
+static Module buildGemm(const char *problem, const char *schedule,
+                        const DeviceDescription &device) {
+  GemmProblem wanted = GemmProblem::parse(problem);
+  return build_gemm(wanted,
+                    schedule ? GemmSchedule::parse(schedule)
+                             : pick_schedule(wanted, device),
+                    {}, device);
+}
+static Module buildAttention(const char *problem, const char *schedule,
+                             const DeviceDescription &) {
+  return build_attention(AttentionProblem::parse(problem),
+                         AttentionSchedule::parse(schedule ? schedule : ""));
+}
+static Module buildGroupedGemm(const char *problem, const char *schedule,
+                               const DeviceDescription &) {
+  return build_grouped_gemm(
+      GroupedGemmProblem::parse(problem),
+      GroupedGemmSchedule::parse(schedule ? schedule : ""));
 }
 
-__attribute__((visibility("default"))) int
-kiln_plugin_build_grouped_gemm(const char *problem, const char *schedule,
-                               char **text, std::size_t *bytes) {
+/// `kind`: gemm, attention, grouped-gemm; a null schedule: Kiln picks one.
+extern "C" __attribute__((visibility("default"))) int
+kiln_plugin_build_kernel(const char *kind, const char *problem,
+                         const char *schedule, const char *target, int sms,
+                         char **text, std::size_t *bytes) {
+  using Build =
+      Module (*)(const char *, const char *, const DeviceDescription &);
+  static constexpr std::pair<std::string_view, Build> kBuilds[] = {
+      {"gemm", buildGemm},
+      {"attention", buildAttention},
+      {"grouped-gemm", buildGroupedGemm},
+  };
   return giveKernel(
       [&] {
-        return build_grouped_gemm(
-            GroupedGemmProblem::parse(problem),
-            GroupedGemmSchedule::parse(schedule ? schedule : ""));
+        for (auto [name, build] : kBuilds)
+          if (name == kind)
+            return build(problem, schedule, describe(target, sms));
+        throw UserError(std::string("'") + kind +
+                        "' is not a kind of kernel; use gemm, attention or "
+                        "grouped-gemm");
       },
       text, bytes);
-}
 }

@@ -1,9 +1,12 @@
 // CInterface: kiln_c.h as another language uses it.
 #include "kiln/c/kiln_c.h"
+#include "kiln/base/file.h"
+#include "unit/support/TestFolder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -139,7 +142,7 @@ TEST_F(CInterface, ErrorsAreSentencesWithACode) {
   kiln_result *result = nullptr;
   EXPECT_EQ(text(kiln_device_launch(device, &launch, &result)),
             "the launch has 0 bytes; this library knows one of " +
-                std::to_string(sizeof(launch)) + " to " +
+                std::to_string(offsetof(kiln_launch, is_dependent)) + " to " +
                 std::to_string(sizeof(launch)) + " (3)");
   kiln_kernel *kernel = nullptr;
   EXPECT_THAT(text(kiln_kernel_load("/none", &kernel)),
@@ -253,4 +256,36 @@ TEST_F(CInterface, LaunchesRunInThreeInterleavingsUnlessTold) {
   kiln_buffer_free(to);
   kiln_module_free(loaded);
   kiln_device_free(plain);
+}
+
+TEST_F(CInterface, RunsLaunchFiles) {
+  std::string folder = KILN_SOURCE_DIR "/tests/doors/";
+  kiln_result *result = nullptr;
+  ASSERT_EQ(text(kiln_launch_file_run((folder + "lazy_only.json").c_str(),
+                                      nullptr, nullptr, &result)),
+            "");
+  ASSERT_EQ(kiln_result_finding_count(result), 1u);
+  kiln_finding finding = {};
+  finding.bytes = sizeof(finding);
+  EXPECT_EQ(text(kiln_result_finding(result, 0, &finding)), "");
+  EXPECT_STREQ(finding.id, "out-of-bounds");
+  EXPECT_STREQ(finding.interleavings, "lazy");
+  kiln_result_free(result);
+  kiln_options options = KILN_OPTIONS_INIT;
+  options.interleaving = "eager";
+  ASSERT_EQ(text(kiln_launch_file_run((folder + "lazy_only.json").c_str(),
+                                      nullptr, &options, &result)),
+            "");
+  EXPECT_TRUE(kiln_result_is_ok(result));
+  kiln_result_free(result);
+  EXPECT_THAT(text(kiln_launch_file_run("/none.json", nullptr, nullptr,
+                                        &result)),
+              testing::HasSubstr("/none.json"));
+
+  kiln::TestFolder work;
+  std::string path = (work.path() / "first.json").string();
+  EXPECT_EQ(text(kiln_launch_file_init((folder + "lazy_only.ptx").c_str(),
+                                       path.c_str())),
+            "");
+  EXPECT_THAT(kiln::read_file(path), testing::HasSubstr("\"lazy_only\""));
 }

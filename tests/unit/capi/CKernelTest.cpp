@@ -147,30 +147,48 @@ TEST_F(CKernel, AProductIsBuiltAndRight) {
               testing::EndsWith("(3)"));
 }
 
+TEST_F(CKernel, AGemmIsBuiltForItsDevice) {
+  kiln_device *blackwell = nullptr;
+  kiln_kernel *kernel = nullptr;
+  ASSERT_EQ(text(kiln_device_open("sim", "gpu=b200", &blackwell)), "");
+  ASSERT_EQ(text(kiln_kernel_build(blackwell, "gemm", "256x256x64 f16 -> f32 tn",
+                                   nullptr, &kernel)),
+            "");
+  EXPECT_THAT(kiln_kernel_ptx(kernel), testing::HasSubstr(".target sm_100a"));
+  EXPECT_THAT(kiln_kernel_ptx(kernel), testing::HasSubstr("tcgen05.mma"));
+  kiln_kernel_free(kernel);
+  kiln_device_free(blackwell);
+  kernel = nullptr;
+  EXPECT_EQ(text(kiln_kernel_build(nullptr, "sort", "1", nullptr, &kernel)),
+            "'sort' is not a kind of kernel; use gemm, attention or "
+            "grouped-gemm (3)");
+  EXPECT_EQ(kernel, nullptr);
+}
+
 TEST_F(CKernel, AttentionAndGroupedGemmsAreBuiltFromTheirTexts) {
   kiln_kernel *kernel = nullptr;
-  ASSERT_EQ(text(kiln_attention_build("1x2x1x70x90x64 bf16 causal", nullptr,
+  ASSERT_EQ(text(kiln_kernel_build(nullptr, "attention", "1x2x1x70x90x64 bf16 causal", nullptr,
                                       &kernel)),
             "");
   EXPECT_THAT(kiln_kernel_name(kernel),
               testing::StartsWith("attention_1x2x1_70x90_d64_bf16_causal_"));
   kiln_kernel_free(kernel);
-  ASSERT_EQ(text(kiln_grouped_gemm_build("2x100x128x64 f16 masked",
+  ASSERT_EQ(text(kiln_kernel_build(nullptr, "grouped-gemm", "2x100x128x64 f16 masked",
                                          "tile-n=64 stages=3", &kernel)),
             "");
   EXPECT_STREQ(kiln_kernel_name(kernel),
                "grouped_2x100x128x64_f16_f16_masked_128x64_3");
   kiln_kernel_free(kernel);
   kernel = nullptr;
-  EXPECT_THAT(text(kiln_attention_build("1x2x1x70x90x80 bf16", nullptr,
+  EXPECT_THAT(text(kiln_kernel_build(nullptr, "attention", "1x2x1x70x90x80 bf16", nullptr,
                                         &kernel)),
               "a head dimension of 80; attention takes 64, 128 and 256 (3)");
-  EXPECT_THAT(text(kiln_attention_build("1x1x1x1x1x64", "fast", &kernel)),
+  EXPECT_THAT(text(kiln_kernel_build(nullptr, "attention", "1x1x1x1x1x64", "fast", &kernel)),
               testing::StartsWith("'fast' is not a word of a schedule"));
-  EXPECT_EQ(text(kiln_grouped_gemm_build("1x1x1x20", nullptr, &kernel)),
+  EXPECT_EQ(text(kiln_kernel_build(nullptr, "grouped-gemm", "1x1x1x20", nullptr, &kernel)),
             "a grouped GEMM with K = 20; TMA takes rows of a multiple of 16 "
             "bytes, 8 elements of bf16 (3)");
-  EXPECT_THAT(text(kiln_grouped_gemm_build(nullptr, nullptr, &kernel)),
+  EXPECT_THAT(text(kiln_kernel_build(nullptr, "grouped-gemm", nullptr, nullptr, &kernel)),
               testing::StartsWith("problem is NULL"));
   EXPECT_EQ(kernel, nullptr);
 }
@@ -181,7 +199,7 @@ TEST_F(CKernel, AProductNeedsTheCompiler) {
       text(kiln_gemm_build("128x128x64 f16 -> f32 tn", nullptr, &kernel)),
       testing::AllOf(
           testing::StartsWith(
-              "products are compiled by libkiln.so, which was not found: "),
+              "kernels are compiled by libkiln.so, which was not found: "),
           testing::EndsWith("; install Kiln with its compiler (4)")));
   EXPECT_EQ(kernel, nullptr);
 }
