@@ -36,7 +36,11 @@ static bool isSameMeeting(const ReconvergencePoint *a,
   return true;
 }
 
-void LoopWatch::begin(const Group &group) {
+bool LoopWatch::hasMore(const Group &group) const {
+  return !period_ && (lanes_ & ~group.lanes) == 0 && group.lanes != lanes_;
+}
+
+void LoopWatch::begin(Warp &warp, const Group &group) {
   isLooking_ = true;
   next_ = 0; // every jump
   last_ = jumps_ + burst_;
@@ -45,6 +49,9 @@ void LoopWatch::begin(const Group &group) {
   frame_ = group.frame;
   reconvergence_ = group.reconvergence;
   rounds_ = 1;
+  seen_.assign(warp.code().ops.size(), {});
+  kinds_.resize(seen_.size());
+  keep(warp);
 }
 
 void LoopWatch::end() {
@@ -67,11 +74,8 @@ bool LoopWatch::isAtHead(const Group &group) const {
 }
 
 bool LoopWatch::look(Warp &warp, const Group &group) {
-  if (!isLooking_) {
-    begin(group);
-    seen_.assign(warp.code().ops.size(), {});
-    kinds_.resize(seen_.size());
-    keep(warp);
+  if (!isLooking_ || hasMore(group)) {
+    begin(warp, group);
     return false;
   }
   if (period_ && isSpoilt_) {
@@ -140,8 +144,10 @@ std::uint64_t LoopWatch::periodOf(const Group &group) const {
 }
 
 void LoopWatch::note(Warp &warp, int pc, LaneMask group, LaneMask lanes) {
-  if (group & ~lanes_)
-    return; // another one
+  if (group & ~lanes_) { // another one
+    isSpoilt_ |= (group & lanes_) != 0; // which they have joined
+    return;
+  }
   isSplit_ |= group != lanes_;
   Seen &seen = seen_[pc];
   seen.isRecent = true;

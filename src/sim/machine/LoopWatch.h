@@ -77,7 +77,10 @@ private:
   };
 
   bool look(Warp &warp, const Group &group);
-  void begin(const Group &group);
+  void begin(Warp &warp, const Group &group);
+  /// Lanes whose loop has ended go on with others, and may come back to it as
+  /// they were: then the loop is that of them all.
+  bool hasMore(const Group &group) const;
   void end();
   bool isAtHead(const Group &group) const;
   void keep(const Warp &warp);

@@ -92,6 +92,32 @@ TEST(LoopWatch, BranchesInALoopAndLanesThatPart) {
   expectContains(finding, "2 rounds before");
 }
 
+/// Lanes 12 to 31 go round the inner loop alike in each round of the outer one,
+/// longer than the others.
+static std::string innerLoopOfSomeLanes(const std::string &outer) {
+  return R"(
+    mov.u32 %r0, 0;
+    setp.lt.u32 %p1, %t, 12;
+  outer:
+    selp.u32 %r1, 2, 7, %p1;
+  inner:
+    sub.u32 %r1, %r1, 1;
+    setp.ne.u32 %p0, %r1, 0;
+    @%p0 bra inner;
+    add.u32 %r0, %r0, 1;
+    setp.lt.u32 %p2, %r0, 40000;
+    )" + outer +
+         R"( bra outer;
+    st.global.u32 [%out], %r0;
+  )";
+}
+
+TEST(LoopWatch, LanesThatLeaveALoopAndComeBackToIt) {
+  expectResult(innerLoopOfSomeLanes("@%p2"), 40000);
+  expectContains(findingOf(innerLoopOfSomeLanes("")),
+                 "endless-loop: the loop of PTX:");
+}
+
 TEST(LoopWatch, ALoopOverMemoryThatNobodyElseSees) {
   // Local memory is private; shared memory of the last warp as good as.
   for (auto [space, name, reads] :
