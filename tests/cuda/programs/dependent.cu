@@ -4,8 +4,8 @@
 // status: 2
 // stderr: launch 2 of gradients\(float const\*, float const\*, float\*, bool\)
 // stderr: error pdl-wait at .*dependent.cu:28: this reads global address
-// stderr: of sums\(float const\*, float\*\) at .*dependent.cu:20 writes; the
-// launch of gradients stderr: 10 launches, 10 checked: 1 errors, 0 warnings
+// stderr: of sums\(float const\*, float\*\) at .*dependent.cu:20 writes; the launch
+// stderr: 10 launches, 10 checked: 1 error, 0 warnings
 #include "check.h"
 
 static constexpr int kRows = 512, kWidth = 16;
