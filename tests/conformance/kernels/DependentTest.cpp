@@ -6,6 +6,8 @@
 #include <kiln/check/sim.h>
 #include <kiln/kernels/gemm.h>
 
+#include <cstring>
+
 using namespace conformance;
 
 namespace {
@@ -15,10 +17,13 @@ constexpr std::size_t kBytes = std::size_t(2) * kSize * kSize;
 /// Three launches of one kernel: each multiplies what the one ahead has left.
 class Row {
 public:
-  explicit Row(const GemmSchedule &schedule)
+  explicit Row(const GemmSchedule &schedule, bool waits = true)
       : kernel_(compile_checked(build_gemm(
             {.m = kSize, .n = kSize, .k = kSize, .out = f16}, schedule))),
         device_(open_sim()) {
+    if (!waits)
+      kernel_.ptx.erase(kernel_.ptx.find("griddepcontrol.wait;"),
+                        std::strlen("griddepcontrol.wait;"));
     for (unsigned i = 0; i < 5; ++i) {
       buffers_.push_back(device_->allocate(kBytes));
       auto data = random_elements(f16, std::size_t(kSize) * kSize, i);
@@ -59,7 +64,7 @@ TEST(Dependent, ProductsWaitForWhatTheyRead) {
   const GemmSchedule schedules[] = {
       {.kind = GemmKind::multistage, .tile_m = 64, .tile_n = 64},
       {.kind = GemmKind::warp_specialized, .tile_m = 64, .tile_n = 64},
-      {.kind = GemmKind::cooperative, .tile_m = 64, .tile_n = 64},
+      {.kind = GemmKind::cooperative, .tile_m = 128, .tile_n = 64},
       {.kind = GemmKind::warp_specialized,
        .tile_m = 64,
        .tile_n = 64,
@@ -82,5 +87,21 @@ TEST(Dependent, ProductsWaitForWhatTheyRead) {
       for (const LaunchResult &result : run.launches)
         EXPECT_TRUE(result.findings.empty())
             << run.interleaving.to_string() << ": " << result.to_string();
+  }
+}
+
+TEST(Dependent, AProductThatDoesNotWaitIsFound) {
+  Row row({.kind = GemmKind::warp_specialized, .tile_m = 64, .tile_n = 64},
+          /*waits=*/false);
+  Exploration seen = explore(row.device(), row.launches(true),
+                             {.interleavings = {.count = 3}});
+  for (const ExploredRun &run : seen.runs) {
+    EXPECT_TRUE(run.launches[0].findings.empty());
+    for (std::size_t i = 1; i < run.launches.size(); ++i) {
+      ASSERT_FALSE(run.launches[i].findings.empty())
+          << run.interleaving.to_string();
+      for (const Finding &finding : run.launches[i].findings)
+        EXPECT_EQ(finding.id, "pdl-wait") << finding.to_string();
+    }
   }
 }
