@@ -50,7 +50,7 @@
 #include <kiln/language/memory/tensor_map_bytes.h>
 #include <kiln/language/memory/tma.h>
 #include <kiln/language/tensorcore/matrix.h>
-#include <kiln/language/tensorcore/scaled_sums.h>
+#include <kiln/language/tensorcore/scaled_accumulators.h>
 #include <kiln/language/tensorcore/scaling.h>
 #include <kiln/language/tensorcore/tensor_memory.h>
 #include <kiln/language/tensorcore/wgmma.h>

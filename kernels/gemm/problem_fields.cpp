@@ -133,7 +133,7 @@ static constexpr Field<P> kProblemFields[] = {
          },
      .check = check_out},
     {.key = "batch",
-     .help = "products",
+     .help = "GEMMs of a batch",
      .get = get_word<&P::batch>,
      .set = set_dim<&P::batch>,
      .in_name =
@@ -143,7 +143,7 @@ static constexpr Field<P> kProblemFields[] = {
          },
      .check = [](const P &p, const D &) { check_dim("batch", p.batch); }},
     {.key = "acc",
-     .help = "type of the sums: f32, f16, i32",
+     .help = "type of the accumulators: f32, f16, i32",
      .option = "accumulate",
      .get = get_word<&P::accumulate>,
      .set = set_type<&P::accumulate>,

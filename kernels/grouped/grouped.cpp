@@ -171,7 +171,7 @@ RegisterTile GroupedKernel::factored_sums(Accumulator &part,
   factors.of_part = [&](const Value &block, int half) -> Value {
     return b_scales_->index(0, tile.group)(half, n, block);
   };
-  return scaled_sums(part, 0, problem_.k_blocks(), factors, pipeline_,
+  return scaled_accumulators(part, 0, problem_.k_blocks(), factors, pipeline_,
                      [&](const Slot &slot) {
                        part.mma(rows_of(slot, consumer), slot[b_].transpose());
                      });

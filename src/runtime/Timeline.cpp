@@ -56,7 +56,7 @@ std::string TimelineEvent::name() const {
     return nameOf(awaited);
   const AgentWords &words = wordsOf(row.agent);
   const char *name = kind == Kind::load      ? words.load
-                     : kind == Kind::product ? words.product
+                     : kind == Kind::mma ? words.product
                                              : words.store;
   return name ? name : nameOf(kind);
 }
@@ -190,7 +190,7 @@ static bool isOfGroup(const TimelineEvent &event) {
 
 /// "mma", "tma", "cp.async", "wait", "store"
 static std::string wordOf(const TimelineEvent &event) {
-  if (event.kind == Timeline::Kind::product)
+  if (event.kind == Timeline::Kind::mma)
     return "mma";
   return isCopyRow(event) && event.kind == Timeline::Kind::load
              ? wordsOf(event.row.agent).name
@@ -220,7 +220,7 @@ static std::string stateAt(const Spans &spans, std::uint64_t time) {
   const Span *best = nullptr;
   for (const Span &span : spans)
     if (span.start <= time && time < span.end &&
-        (!best || span.kind == Timeline::Kind::product))
+        (!best || span.kind == Timeline::Kind::mma))
       best = &span;
   return best ? best->word : "";
 }
@@ -265,7 +265,7 @@ void Table::take(const TimelineEvent &event) {
   slots_ = std::max(slots_, event.slot + 1);
   if (isCopyRow(event) && event.kind == Timeline::Kind::load)
     add(loads_, event, word);
-  if (event.kind == Timeline::Kind::product) {
+  if (event.kind == Timeline::Kind::mma) {
     add(products_, event, word);
     multiplying_.insert(groupOf(event.row));
   }

@@ -26,7 +26,7 @@
 namespace KILN_API kiln {
 
 struct Timeline {
-  enum class Kind : std::uint8_t { wait, load, product, store };
+  enum class Kind : std::uint8_t { wait, load, mma, store };
   /// Who does something: a warp, or a unit that works beside the warps.
   enum class Agent : std::uint8_t { warp, tma, cp_async, wgmma, tcgen05 };
   /// What a wait waits for. `full` and `empty` are mbarriers of a pipeline:

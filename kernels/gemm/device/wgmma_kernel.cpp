@@ -12,7 +12,7 @@
 
 #include <kiln/language/value/control.h>
 #include <kiln/language/tile/register_tile.h>
-#include <kiln/language/tensorcore/scaled_sums.h>
+#include <kiln/language/tensorcore/scaled_accumulators.h>
 #include <kiln/language/threads/threads.h>
 
 namespace kiln::gemm_kernel {
@@ -136,7 +136,7 @@ void WgmmaKernel::multiply_blocks(Accumulator &accumulator,
     return operands_.b_factor(tile, block);
   };
   Range range = k_range(tile);
-  accumulator.start_from(scaled_sums(
+  accumulator.start_from(scaled_accumulators(
       accumulator, range.begin, range.end, factors, operands_.pipeline(),
       [&](const Slot &slot) { multiply(accumulator, slot, share); }));
 }

@@ -189,7 +189,7 @@ void Recorder::beginProduct(Warp &warp, const Op &op, LaneMask active) {
   free = product.done =
       start + static_cast<Time>(op.effect->count) / kColumnsPerUnit;
   Drawn &drawn = draw(warp, op, {Timeline::Agent::wgmma, group},
-                      Timeline::Kind::product, start, free);
+                      Timeline::Kind::mma, start, free);
   for (Reg descriptor : {op.effect->address, op.effect->operand})
     if (std::uint32_t barrier =
             barrierOfTile(warp, descriptor, firstLane(active)))
@@ -213,7 +213,7 @@ void Recorder::beginTensorProduct(Warp &warp, const Op &op, int lane) {
   for (const Cta *cta : ctas) {
     tensorCore_[{cta, kTensorMemory}] = end;
     Drawn &drawn = draw(warp, op, {Timeline::Agent::tcgen05},
-                        Timeline::Kind::product, start, end);
+                        Timeline::Kind::mma, start, end);
     drawn.event.cta = cta->index();
     for (Reg descriptor : {effect.address, effect.operand})
       if (std::uint32_t barrier = barrierOfTile(warp, descriptor, lane))
@@ -422,7 +422,7 @@ std::vector<Timeline::Event> Recorder::take() {
   std::vector<Timeline::Event> events;
   for (Drawn &drawn : drawn_) {
     drawn.event.is_complete = isComplete(drawn);
-    if (drawn.barrier && drawn.event.kind != Timeline::Kind::product)
+    if (drawn.barrier && drawn.event.kind != Timeline::Kind::mma)
       drawn.event.object =
           drawn.cta->machine().findings().sharedName(drawn.barrier);
     auto found = slots.find({drawn.cta, drawn.barrier});

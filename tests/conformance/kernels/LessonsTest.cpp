@@ -270,7 +270,7 @@ TEST(LessonTimelines, LoadsOverlapProductsFromLessonFourOn) {
   const GemmShape shape = {128, 128, 384};
   auto loads_ahead = [](const Timeline &timeline) {
     return overlaps(timeline, {Agent::tma}, Kind::load, {Agent::wgmma, 0},
-                    Kind::product);
+                    Kind::mma);
   };
   EXPECT_FALSE(
       loads_ahead(timeline_of(lessons::gemm_one_tile(), {128, 128, 64})));
@@ -294,9 +294,9 @@ TEST(LessonTimelines, OneConsumerStoresWhileTheOtherMultiplies) {
        {timeline_of(lessons::gemm_pingpong(shape, 3, 1), shape),
         timeline_of(lessons::gemm_multicast(shape, 3, 2), shape)}) {
     EXPECT_TRUE(overlaps(timeline, {Agent::warp, 0}, Kind::store,
-                         {Agent::wgmma, 1}, Kind::product));
+                         {Agent::wgmma, 1}, Kind::mma));
     EXPECT_TRUE(overlaps(timeline, {Agent::warp, 4}, Kind::store,
-                         {Agent::wgmma, 0}, Kind::product));
+                         {Agent::wgmma, 0}, Kind::mma));
   }
 }
 

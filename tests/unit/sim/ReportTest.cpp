@@ -174,10 +174,10 @@ static Timeline smallTimeline() {
   add({Agent::tma}, Kind::load, 0, 0, 10);
   add({Agent::warp, 0}, Kind::wait, 0, 2, 10, Awaited::full);
   add({Agent::tma}, Kind::load, 1, 10, 20);
-  add({Agent::wgmma, 0}, Kind::product, 0, 10, 25);
+  add({Agent::wgmma, 0}, Kind::mma, 0, 10, 25);
   add({Agent::warp, 4}, Kind::wait, 0, 12, 25, Awaited::empty);
   add({Agent::tma}, Kind::load, 0, 25, 35);
-  add({Agent::wgmma, 0}, Kind::product, 1, 25, 40);
+  add({Agent::wgmma, 0}, Kind::mma, 1, 25, 40);
   return timeline;
 }
 
@@ -228,8 +228,8 @@ TEST(Report, RowsAndEventsHaveNames) {
   EXPECT_EQ(name(Agent::cp_async, Kind::load), "cp.async");
   EXPECT_EQ(name(Agent::warp, Kind::load), "load");
   EXPECT_EQ(name(Agent::warp, Kind::store), "store");
-  EXPECT_EQ(name(Agent::wgmma, Kind::product), "wgmma");
-  EXPECT_EQ(name(Agent::tcgen05, Kind::product), "tcgen05.mma");
+  EXPECT_EQ(name(Agent::wgmma, Kind::mma), "wgmma");
+  EXPECT_EQ(name(Agent::tcgen05, Kind::mma), "tcgen05.mma");
   EXPECT_EQ(name(Agent::warp, Kind::wait), "wait");
   EXPECT_EQ(name(Agent::warp, Kind::wait, Awaited::empty), "wait empty");
   EXPECT_EQ(name(Agent::warp, Kind::wait, Awaited::wgmma), "wait wgmma");

@@ -508,7 +508,7 @@ TEST(Tcgen05Product, IsDrawnInTheTimeline) {
         for (const Timeline::Event &event : result.timeline.events) {
           if (event.cta[0] != cta)
             continue;
-          if (event.kind == Timeline::Kind::product)
+          if (event.kind == Timeline::Kind::mma)
             products.push_back(event);
           if (event.name() == "wait")
             waits.push_back(event);

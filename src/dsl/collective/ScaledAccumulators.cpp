@@ -1,8 +1,8 @@
-// ScaledSums: blocks of products times their factors.
+// ScaledAccumulators: blocks of products times their factors.
 #include "dsl/kernel/State.h"
 #include "kiln/language/value/control.h"
 #include "kiln/language/value/math.h"
-#include "kiln/language/tensorcore/scaled_sums.h"
+#include "kiln/language/tensorcore/scaled_accumulators.h"
 #include "kiln/language/tile/tile_math.h"
 #include "support/Error.h"
 
@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-RegisterTile scaled_sums(Accumulator &part, At begin, At end,
+RegisterTile scaled_accumulators(Accumulator &part, At begin, At end,
                          const BlockFactors &factors, Pipeline &pipeline,
                          const std::function<void(const Slot &)> &multiply,
                          Where where) {

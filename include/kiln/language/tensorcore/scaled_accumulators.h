@@ -1,10 +1,10 @@
-// scaled_sums.h: sums of blocks, each multiplied by factors, in registers.
+// scaled_accumulators.h: sums of blocks, each multiplied by factors, in registers.
 //
 // wgmma knows no factors, and adds up 8-bit floats with few bits. So each block
 // of K has a sum of its own, which is multiplied by the factors of its rows and
 // of its columns and added to those before it in f32 (scaling.h, blocks):
 //
-//     RegisterTile sums = scaled_sums(
+//     RegisterTile sums = scaled_accumulators(
 //         part, 0, blocks, factors, pipeline,
 //         [&](const Slot &slot) { part.mma(slot[a], slot[b].transpose()); });
 #pragma once
@@ -30,7 +30,7 @@ struct BlockFactors {
 
 /// The sums over blocks `begin` to before `end`, at least one, each a slot of
 /// `pipeline`; `multiply` overwrites `part` with the products of a slot.
-RegisterTile scaled_sums(Accumulator &part, At begin, At end,
+RegisterTile scaled_accumulators(Accumulator &part, At begin, At end,
                          const BlockFactors &factors, Pipeline &pipeline,
                          const std::function<void(const Slot &)> &multiply,
                          Where where = Where::current());
