@@ -8,6 +8,7 @@
 #include "isa/Target.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,7 @@ struct NeedsRow {
   int operands = 0; ///< 0: any number
 };
 /// All rows, for reading once.
-const std::vector<NeedsRow> &needsTable();
+std::span<const NeedsRow> needsTable();
 
 /// An instruction as its text says it, or a special register (its name as the
 /// opcode, and nothing else).
