@@ -96,6 +96,44 @@ TEST(Compile, ThePtxVersionFollowsFromWhatIsUsed) {
       std::string::npos);
 }
 
+// Before LLVM's back end, which would abort the process, or ptxas says so.
+TEST(Compile, WhatTheTargetLacksIsRefused) {
+  auto message = [](const char *target, auto body) -> std::string {
+    try {
+      KernelBuilder kb("k", {.threads = 128, .target = target});
+      Tensor x = kb.tensor("x", f32, {128});
+      x(thread_id()) = 1.0;
+      body();
+      kb.build();
+    } catch (const UserError &error) {
+      return error.message();
+    }
+    return "";
+  };
+  auto wgmma = [] { inline_ptx("wgmma.fence.sync.aligned;"); };
+  EXPECT_EQ(message("sm_90a", wgmma), "");
+  EXPECT_EQ(message("sm_100a", wgmma),
+            "wgmma.fence needs .target sm_90a; the kernel is compiled for "
+            "sm_100a");
+  auto dependent = [] { wait_for_dependencies(); };
+  EXPECT_EQ(message("sm_120a", dependent), "");
+  EXPECT_EQ(message("sm_89", dependent),
+            "griddepcontrol.wait needs .target sm_90 or newer; the kernel is "
+            "compiled for sm_89");
+  auto elected = [] { if_(elect(), [] { inline_ptx("nanosleep.u32 1;"); }); };
+  EXPECT_EQ(message("sm_90a", elected), "");
+  EXPECT_EQ(message("sm_80", elected),
+            "elect.sync needs .target sm_90 or newer; the kernel is compiled "
+            "for sm_80");
+  auto newest = [] { inline_ptx("sub.u16x2 a, b, c;"); };
+  EXPECT_EQ(message("sm_90a", newest),
+            "sub came with PTX 9.1, and PTX 9.0 is the newest that LLVM "
+            "writes");
+  for (const char *target : {"sm_80", "sm_86", "sm_89", "sm_103a", "sm_110a",
+                             "sm_120a", "sm_121a"})
+    EXPECT_EQ(message(target, [] { sync_threads(); }), "") << target;
+}
+
 /// Level 0 keeps what is computed twice.
 TEST(Compile, TheLevelReachesCodeGeneration) {
   KernelBuilder kb("sums", {.threads = 32});

@@ -18,13 +18,14 @@ static std::string launch(const std::string &version, const std::string &target,
   LaunchDescription description;
   description.name = "k";
   description.block = {128, 1, 1};
-  description.ptx = fmt::format(
+  std::string ptx = fmt::format(
       ".version {}\n.target {}\n.address_size 64\n"
       ".func inner() {{ .reg .b32 %r<3>; .reg .f32 %f<3>; .reg .b64 %rd<3>; "
       ".reg .b16 %h<3>; {} ret; }}\n"
       ".visible .entry other() {{ wgmma.fence.sync.aligned; ret; }}\n"
       ".visible .entry k() {{ call inner; ret; }}\n",
       version, target, body);
+  description.ptx = ptx;
   try {
     LaunchResult result = open_sim(options)->launch(description);
     return result.findings.empty() ? "" : result.findings[0].to_string();

@@ -454,7 +454,7 @@ TEST(Wgmma, RegistersOfAMayBeReadAndNotWritten) {
 /// Only the second CTA touches a register behind the fence.
 TEST(Wgmma, NamesWhoTouchedARegisterInAnyCta) {
   constexpr const char *kPtx = R"(
-.version 8.0
+.version 8.2
 .target sm_90a
 .address_size 64
 .visible .entry kernel()
