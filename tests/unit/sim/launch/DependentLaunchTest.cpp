@@ -422,6 +422,17 @@ red.relaxed.gpu.global.add.u32 [%a5+1020], 1;
       EXPECT_TRUE(result.findings.empty()) << result.to_string();
 }
 
+TEST(DependentLaunch, ACounterHidesNoMissingWait) {
+  // Its CTAs may talk to each other, and are run in turns.
+  const char *count = R"(
+ld.param.u64 %a5, [from];
+red.relaxed.gpu.global.add.u32 [%a5+1020], 1;
+)";
+  Chain chain({producer(), {.name = "consumer", .before = count, .line = 20}});
+  chain.reset(1);
+  EXPECT_EQ(chain.expectOnly("pdl-wait", 1).where.line, 20);
+}
+
 TEST(DependentLaunch, CopiesAreComparedToo) {
   // A bulk copy reads what the producer writes, before the wait or behind it.
   for (bool isEarly : {false, true}) {
