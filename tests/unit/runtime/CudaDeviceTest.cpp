@@ -329,6 +329,17 @@ TEST_F(CudaDeviceTest, WrongTensorMapIsRefusedBeforeTheDriver) {
   EXPECT_TRUE(fake->tensorMaps.empty());
 }
 
+TEST_F(CudaDeviceTest, ADependentLaunchIsAnAttribute) {
+  LaunchDescription launch = mixed();
+  launch.dependent = true;
+  device->enqueue(launch);
+  ASSERT_EQ(fake->launches[0].attributes.size(), 1u);
+  const cuda::CUlaunchAttribute &attribute = fake->launches[0].attributes[0];
+  EXPECT_EQ(attribute.id,
+            cuda::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  EXPECT_EQ(attribute.value.programmaticStreamSerializationAllowed, 1);
+}
+
 TEST_F(CudaDeviceTest, ClusterIsAnAttribute) {
   LaunchDescription launch = mixed();
   device->enqueue(launch);
