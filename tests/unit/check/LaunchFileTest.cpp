@@ -66,6 +66,7 @@ static const std::string kList = R"({
     {
       "grid": [1, 1, 1],
       "block": [1, 1, 1],
+      "dependent": true,
       "args": []
     }
   ]
@@ -258,11 +259,20 @@ static std::string refusal(const std::string &text, const std::string &old,
   return errorText([&] { LaunchFile::parse(changed, "t.json"); });
 }
 
+TEST(LaunchFile, ADependentLaunchHasOneAhead) {
+  for (const std::string &text : {kWhole, kList})
+    EXPECT_THAT(refusal(text, "\"block\"", "\"dependent\": true, \"block\""),
+                testing::HasSubstr("dependent is true; it must be false, since "
+                                   "no launch is ahead of this one"));
+  EXPECT_FALSE(LaunchFile::parse(kList, "t.json").launches[0].is_dependent);
+  EXPECT_TRUE(LaunchFile::parse(kList, "t.json").launches[1].is_dependent);
+}
+
 TEST(LaunchFile, UnknownKeysAreRefusedByThoseOfTheirPlace) {
   EXPECT_EQ(
       refusal(kWhole, "\"kernel\"", "\"kernal\""),
       "t.json has the key 'kernal'; known are ptx, kernel, grid, block, "
-      "cluster, dynamic_smem, args, buffers, printf, registers, "
+      "cluster, dynamic_smem, dependent, args, buffers, printf, registers, "
       "deterministic, launches, co_resident, shared, and what begins with "
       "x- is ignored");
   EXPECT_EQ(refusal(kList, "\"launches\"", "\"grid\": [1, 1, 1], \"launches\""),
@@ -271,8 +281,8 @@ TEST(LaunchFile, UnknownKeysAreRefusedByThoseOfTheirPlace) {
             "begins with x- is ignored");
   EXPECT_EQ(refusal(kList, "\"kernel\"", "\"kernal\""),
             "t.json: launches[0] has the key 'kernal'; known are kernel, grid, "
-            "block, cluster, dynamic_smem, args, and what begins with x- is "
-            "ignored");
+            "block, cluster, dynamic_smem, dependent, args, and what begins "
+            "with x- is ignored");
   EXPECT_EQ(refusal(kWhole, "\"init\": \"random:8\"", "\"inti\": 1"),
             "t.json: buffers[2] has the key 'inti'; known are buffer, type, "
             "shape, init, output, expected, rtol, atol, exact, align, address, "
