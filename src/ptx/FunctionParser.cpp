@@ -3,6 +3,7 @@
 
 #include "ptx/ParseVariables.h"
 #include "support/Error.h"
+#include "support/limits/Budget.h"
 
 namespace kiln::ptx {
 
@@ -17,8 +18,10 @@ std::vector<OpenName> FunctionParser::parse() {
   declareParameters(function_.parameters);
   scopes_.open(stream_.expect("{", "before the body of a function").line);
   constexpr std::size_t kParameterScope = 1;
-  while (scopes_.depth() > kParameterScope)
+  while (scopes_.depth() > kParameterScope) {
+    checkBudget();
     parseStatement();
+  }
 
   resolveTables();
   for (const Pending &pending : pending_) {

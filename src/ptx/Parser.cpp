@@ -9,6 +9,7 @@
 #include "ptx/Lexer.h"
 #include "ptx/ParseVariables.h"
 #include "support/Error.h"
+#include "support/limits/Budget.h"
 
 #include <algorithm>
 #include <array>
@@ -23,8 +24,10 @@ public:
       : stream_(text, origin) {}
 
   Module parse() {
-    while (stream_.peek().kind != Token::Kind::end)
+    while (stream_.peek().kind != Token::Kind::end) {
+      checkBudget();
       parseStatement();
+    }
     checkSymbols();
     return std::move(module_);
   }

@@ -55,10 +55,17 @@ static double nsPerInstruction(const LaunchResult &result) {
              : 0;
 }
 
+std::string findings_left_out_text(std::uint64_t count) {
+  return fmt::format("{} more {} found and left out (--max-findings)", count,
+                     count == 1 ? "finding was" : "findings were");
+}
+
 std::string LaunchResult::to_string() const {
   std::string text;
   for (const Finding &finding : findings)
     text += finding.to_string() + '\n';
+  if (findings_left_out)
+    text += findings_left_out_text(findings_left_out) + '\n';
   if (registers)
     text += fmt::format("{} registers per thread at entry ({})\n", registers,
                         registers_from);

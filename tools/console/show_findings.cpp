@@ -76,6 +76,11 @@ void show_finding(const Finding &finding) {
     say("{:>10} | {}\n", finding.where.line, line);
 }
 
+void show_left_out(const Report &all) {
+  if (all.findings_left_out)
+    report("findings", "{}", findings_left_out_text(all.findings_left_out));
+}
+
 void show_failure(int signal) {
   if (signal)
     say("FAIL the launch was interrupted by {}\n",

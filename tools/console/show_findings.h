@@ -17,6 +17,8 @@ void show_stats(const LaunchResult &result);
 /// Write a trace to the file, or print a table where it is "-". Throws
 /// RuntimeError where it cannot be written.
 void show_timeline(const Timeline &timeline, const std::string &path);
+/// How many findings are not shown, if any.
+void show_left_out(const Report &all);
 /// "FAIL ..." for launches that a finding has ended, or a signal: 0 is none.
 void show_failure(int signal);
 

@@ -85,6 +85,7 @@ bool run_kernel(Device &device, const Kernel &kernel,
   }
   device.synchronize();
   Report report_all;
+  report_all.max_findings = settings.sim.max_findings;
   report_all.add({.kernel = kernel.name,
                   .grid = launch.grid,
                   .block = launch.block,
@@ -99,6 +100,7 @@ bool run_kernel(Device &device, const Kernel &kernel,
     });
   for (const Finding &finding : report_all.findings)
     show_finding(finding);
+  show_left_out(report_all);
   if (!settings.report_path.empty())
     outputs.attempt([&] { report_all.save(settings.report_path); });
   if (!report_all.ok())

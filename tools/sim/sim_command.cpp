@@ -8,6 +8,7 @@
 #include "console/say.h"
 #include "console/show_findings.h"
 #include "options/check_flags.h"
+#include "support/limits/Budget.h"
 #include "support/text/Npy.h"
 
 #include <kiln/base/file.h>
@@ -97,6 +98,7 @@ static ExitStatus conclude(const CheckSettings &settings, const Report &all,
   auto wrong = std::count_if(
       all.comparisons.begin(), all.comparisons.end(),
       [](const ReportedComparison &one) { return one.wrong != 0; });
+  show_left_out(all);
   if (all.verdict() == Verdict::error)
     show_failure(RunWatch::signal());
   else if (wrong)
@@ -145,9 +147,14 @@ static void show_run(const CheckSettings &settings, const Report &all,
 
 static ExitStatus simulate(const SimCommand &command,
                            const CheckSettings &settings) {
+  std::optional<BudgetScope> budget;
+  budget.emplace(Budget{settings.sim.time_limit_s,
+                        settings.sim.memory_limit_bytes},
+                 "the reading of the PTX");
   LaunchJob job = LaunchJob::load(command.ptx_path, command.launch_path);
   ExploreOptions options = settings.explore_options(
       settings.gpu.empty() ? job.device() : DeviceDescription::h200());
+  budget.reset(); // launches have their own
   options.sim = job.sim_options(std::move(options.sim));
   options.sim.print = [](const std::string &) {}; // shown line by line
   RunWatch::attach(options.sim);

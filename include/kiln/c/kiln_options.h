@@ -41,8 +41,8 @@ typedef struct kiln_options {
   /// End a launch when a CTA has executed N warp instructions; 0: never. Takes
   /// a whole number from 0 on; default: 250000000.
   uint64_t max_instructions;
-  /// End a launch after so many seconds; 0: never. Takes a number of seconds
-  /// from 0 on; default: 0.
+  /// End a launch after so many seconds, and refuse PTX whose reading takes as
+  /// long; 0: never. Takes a number of seconds from 0 on; default: 0.
   double time_limit;
   /// Do not report findings of this id; several with commas. Takes an id that
   /// `kiln explain` lists; default: none.
@@ -69,9 +69,16 @@ typedef struct kiln_options {
   /// Write the chosen launches to this folder: PTX, launch file and memory, for
   /// `kiln sim FOLDER/NAME.json`. Takes a folder; default: none.
   const char *capture;
+  /// End a launch that takes the memory of this process beyond BYTES; 0: never.
+  /// Takes a number of bytes from 0 on, with K, M or G behind it for units of
+  /// 1024; default: 0.
+  const char *memory_limit;
+  /// Keep N findings of a launch, errors rather than others, and count the
+  /// rest; 0: keep all. Takes a whole number from 0 on; default: 1000.
+  uint64_t max_findings;
 } kiln_options;
 
 #define KILN_OPTIONS_INIT \
     { sizeof(kiln_options), NULL, UINT64_MAX, UINT64_MAX, NULL, UINT64_MAX, \
     NULL, UINT64_MAX, UINT64_MAX, -1.0, NULL, NULL, NULL, NULL, -1, NULL, \
-    NULL, NULL }
+    NULL, NULL, NULL, UINT64_MAX }

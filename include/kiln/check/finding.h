@@ -64,6 +64,9 @@ struct Finding {
   std::string identity() const;
 };
 
+/// "17 more findings were found and left out (--max-findings)"
+std::string findings_left_out_text(std::uint64_t count);
+
 /// "note", "warning", "error"
 const char *name(Finding::Grade grade);
 

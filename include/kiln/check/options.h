@@ -55,6 +55,7 @@ struct OptionText {
   [[noreturn]] void refuse() const; ///< UserError with all three
   std::uint64_t whole(std::uint64_t least, std::uint64_t most) const;
   double not_negative() const;
+  std::uint64_t bytes() const; ///< "300", "64K", "2G"
   bool on_off() const;
   std::string word(std::span<const char *const> words) const;
 };

@@ -64,6 +64,9 @@ struct Report {
   /// those that were ended and those that a clock of the device has timed.
   std::vector<ReportedLaunch> launches;
   std::vector<Finding> findings; ///< each once
+  /// Of findings beyond `max_findings`, in this report and in its launches.
+  std::uint64_t findings_left_out = 0;
+  std::uint64_t max_findings = kDefaultMaxFindings; ///< errors; others; 0: all
   std::vector<ReportedComparison> comparisons;
   Timeline timeline; ///< of the first interleaving of each launch, in a row
   std::string refusal; ///< why nothing has run; empty: it has

@@ -17,6 +17,12 @@ namespace KILN_API kiln {
 /// minutes of simulation, and more than a kernel that gets anywhere needs.
 inline constexpr std::uint64_t kDefaultMaxInstructions = 250'000'000;
 
+inline constexpr int kMaxSimThreads = 1024, kMaxSimSms = 4096,
+                     kMaxSimRegisters = 512;
+
+/// Findings of a launch that are kept where nobody says another number.
+inline constexpr std::uint64_t kDefaultMaxFindings = 1000;
+
 /// Given to open_sim they hold for every launch that brings none of its own
 /// (LaunchDescription::options).
 struct SimOptions {
@@ -32,8 +38,16 @@ struct SimOptions {
   /// Warp instructions per CTA after which a launch is ended.
   std::uint64_t max_instructions = kDefaultMaxInstructions;
   /// Seconds after which a launch is ended with the finding `time-limit`; 0:
-  /// never.
+  /// never. What comes before it, the reading and decoding of PTX, is refused
+  /// when it has taken as long.
   double time_limit_s = 0;
+  /// Bytes of memory that this process may have (its resident set). A launch
+  /// that goes beyond is ended with the finding `memory-limit`, and what would
+  /// is refused before; 0: as much as the machine has.
+  std::uint64_t memory_limit_bytes = 0;
+  /// Errors of a launch that are kept, and others; the rest are counted
+  /// (LaunchResult::findings_left_out). 0: all of them.
+  std::uint64_t max_findings = kDefaultMaxFindings;
   int registers_at_entry = 0; ///< per thread; 0: as ptxas or the PTX says
   bool co_resident = false;   ///< refuse a grid the device cannot hold at once
   std::vector<std::string> allow; ///< ids of findings not to report
@@ -49,5 +63,10 @@ struct SimOptions {
   /// Takes what kernels print, piece by piece; empty: it goes to stdout.
   std::function<void(const std::string &)> print;
 };
+
+/// Throws UserError where a field has no meaning: a time limit that is no
+/// number, more threads or multiprocessors than that, an id of `allow` or `warn`
+/// that does not exist.
+void check_sim_options(const SimOptions &options);
 
 } // namespace kiln

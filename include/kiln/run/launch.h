@@ -121,6 +121,7 @@ struct LaunchResult {
   double time_us = 0; ///< of the kernel itself, by the device's clock
   std::uint64_t instructions = 0; ///< warp instructions; the simulator's count
   std::vector<Finding> findings;
+  std::uint64_t findings_left_out = 0; ///< beyond SimOptions::max_findings
   bool is_finished = true; ///< no finding ended it
   /// Registers per thread at entry, and who says so: "the launch", "ptxas",
   /// ".maxnreg", ".reqntid and .minnctapersm"; 0: nobody does.

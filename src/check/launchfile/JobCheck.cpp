@@ -74,6 +74,7 @@ class JobCheck {
 public:
   JobCheck(const PreparedJob &job, const ExploreOptions &options)
       : job_(job), options_(options) {
+    checked_.report.max_findings = options.sim.max_findings;
     for (ReportedLaunch &launch : job.launches())
       checked_.report.begin(std::move(launch));
   }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
+#include <limits>
 
 namespace kiln {
 
@@ -31,6 +32,25 @@ double OptionText::not_negative() const {
       !(number >= 0) || !std::isfinite(number))
     refuse();
   return number;
+}
+
+std::uint64_t OptionText::bytes() const {
+  std::uint64_t number = 0;
+  const char *last = text.data() + text.size();
+  auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc() || last - end > 1)
+    refuse();
+  int shift = 0;
+  if (end != last) {
+    constexpr std::string_view kUnits = "KMG";
+    std::size_t unit = kUnits.find(*end);
+    if (unit == std::string_view::npos)
+      refuse();
+    shift = 10 * (static_cast<int>(unit) + 1);
+  }
+  if (number > std::numeric_limits<std::uint64_t>::max() >> shift)
+    refuse();
+  return number << shift;
 }
 
 bool OptionText::on_off() const {

@@ -3,15 +3,14 @@
 #include "kiln/check/explanation.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
+#include "support/text/NamePattern.h"
 
 #include <array>
 #include <limits>
-#include <regex>
 
 namespace kiln {
 
 static constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
-static constexpr int kMaxThreads = 1024, kMaxSms = 4096;
 
 /// An id of a finding; explain() lists them where there is none of that name.
 static std::string findingOf(const OptionText &text) {
@@ -19,13 +18,8 @@ static std::string findingOf(const OptionText &text) {
 }
 
 static std::string regexOf(const OptionText &text) {
-  std::string pattern(text.text);
-  try {
-    static_cast<void>(std::regex(pattern));
-  } catch (const std::regex_error &) {
-    text.refuse();
-  }
-  return pattern;
+  NamePattern(std::string(text.spelled), std::string(text.text));
+  return std::string(text.text);
 }
 
 using S = CheckSettings;
@@ -79,7 +73,7 @@ static const std::vector<CheckOption> kOptions = {
      {},
      nullptr,
      [](S &s, const T &t) {
-       s.sim.threads = static_cast<int>(t.whole(0, kMaxThreads));
+       s.sim.threads = static_cast<int>(t.whole(0, kMaxSimThreads));
      }},
     {"gpu", OptionKind::text, "NAME", "a name that `kiln devices --all` lists",
      "what the PTX needs", "simulate this GPU, such as h200 or rtx5090",
@@ -95,7 +89,7 @@ static const std::vector<CheckOption> kOptions = {
      door_everywhere,
      {},
      nullptr,
-     [](S &s, const T &t) { s.sms = static_cast<int>(t.whole(0, kMaxSms)); }},
+     [](S &s, const T &t) { s.sms = static_cast<int>(t.whole(0, kMaxSimSms)); }},
     {"max-instructions", OptionKind::whole, "N", "a whole number from 0 on",
      "250000000",
      "end a launch when a CTA has executed N warp instructions; 0: never",
@@ -105,7 +99,9 @@ static const std::vector<CheckOption> kOptions = {
      [](S &s, const T &t) { s.sim.max_instructions = t.whole(0, kAny); }},
     {"time-limit", OptionKind::seconds, "SECONDS",
      "a number of seconds from 0 on", "0",
-     "end a launch after so many seconds; 0: never", door_everywhere,
+     "end a launch after so many seconds, and refuse PTX whose reading takes "
+     "as long; 0: never",
+     door_everywhere,
      {},
      nullptr,
      [](S &s, const T &t) { s.sim.time_limit_s = t.not_negative(); }},
@@ -159,6 +155,21 @@ static const std::vector<CheckOption> kOptions = {
      {},
      nullptr,
      [](S &s, const T &t) { s.capture_folder = t.text; }},
+    {"memory-limit", OptionKind::text, "BYTES",
+     "a number of bytes from 0 on, with K, M or G behind it for units of 1024",
+     "0", "end a launch that takes the memory of this process beyond BYTES; 0: "
+     "never",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.sim.memory_limit_bytes = t.bytes(); }},
+    {"max-findings", OptionKind::whole, "N", "a whole number from 0 on", "1000",
+     "keep N findings of a launch, errors rather than others, and count the "
+     "rest; 0: keep all",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.sim.max_findings = t.whole(0, kAny); }},
 };
 
 std::span<const CheckOption> check_options() { return kOptions; }

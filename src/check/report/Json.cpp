@@ -120,6 +120,8 @@ std::string Report::to_json() const {
                         {"findings", listOf(findings)},
                         {"comparisons", listOf(comparisons)},
                         {"stats", stats}};
+  if (findings_left_out)
+    value["findings_left_out"] = findings_left_out;
   if (!refusal.empty())
     value["refusal"] = refusal;
   return value.dump(2, ' ', false, ordered_json::error_handler_t::replace) +

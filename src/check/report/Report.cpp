@@ -60,10 +60,28 @@ static void addOnce(std::vector<Value> &list, const std::vector<Value> &more) {
       list.push_back(value);
 }
 
+/// Whether there is room for one more of that grade.
+static bool hasRoom(const Report &report, Finding::Grade grade) {
+  if (!report.max_findings || report.findings.size() < report.max_findings)
+    return true;
+  auto isAlike = [&](const Finding &finding) {
+    return (finding.grade == Finding::Grade::error) ==
+           (grade == Finding::Grade::error);
+  };
+  return static_cast<std::uint64_t>(
+             std::count_if(report.findings.begin(), report.findings.end(),
+                           isAlike)) < report.max_findings;
+}
+
 bool Report::merge(Finding finding, std::vector<std::size_t> &fresh) {
-  auto [known, isNew] =
-      known_.try_emplace(finding.identity(), findings.size());
-  if (isNew) {
+  std::string identity = finding.identity();
+  auto known = known_.find(identity);
+  if (known == known_.end()) {
+    if (!hasRoom(*this, finding.grade)) {
+      ++findings_left_out;
+      return false;
+    }
+    known_.emplace(std::move(identity), findings.size());
     fresh.push_back(findings.size());
     findings.push_back(std::move(finding));
     return true;
@@ -87,6 +105,12 @@ bool Report::merge(Finding finding, std::vector<std::size_t> &fresh) {
 void Report::take(ReportedLaunch &launch, const LaunchResult &result,
                   const std::string &interleaving,
                   std::vector<std::size_t> &fresh) {
+  // Each interleaving is the same launch again.
+  std::uint64_t before = launch.result.findings_left_out;
+  if (result.findings_left_out > before) {
+    findings_left_out += result.findings_left_out - before;
+    launch.result.findings_left_out = result.findings_left_out;
+  }
   for (Finding finding : result.findings) {
     finding.kernel = launch.kernel;
     finding.launches = {launch.number};
@@ -179,6 +203,8 @@ std::string Report::to_text() const {
   std::string text;
   for (const Finding &finding : findings)
     text += finding.to_string() + '\n';
+  if (findings_left_out)
+    text += findings_left_out_text(findings_left_out) + '\n';
   text += total_.to_string();
   for (const ReportedComparison &comparison : comparisons)
     text += fmt::format("{}{}{}: {} of {} elements are wrong ({})\n",

@@ -7,14 +7,24 @@
 
 namespace kiln::sim {
 
+LaunchRaces::LaunchRaces(Machine &machine)
+    : machine_(machine), quota_(machine.config().max_findings) {}
+
 bool LaunchRaces::isTold(FindingId id, PlacePair places, std::uint64_t count) {
-  auto [known, isNew] = told_.try_emplace({id, places}, findings_.size());
-  if (!isNew)
+  std::pair key(id, places);
+  if (auto known = told_.find(key); known != told_.end()) {
     findings_[known->second].count += count;
-  return !isNew;
+    return true;
+  }
+  if (!quota_.admit(machine_.findings().gradeOf(id), id, places.first,
+                    places.second))
+    return true;
+  told_.emplace(key, findings_.size());
+  return false;
 }
 
 void LaunchRaces::take(RaceDetector &races) {
+  quota_.take(races.quota());
   for (const RaceFinding &found : races.findings())
     if (!isTold(found.id, found.places, found.count))
       findings_.push_back(found);

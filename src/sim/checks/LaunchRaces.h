@@ -12,7 +12,7 @@ namespace kiln::sim {
 
 class LaunchRaces {
 public:
-  explicit LaunchRaces(Machine &machine) : machine_(machine) {}
+  explicit LaunchRaces(Machine &machine);
 
   /// What clusters did that have ended; in the order of their numbers.
   void take(RaceDetector &races);
@@ -21,6 +21,7 @@ public:
   void compareWith(const LaunchRaces &earlier);
   /// Everything that was found, in order.
   std::vector<Finding> findings() const;
+  const FindingQuota &quota() const { return quota_; }
   /// Memory that this takes.
   std::uint64_t bytes() const;
 
@@ -74,6 +75,7 @@ private:
   std::unordered_map<std::uint64_t, PageTouches> pages_;
   EarlyAccesses early_;
   std::vector<RaceFinding> findings_;
+  FindingQuota quota_;
   std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
 };
 

@@ -1,6 +1,7 @@
 // RaceDetector: accesses against the shadow of their bytes.
 #include "sim/checks/RaceDetector.h"
 #include "sim/machine/Machine.h"
+#include "support/limits/Reserve.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +9,8 @@
 namespace kiln::sim {
 
 RaceDetector::RaceDetector(Machine &machine, bool keepsValues)
-    : machine_(machine), keepsValues_(keepsValues) {
+    : machine_(machine), keepsValues_(keepsValues),
+      quota_(machine.config().max_findings) {
   if (machine.gridControl().isDependent())
     early_ = std::make_unique<EarlyAccesses>();
 }
@@ -293,7 +295,7 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
       continue;
     }
     if (layers.empty())
-      layers.reserve(8);
+      reserveBounded(layers, 8);
     layers.push_back({later, cells});
   }
   return true;

@@ -18,6 +18,7 @@
 #include "sim/checks/EarlyAccesses.h"
 #include "sim/clocks/SharedHistory.h"
 #include "sim/findings/FindingId.h"
+#include "sim/machine/FindingQuota.h"
 #include "sim/machine/Warp.h"
 #include "sim/machine/memory/TensorMemory.h"
 
@@ -176,6 +177,7 @@ public:
   ShadowedMemory &global() { return global_; }
   const ShadowedMemory &global() const { return global_; }
   std::vector<RaceFinding> &findings() { return findings_; }
+  const FindingQuota &quota() const { return quota_; }
   const Agent &agent(Component component) const;
   /// Whether that has been told of the two places; it counts as one more.
   bool isTold(FindingId id, const Access &access, const Record &earlier);
@@ -290,6 +292,7 @@ private:
   ShadowedMemory global_;
   std::unique_ptr<EarlyAccesses> early_;
   std::vector<RaceFinding> findings_;
+  FindingQuota quota_;
   std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
   /// Loads that were asked of.
   mutable std::map<const Op *, bool> firstOfSwap_;

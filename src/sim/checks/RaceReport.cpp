@@ -507,11 +507,17 @@ bool RaceDetector::isTold(FindingId id, const Access &access,
   if (machine_.findings().isAllowed(id))
     return true;
   auto op = static_cast<std::uint32_t>(access.op - machine_.code().ops.data());
-  auto [known, isNew] = told_.try_emplace(
-      {id, placesOf(machine_, op, earlier.op)}, findings_.size());
-  if (!isNew)
+  PlacePair places = placesOf(machine_, op, earlier.op);
+  std::pair key(id, places);
+  if (auto known = told_.find(key); known != told_.end()) {
     ++findings_[known->second].count;
-  return !isNew;
+    return true;
+  }
+  if (!quota_.admit(machine_.findings().gradeOf(id), id, places.first,
+                    places.second))
+    return true;
+  told_.emplace(key, findings_.size());
+  return false;
 }
 
 void RaceDetector::tell(FindingId id, const Access &access,

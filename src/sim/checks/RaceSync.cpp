@@ -179,7 +179,7 @@ void RaceDetector::synchronise(Warp &warp, const MemorySemantics &order,
 MbarrierHistory &RaceDetector::initialise(Warp &warp, const Op &op, int lane,
                                           Cta &cta, std::uint32_t address) {
   MbarrierHistory &barrier = cta.mbarrierHistory[address];
-  if (!barrier.init.bytes)
+  if (!barrier.isInitialised())
     barrier.component =
         add(cta.cluster().number(),
             {Agent::Kind::mbarrier, cta.index(), address, cta.number(),
@@ -216,6 +216,8 @@ void RaceDetector::fenceInits(Warp &warp) {
 void RaceDetector::use(Warp &warp, const Op &op, int lane, Cta &owner,
                        std::uint32_t address) {
   MbarrierHistory &barrier = owner.mbarrierHistory[address];
+  if (!barrier.isInitialised())
+    return; // that is a finding by itself
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   access.record.component = warp.clock.lanes;
   access.record.lanes = access.issuers;
@@ -265,7 +267,7 @@ void RaceDetector::expectCopy(Warp &warp, const Op &op, int lane, Cta &owner,
   barrier.copies.push_back(begun(warp, op, lane, barrier));
   // st.async is a store of the thread's.
   bool isCopy = op.effect->isTensor || op.effect->size.isValid();
-  if (!isCopy || barrier.initFencedIn != ~0u)
+  if (!isCopy || !barrier.isInitialised() || barrier.initFencedIn != ~0u)
     return;
   Access access{.warp = &warp, .op = &op, .issuers = LaneMask(1) << lane};
   access.view = View::asyncShared;

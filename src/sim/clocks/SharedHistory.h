@@ -54,7 +54,7 @@ struct MbarrierHistory {
   /// Copies, and arrivals from other CTAs, of phases that nobody has observed.
   std::vector<OnMbarrier> copies, remoteArrivals;
   const Op *relaxedWait = nullptr;  ///< the last that came true
-  Record init{};                    ///< bytes 0: never initialised
+  Record init{};
   std::uint32_t initFencedIn = ~0u; ///< cluster barriers at its init fence
   /// FencedClock over in this phase and in the one before: by threads of the
   /// CTA that owns the barrier, by others at .cluster scope, by others at .cta.
@@ -63,6 +63,9 @@ struct MbarrierHistory {
     Clock committed; ///< operations of the tensor core, by tcgen05.commit
   };
   Phase arriving, completed;
+
+  /// Nobody is the agent of one that never was.
+  bool isInitialised() const { return init.bytes != 0; }
 };
 
 /// What strong operations on an address have handed over to one scope.

@@ -5,11 +5,11 @@
 #include "sim/report/Endings.h"
 #include "support/Error.h"
 #include "support/HostProcessor.h"
+#include "support/limits/Reserve.h"
 
 #include <algorithm>
 #include <exception>
 #include <iterator>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -32,7 +32,8 @@ LaunchScheduler::LaunchScheduler(Machine &machine)
   int wanted = config_.threads > 0
                    ? config_.threads
                    : static_cast<int>(std::thread::hardware_concurrency());
-  if (!isTalking_)
+  // Blocks are given out in the order of the calls, and findings name them.
+  if (!isTalking_ && !machine.usesHeap())
     threads_ =
         static_cast<int>(std::min<std::uint64_t>(std::max(wanted, 1), count_));
   limit_ = std::max<std::uint64_t>(1, resident_ /
@@ -93,6 +94,7 @@ LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster) {
   Outcome outcome;
   outcome.instructions = cluster.instructions;
   outcome.findings = std::move(cluster.findings);
+  outcome.quota = std::move(cluster.quota);
   outcome.printed = std::move(cluster.printed);
   outcome.checks = std::move(cluster.ownChecks);
   if (!cluster.observer)
@@ -150,9 +152,13 @@ void LaunchScheduler::absorb(Outcome &outcome) {
   cost_.add(outcome.cost);
   if (outcome.checks)
     races_.take(static_cast<LaunchChecks &>(*outcome.checks).races());
-  std::move(outcome.findings.begin(), outcome.findings.end(),
-            std::back_inserter(result_.findings));
-  joinAlike(result_.findings, /*hasEnd=*/false);
+  leftOut_.take(outcome.quota);
+  if (!outcome.findings.empty()) {
+    std::move(outcome.findings.begin(), outcome.findings.end(),
+              std::back_inserter(result_.findings));
+    joinAlike(result_.findings, /*hasEnd=*/false);
+    keepMost(result_.findings, config_.max_findings, false, leftOut_);
+  }
   auto &events = result_.timeline.events;
   events.insert(events.end(), std::make_move_iterator(outcome.events.begin()),
                 std::make_move_iterator(outcome.events.end()));
@@ -291,6 +297,7 @@ bool LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
     Outcome outcome;
     outcome.instructions = stuck_.front()->instructions;
     outcome.findings = std::move(stuck_.front()->findings);
+    outcome.quota = std::move(stuck_.front()->quota);
     outcome.checks = std::move(stuck_.front()->ownChecks);
     std::uint64_t begun = std::min(next_.load(), count_);
     outcome.fault =
@@ -366,11 +373,11 @@ void LaunchScheduler::runThreads() {
     }
   };
   std::vector<std::thread> pool;
-  pool.reserve(static_cast<std::size_t>(threads_));
+  reserveBounded(pool, static_cast<std::size_t>(threads_));
   try {
     for (int i = 1; i < threads_; ++i)
       pool.emplace_back(guarded);
-  } catch (const std::system_error &) {
+  } catch (const std::exception &) {
     // Where the machine gives fewer threads, those do it; this one is not idle
     // yet, so that nobody has taken the others for all.
     std::lock_guard lock(mutex_);
@@ -437,6 +444,10 @@ LaunchResult LaunchScheduler::result() {
                           std::make_move_iterator(found.begin()),
                           std::make_move_iterator(found.end()));
   joinAlike(result_.findings, !result_.is_finished);
+  leftOut_.take(races_.quota());
+  keepMost(result_.findings, config_.max_findings, !result_.is_finished,
+           leftOut_);
+  result_.findings_left_out = leftOut_.leftOut();
   result_.time_us = timeUs_;
   if (config_.stats) {
     double usPerTick = result_.time_us / static_cast<double>(ticks_);

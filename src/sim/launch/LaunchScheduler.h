@@ -52,6 +52,7 @@ private:
     std::vector<kiln::Timeline::Event> events;
     std::optional<Finding> fault;
     std::unique_ptr<Watcher> checks; ///< where it has its own
+    FindingQuota quota{0};           ///< what it has left out
   };
   using Mine = std::vector<std::unique_ptr<Cluster>>;
 
@@ -113,6 +114,7 @@ private:
   std::uint64_t shadowPeak_ = 0;         ///< of one cluster
   std::unique_ptr<LaunchChecks> commonChecks_; ///< of clusters that talk
   LaunchRaces races_;
+  FindingQuota leftOut_{0};
 
   /// Clusters behind this one need not be run: it ends the launch.
   std::atomic<std::uint64_t> lastWanted_{~std::uint64_t(0)};

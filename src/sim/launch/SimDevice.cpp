@@ -10,6 +10,7 @@
 #include "support/Error.h"
 #include "support/Hash.h"
 #include "support/LaunchShape.h"
+#include "support/limits/Budget.h"
 #include "support/text/PtxText.h"
 
 #include <algorithm>
@@ -52,11 +53,9 @@ struct SimEvent {
   Clock::time_point time = {};
 };
 
-/// Refuse ids of findings that do not exist.
-void checkIds(const SimOptions &options) {
-  for (const auto *list : {&options.allow, &options.warn})
-    for (const std::string &id : *list)
-      explain(id);
+/// Of what comes before a launch.
+Budget budgetOf(const SimOptions &options) {
+  return {options.time_limit_s, options.memory_limit_bytes, options.cancel};
 }
 
 class SimDevice final : public Device, public Simulation {
@@ -65,7 +64,7 @@ public:
       : memory_(std::make_shared<sim::GlobalMemory>()),
         streams_(std::make_shared<sim::Streams>()), options_(options),
         description_(options.device) {
-    checkIds(options);
+    check_sim_options(options);
   }
 
   const SimOptions &options() const override { return options_; }
@@ -76,6 +75,7 @@ public:
   load_at(std::span<const std::string_view> ptx,
           const sim::VariablePlaces &places) override {
     std::lock_guard lock(streams_->mutex());
+    BudgetScope scope(budgetOf(options_), "the reading of the PTX");
     return std::make_shared<sim::SimModule>(memory_, ptx, description_, places);
   }
   void check(const LaunchDescription &description) override {
@@ -260,8 +260,19 @@ private:
   }
   /// NaN in every float type: what nobody writes cannot pass for a zero.
   Buffer spoilt(sim::Region &region) {
+    Buffer owner = own(region);
+    checkMemory(region.bytes);
     std::memset(region.data.get(), 0xff, region.bytes);
-    return own(region);
+    return owner;
+  }
+  /// Throws RuntimeError where so many bytes more are beyond the limit.
+  void checkMemory(std::size_t bytes) const {
+    std::uint64_t limit = options_.memory_limit_bytes;
+    std::uint64_t taken = limit ? residentBytes() : 0;
+    if (limit && (taken > limit || bytes > limit - taken))
+      runtimeError("not enough memory for a buffer of {} bytes: the process has "
+                   "{} bytes, and the limit is {} bytes (--memory-limit)",
+                   bytes, taken, limit);
   }
   Buffer own(const sim::Region &region) {
     return Buffer(region.base, region.bytes,
@@ -402,7 +413,8 @@ sim::LaunchConfig SimDevice::configOf(const LaunchDescription &description,
 std::shared_ptr<sim::PreparedLaunch>
 SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
   const SimOptions &options = optionsOf(description);
-  checkIds(options);
+  check_sim_options(options);
+  BudgetScope scope(budgetOf(options), "the decoding of the PTX");
   auto prepared = std::make_shared<sim::PreparedLaunch>();
   prepared->module = moduleOf(description);
   const sim::SimModule &module = *prepared->module;
@@ -489,6 +501,8 @@ int SimDevice::occupancy(const LaunchDescription &description) {
 
 bool SimDevice::can_reorder(const LaunchDescription &description) {
   std::lock_guard lock(streams_->mutex());
+  BudgetScope scope(budgetOf(optionsOf(description)),
+                    "the decoding of the PTX");
   auto module = moduleOf(description);
   return sim::canReorder(
       module

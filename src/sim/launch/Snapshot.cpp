@@ -78,11 +78,12 @@ static std::vector<std::byte> writtenOf(const Region &region,
     std::size_t begin = block * TouchLog::kBlockBytes;
     std::size_t bytes = std::min(TouchLog::kBlockBytes, region.bytes - begin);
     const std::uint64_t *valid = log.valid(region, block);
-    std::memcpy(written.data() + begin / 8, valid, (bytes + 7) / 8);
     for (std::size_t i = 0; i * 64 < bytes; ++i) {
       std::size_t bits = std::min<std::size_t>(64, bytes - i * 64);
       std::uint64_t all = ~std::uint64_t(0) >> (64 - bits);
-      isAll &= (valid[i] & all) == all;
+      std::uint64_t word = valid[i] ^ region.valid.flip();
+      std::memcpy(written.data() + begin / 8 + i * 8, &word, (bits + 7) / 8);
+      isAll &= (word & all) == all;
     }
   }
   if (isAll)

@@ -70,7 +70,7 @@ TensorMemory &Cta::tensorMemory() {
 
 Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
                  Watcher *checks)
-    : machine_(machine), number_(number),
+    : quota(machine.config().max_findings), machine_(machine), number_(number),
       random_(machine.config().seed * 0x9e3779b97f4a7c15 + number) {
   if (checks)
     watchers_.addCheck(*checks);

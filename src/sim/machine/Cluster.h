@@ -9,6 +9,7 @@
 #include "kiln/run/device.h"
 #include "sim/findings/FindingId.h"
 #include "sim/machine/Cta.h"
+#include "sim/machine/FindingQuota.h"
 #include "sim/machine/events/Watchers.h"
 
 #include <map>
@@ -86,6 +87,7 @@ public:
   std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;
   std::vector<Finding> findings; ///< that did not end it
+  FindingQuota quota;            ///< of those
   /// Which of them is of an id and an instruction: modules that are linked have
   /// the same lines.
   std::map<std::pair<FindingId, const ptx::Instruction *>, std::size_t> told;

@@ -1,6 +1,7 @@
 // Findings: sentences with their place, who did it, and what the caller wants
 // of their ids.
 #include "sim/machine/Findings.h"
+#include "kiln/base/text.h"
 #include "sim/machine/Machine.h"
 #include "support/text/Demangle.h"
 
@@ -13,7 +14,7 @@ SourceLine Findings::lineOf(const ptx::SourceRef &source) const {
   auto file = module_.files.find(source.file);
   if (file == module_.files.end() || source.line <= 0)
     return {};
-  return {file->second, static_cast<unsigned>(source.line)};
+  return {quote(file->second), static_cast<unsigned>(source.line)};
 }
 
 const ptx::Function *
@@ -29,8 +30,12 @@ Findings::functionOf(const ptx::Instruction &instruction) const {
 static std::string nameOf(const ptx::Module &module, const std::string &label) {
   auto text = module.debugStrings.find(label);
   return text == module.debugStrings.end() ? std::string()
-                                           : demangle(text->second);
+                                           : quote(demangle(text->second));
 }
+
+/// Innermost frames that a stack has, beside the kernel itself: a chain of
+/// thousands is nothing to read.
+static constexpr std::size_t kMostFrames = 31;
 
 std::vector<Finding::Frame>
 Findings::stackOf(const ptx::Instruction &instruction) const {
@@ -45,10 +50,11 @@ Findings::stackOf(const ptx::Instruction &instruction) const {
   while (source.inlined >= 0) {
     const ptx::Inlined &inlined =
         function->inlined[static_cast<std::size_t>(source.inlined)];
-    stack.push_back({nameOf(module_, inlined.name), lineOf(source)});
+    if (stack.size() < kMostFrames)
+      stack.push_back({nameOf(module_, inlined.name), lineOf(source)});
     source = inlined.at;
   }
-  stack.push_back({demangle(function->name), lineOf(source)});
+  stack.push_back({quote(demangle(function->name)), lineOf(source)});
   return stack;
 }
 
@@ -170,7 +176,8 @@ Finding Findings::make(FindingId id, const Dim3 &cta, int thread,
     who += fmt::format(" and {} more of its warp", countLanes(lanes) - 1);
   return {.id = std::string(rowOf(id).id),
           .grade = gradeOf(id),
-          .message = fmt::format("{}: {} [{}]", message, who, op.origin->text),
+          .message = fmt::format("{}: {} [{}]", message, who,
+                                 quote(op.origin->text)),
           .where = sourceLine(*op.origin),
           .ptx_line = op.origin->line,
           .cta = cta,
@@ -178,7 +185,7 @@ Finding Findings::make(FindingId id, const Dim3 &cta, int thread,
           .space = object.space,
           .address = object.address,
           .buffer = object.name,
-          .instruction = op.origin->text,
+          .instruction = quote(op.origin->text),
           .stack = stackOf(*op.origin)};
 }
 
@@ -210,12 +217,15 @@ void Findings::report(FindingId id, const Warp &warp, const Op &op,
     return;
   Cluster &cluster = warp.cta().cluster();
   bool isLast = isEnd(id);
-  auto [known, isNew] = cluster.told.try_emplace(
-      {id, (cause ? cause : &op)->origin}, cluster.findings.size());
-  if (!isLast && !isNew) {
+  std::pair key(id, (cause ? cause : &op)->origin);
+  auto known = cluster.told.find(key);
+  if (!isLast && known != cluster.told.end()) {
     ++cluster.findings[known->second].count;
     return;
   }
+  if (!isLast && !cluster.quota.admit(gradeOf(id), id, key.second->line))
+    return;
+  cluster.told.try_emplace(key, cluster.findings.size());
   Finding finding =
       make(id, warp.cta().index(), warp.thread(lanes ? firstLane(lanes) : 0),
            lanes, op, message, object);

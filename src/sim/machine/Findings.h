@@ -51,8 +51,8 @@ public:
   /// The source line of an instruction, from .loc: where functions were inlined
   /// the innermost line of the kernel's own file.
   SourceLine sourceLine(const ptx::Instruction &instruction) const;
-  /// From the innermost function that was inlined out to the kernel; empty
-  /// where none was.
+  /// From the innermost function that was inlined out to the kernel, which
+  /// follows the innermost where there are many; empty where none was.
   std::vector<Finding::Frame>
   stackOf(const ptx::Instruction &instruction) const;
   /// A finding at `op` by a thread, and by others of its warp's `lanes`, graded
@@ -73,6 +73,8 @@ public:
   std::string originText(const Warp &warp, std::uint32_t origin) const;
   /// "gemm.cpp:12"
   std::string placeOf(const Op &op) const;
+  /// As the row says, or the caller.
+  Finding::Grade gradeOf(FindingId id) const;
   /// A finding that ends the launch whatever the caller says, for nobody can
   /// go on: graded as the caller wants it, a note where he allows it.
   Finding ending(FindingId id, Finding finding) const;
@@ -80,10 +82,7 @@ public:
 private:
   /// Whether a finding of that id ends the launch.
   bool isEnd(FindingId id) const;
-  /// As the row says, or the caller.
-  Finding::Grade gradeOf(FindingId id) const;
 
-  /// What the kernel has named there; null: nothing.
   /// An object of the launch's contract, which of them, and the byte in it.
   struct Named {
     const SharedObject *object;

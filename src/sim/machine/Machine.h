@@ -59,6 +59,8 @@ public:
   std::uint32_t staticSharedBytes() const { return entry_->staticSharedBytes; }
   GridControl &gridControl() { return gridControl_; }
   const GridControl &gridControl() const { return gridControl_; }
+  /// Whether kernels of its module call malloc.
+  bool usesHeap() const;
   /// Nobody will come to help it.
   void leaveAlone() { config_.isAlone = true; }
   Findings &findings() { return findings_; }
@@ -88,8 +90,11 @@ public:
   bool isStopping() const {
     return (config_.cancel &&
             config_.cancel->load(std::memory_order_relaxed)) ||
-           (config_.time_limit_s > 0 && elapsedS() >= config_.time_limit_s);
+           (config_.time_limit_s > 0 && elapsedS() >= config_.time_limit_s) ||
+           (config_.memory_limit_bytes > 0 && isBeyondMemory());
   }
+  /// The memory that was beyond the limit; 0: none was.
+  std::uint64_t bytesBeyond() const { return bytesBeyond_; }
   /// Since it was made.
   double elapsedS() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() -
@@ -98,6 +103,9 @@ public:
   }
 
 private:
+  /// Asked of the system now and then; once true it stays so.
+  bool isBeyondMemory() const;
+
   std::chrono::steady_clock::time_point start_ =
       std::chrono::steady_clock::now();
   GlobalMemory &memory_;
@@ -109,6 +117,8 @@ private:
   Printer print_;
   Canceller cancel_;
   std::atomic<std::uint64_t> printedBytes_{0};
+  mutable std::atomic<std::uint64_t> bytesBeyond_{0};
+  mutable std::atomic<double> nextLookS_{0}; ///< at the memory
   LastWriters lastWriters_;
 };
 

@@ -8,6 +8,7 @@
 #include "sim/program/SymbolLayout.h"
 #include "sim/program/flow/Unheeded.h"
 #include "support/Error.h"
+#include "support/limits/Budget.h"
 
 #include <algorithm>
 
@@ -311,6 +312,7 @@ void Decoder::decodeBody() {
   for (std::size_t i = 0; i < function.body.size(); ++i) {
     const ptx::Instruction &instruction = function.body[i];
     const Instruction *row = rows[i];
+    checkBudget();
     if (!row)
       continue; // it has been told
     Op op;

@@ -1,13 +1,21 @@
-// Alike: one finding for each source line and kind.
+// Alike: findings of the same source line are one, and some of the rest are
+// left out.
 #pragma once
 
-#include "kiln/run/device.h"
+#include "kiln/check/finding.h"
+#include "sim/machine/FindingQuota.h"
+
+#include <vector>
 
 namespace kiln::sim {
 
-/// Findings of one id at one place, against accesses at one other place, become
-/// the first of them, which counts the rest. The last one stays where it is if
-/// it ended the launch.
+/// Join findings that are alike: the first one stays and counts the others.
+/// `hasEnd`: the last one ended the launch, and stays what it is.
 void joinAlike(std::vector<Finding> &findings, bool hasEnd);
+
+/// Keep `most` of them, errors rather than others, the first ones rather than
+/// later ones, and what ended the launch; 0: all. The others go to `leftOut`.
+void keepMost(std::vector<Finding> &findings, std::uint64_t most, bool hasEnd,
+              FindingQuota &leftOut);
 
 } // namespace kiln::sim

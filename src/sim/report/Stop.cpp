@@ -19,7 +19,13 @@ Finding describeStop(Machine &machine, const std::vector<Cluster *> &clusters,
   FindingId id = FindingId::interrupted;
   std::string message = fmt::format("the launch was interrupted after {:.1f} s",
                                     machine.elapsedS());
-  if (!isCancelled) {
+  if (std::uint64_t bytes = machine.bytesBeyond(); bytes && !isCancelled) {
+    id = FindingId::memoryLimit;
+    message = fmt::format("the launch took the memory of this process to {} "
+                          "bytes after {:.1f} s; the limit is {} bytes "
+                          "(--memory-limit)",
+                          bytes, machine.elapsedS(), config.memory_limit_bytes);
+  } else if (!isCancelled) {
     id = FindingId::timeLimit;
     message = fmt::format("the launch has run for {:.1f} s and is not done; "
                           "the limit is {} s (--time-limit)",

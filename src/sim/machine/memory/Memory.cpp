@@ -25,10 +25,9 @@ static bool forEachWord(std::size_t offset, std::size_t bytes, Body &&body) {
 }
 
 void ValidBits::setSlowly(std::size_t offset, std::size_t bytes) {
-  forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
-    std::atomic_ref<std::uint64_t> target(words_[word]);
-    if ((target.load(std::memory_order_relaxed) & mask) != mask)
-      target.fetch_or(mask, std::memory_order_relaxed);
+  forEachWord(offset, bytes, [&](std::size_t i, std::uint64_t mask) {
+    if ((word(i) & mask) != mask)
+      change(i, mask, true);
     return true;
   });
 }
@@ -60,9 +59,8 @@ void ValidBits::put(std::size_t offset, std::size_t bytes,
 }
 
 void ValidBits::clear(std::size_t offset, std::size_t bytes) {
-  forEachWord(offset, bytes, [&](std::size_t word, std::uint64_t mask) {
-    std::atomic_ref<std::uint64_t>(words_[word])
-        .fetch_and(~mask, std::memory_order_relaxed);
+  forEachWord(offset, bytes, [&](std::size_t i, std::uint64_t mask) {
+    change(i, mask, false);
     return true;
   });
   if (!origins_.empty())
@@ -112,8 +110,7 @@ Region &GlobalMemory::add(std::uint64_t base, std::size_t bytes,
   region->share.take(bytes, region->name);
   region->share.take(bytes / 8, region->name);
   try {
-    region->data =
-        std::make_shared<std::uint8_t[]>(std::max<std::size_t>(bytes, 1));
+    region->data = zeroBytes(bytes);
     region->valid = ValidBits(bytes);
   } catch (const std::bad_alloc &) {
     HostMemory::fail(bytes, region->name);
@@ -176,8 +173,7 @@ Region &GlobalMemory::share(void *data, std::size_t bytes,
   region->share.take(bytes / 8, region->name);
   region->data = std::shared_ptr<std::uint8_t[]>(
       static_cast<std::uint8_t *>(data), [](std::uint8_t *) {});
-  region->valid = ValidBits(bytes);
-  region->valid.set(0, bytes);
+  region->valid = ValidBits(bytes, /*isWritten=*/true);
   ++count_;
   return *(regions_[base] = std::move(region));
 }

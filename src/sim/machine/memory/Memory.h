@@ -8,6 +8,7 @@
 #include "kiln/run/host_memory.h"
 #include "sim/machine/memory/DeviceHeap.h"
 #include "sim/machine/memory/TouchLog.h"
+#include "sim/machine/memory/ZeroPages.h"
 #include "sim/program/AddressSpaces.h"
 
 #include <atomic>
@@ -24,7 +25,9 @@ namespace kiln::sim {
 /// One bit per byte: has it been written?
 class ValidBits {
 public:
-  explicit ValidBits(std::size_t bytes = 0) : words_((bytes + 63) / 64, 0) {}
+  /// `isWritten`: all of them have been. Either way no page is touched.
+  explicit ValidBits(std::size_t bytes = 0, bool isWritten = false)
+      : words_((bytes + 63) / 64), flip_(isWritten ? ~std::uint64_t(0) : 0) {}
 
   /// Mark bytes as written; safe from many threads.
   void set(std::size_t offset, std::size_t bytes) {
@@ -47,9 +50,11 @@ public:
   /// known. Not of global memory, which clusters share.
   std::uint32_t origin(std::size_t offset, std::size_t bytes) const;
   void setOrigin(std::size_t offset, std::size_t bytes, std::uint32_t origin);
-  /// All of them, 64 to a word.
+  /// All of them, 64 to a word, each bit as it is kept: what differs from
+  /// `flip`.
   std::uint64_t *words() { return words_.data(); }
   const std::uint64_t *words() const { return words_.data(); }
+  std::uint64_t flip() const { return flip_; }
 
 private:
   /// Most ranges are: what a lane or a chunk of a copy touches.
@@ -58,12 +63,21 @@ private:
   }
   /// Others may set bits meanwhile.
   std::uint64_t word(std::size_t i) const {
-    return __atomic_load_n(&words_[i], __ATOMIC_RELAXED);
+    return __atomic_load_n(&words_[i], __ATOMIC_RELAXED) ^ flip_;
+  }
+  /// Make bits of a word one or zero; others may do so too.
+  void change(std::size_t i, std::uint64_t mask, bool isWritten) {
+    std::atomic_ref<std::uint64_t> target(words_[i]);
+    if (isWritten == (flip_ == 0))
+      target.fetch_or(mask, std::memory_order_relaxed);
+    else
+      target.fetch_and(~mask, std::memory_order_relaxed);
   }
   void setSlowly(std::size_t offset, std::size_t bytes);
   bool allSlowly(std::size_t offset, std::size_t bytes) const;
 
-  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t, ZeroAllocator<std::uint64_t>> words_;
+  std::uint64_t flip_; ///< what a word of zeros stands for
   /// By byte / 4; mostly there are none.
   std::unordered_map<std::size_t, std::uint32_t> origins_;
 };

@@ -74,7 +74,7 @@ Region &ModuleVariables::regionFor(const ptx::Variable &variable) {
   if (auto reserved = reserved_.find(&variable); reserved != reserved_.end())
     return *reserved->second;
   if (variable.isManaged)
-    managed_.push_back(std::make_unique<std::uint8_t[]>(variable.bytes));
+    managed_.push_back(zeroBytes(variable.bytes));
   Region &region =
       variable.isManaged
           ? memory_.share(managed_.back().get(), variable.bytes, variable.name)
@@ -87,7 +87,7 @@ void ModuleVariables::allocate(const ptx::Variable &variable) {
   Region &region = regionFor(variable);
   region.isReadOnly = variable.space == ptx::StateSpace::constant;
   std::copy(variable.init.begin(), variable.init.end(), region.data.get());
-  region.valid.set(0, region.bytes);
+  region.valid = ValidBits(region.bytes, /*isWritten=*/true);
   symbols_.variables[&variable] = {variable.space, region.base, variable.bytes};
 }
 

@@ -34,7 +34,7 @@ private:
   ModuleSymbols symbols_;
   std::vector<std::uint64_t> regions_;
   std::map<const ptx::Variable *, Region *> reserved_;
-  std::vector<std::unique_ptr<std::uint8_t[]>> managed_; ///< the host's too
+  std::vector<std::shared_ptr<std::uint8_t[]>> managed_; ///< the host's too
 };
 
 } // namespace kiln::sim

@@ -1,6 +1,7 @@
 // Dominators: Lengauer and Tarjan, "A fast algorithm for finding dominators in
 // a flowgraph" (1979), the simple version, without recursion.
 #include "sim/program/flow/Dominators.h"
+#include "support/limits/Budget.h"
 
 #include <algorithm>
 #include <utility>
@@ -28,6 +29,7 @@ public:
     std::vector<int> dominator(count, 0);
     std::vector<std::vector<int>> waiting(count); ///< for their semidominator
     for (int w = count - 1; w > 0; --w) {
+      checkBudget();
       for (int v : predecessors_[w])
         semi_[w] = std::min(semi_[w], semi_[evaluate(v)]);
       waiting[semi_[w]].push_back(w);

@@ -140,6 +140,7 @@ done: ret;
 )",
                                  body);
   SimOptions options;
+  options.max_findings = 0;
   options.threads = 1;
   auto device = open_sim(options);
   Buffer out = device->allocate(64);
