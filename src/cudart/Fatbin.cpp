@@ -5,6 +5,9 @@
 // with sizes and flags, and bytes: plain, an LZ4 block or a zstd frame.
 #include "cudart/Fatbin.h"
 #include "cudart/Unpack.h"
+#include "kiln/base/error.h"
+#include "kiln/base/file.h"
+#include "support/limits/MappedMemory.h"
 #include "support/text/PtxText.h"
 
 #include <fmt/format.h>
@@ -63,15 +66,33 @@ struct Entry {
 };
 } // namespace
 
-/// The entries of a container, as far as its size goes.
+/// What begins at an address that a program has handed over. Throws UserError
+/// where there is no memory.
+template <typename T> static T readHead(const void *from) {
+  T head;
+  if (mappedBytes(from, sizeof(head)) < sizeof(head))
+    throw UserError(fmt::format(
+        "the image of a module at {} is not in memory that can be read", from));
+  std::memcpy(&head, from, sizeof(head));
+  return head;
+}
+
+/// The entries of a container, as far as its size goes, and as memory does.
 static std::vector<Entry> entriesOf(const void *container) {
-  Container head;
-  std::memcpy(&head, container, sizeof(head));
+  auto head = readHead<Container>(container);
   std::vector<Entry> entries;
-  if (head.magic != kContainerMagic)
+  if (head.magic != kContainerMagic || head.headerBytes < sizeof(head))
     return entries;
+  std::uint64_t bytes = 0;
+  if (__builtin_add_overflow(head.headerBytes, head.bytes, &bytes))
+    bytes = UINT64_MAX;
+  std::uint64_t there = mappedBytes(container, bytes);
+  if (there < bytes)
+    throw UserError(fmt::format("the fat binary has {} bytes, and its header "
+                                "says {}",
+                                there, bytes));
   const char *at = static_cast<const char *>(container) + head.headerBytes;
-  const char *end = at + head.bytes;
+  const char *end = static_cast<const char *>(container) + bytes;
   while (end - at >= static_cast<std::ptrdiff_t>(sizeof(EntryHeader))) {
     Entry entry{};
     std::memcpy(&entry.header, at, sizeof(EntryHeader));
@@ -89,8 +110,7 @@ static std::vector<Entry> entriesOf(const void *container) {
 
 /// The containers that a wrapper has.
 static std::vector<const void *> containersOf(const void *wrapper) {
-  Wrapper head;
-  std::memcpy(&head, wrapper, sizeof(head));
+  auto head = readHead<Wrapper>(wrapper);
   std::vector<const void *> containers;
   if (head.magic != kWrapperMagic)
     return containers;
@@ -99,7 +119,7 @@ static std::vector<const void *> containersOf(const void *wrapper) {
     return containers;
   }
   auto *list = static_cast<const void *const *>(head.more);
-  for (; list && *list; ++list)
+  for (; list && readHead<const void *>(list); ++list)
     containers.push_back(*list);
   return containers;
 }
@@ -109,8 +129,13 @@ static std::vector<const void *> containersOf(const void *wrapper) {
 static std::string textOf(const Entry &entry) {
   const EntryHeader &header = entry.header;
   std::string text;
+  if (header.compressedBytes > header.storedBytes)
+    throw UserError(fmt::format("an entry of the fat binary has {} bytes, and "
+                                "its header says {}",
+                                header.storedBytes, header.compressedBytes));
   if (header.compressedBytes == 0)
-    text.assign(entry.bytes, header.storedBytes);
+    text.assign(entry.bytes,
+                std::min<std::uint64_t>(header.storedBytes, kTextLimitBytes));
   else if (header.flags & kZstd)
     text = unpackZstd({entry.bytes, header.compressedBytes}, header.plainBytes);
   else
@@ -169,8 +194,7 @@ FatbinText readFatbin(const void *wrapper, const DeviceDescription &device) {
 }
 
 FatbinText readImage(const void *image, const DeviceDescription &device) {
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, image, 4);
+  auto magic = readHead<std::uint32_t>(image);
   if (magic == kWrapperMagic)
     return readFatbin(image, device);
   if (magic == kContainerMagic)
@@ -181,11 +205,28 @@ FatbinText readImage(const void *image, const DeviceDescription &device) {
         "the module is machine code (a cubin), which cannot be simulated";
     return none;
   }
-  return {{static_cast<const char *>(image)}, ""};
+  return {{textOf(image)}, ""};
+}
+
+bool isText(const void *image) {
+  auto magic = readHead<std::uint32_t>(image);
+  return magic != kWrapperMagic && magic != kContainerMagic &&
+         magic != kElfMagic;
+}
+
+std::string textOf(const void *image) {
+  const auto *text = static_cast<const char *>(image);
+  std::size_t there = mappedBytes(image, kTextLimitBytes);
+  std::size_t bytes = strnlen(text, there);
+  if (bytes == there)
+    throw UserError(fmt::format("the text of a module at {} does not end "
+                                "within {} bytes",
+                                image, there));
+  return {text, bytes};
 }
 
 /// What the .target of PTX text names.
-static std::vector<std::string> targetOfText(const char *text) {
+static std::vector<std::string> targetOfText(const std::string &text) {
   std::string ptx = blankCommentsAndStrings(text);
   std::size_t at = findWord(ptx, ".target");
   std::size_t begin = std::min(ptx.find("sm_", at), ptx.size());
@@ -198,15 +239,14 @@ static std::vector<std::string> targetOfText(const char *text) {
 }
 
 std::vector<std::string> targetsOf(const void *image) {
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, image, 4);
+  auto magic = readHead<std::uint32_t>(image);
   std::vector<const void *> containers;
   if (magic == kWrapperMagic)
     containers = containersOf(image);
   else if (magic == kContainerMagic)
     containers.push_back(image);
   else if (magic != kElfMagic)
-    return targetOfText(static_cast<const char *>(image));
+    return targetOfText(textOf(image));
   std::vector<std::string> targets;
   for (const void *container : containers)
     for (const Entry &entry : entriesOf(container))
@@ -220,7 +260,10 @@ std::uint64_t imageBytes(const void *image, std::size_t given) {
   std::memcpy(&head, image, std::min(given, sizeof(head)));
   if (head.magic != kContainerMagic)
     return given;
-  return head.headerBytes + head.bytes;
+  std::uint64_t bytes = 0;
+  return __builtin_add_overflow(head.headerBytes, head.bytes, &bytes)
+             ? UINT64_MAX
+             : bytes;
 }
 
 } // namespace kiln::cudart

@@ -23,9 +23,14 @@ std::vector<std::string> targetsOf(const void *image);
 /// How many bytes an image says that it has, of which `given` are there.
 std::uint64_t imageBytes(const void *image, std::size_t given);
 
+/// Whether an image is neither a fat binary nor machine code, and its text,
+/// which ends with a NUL. All of these throw UserError where memory that cannot
+/// be read comes first.
+bool isText(const void *image);
+std::string textOf(const void *image);
+
 /// Of each part the PTX for exactly that device where there is one (sm_90a on
-/// 9.0), else the newest that it runs. `wrapper` is what nvcc's code registers:
-/// the bytes behind it are trusted as far as their own sizes say.
+/// 9.0), else the newest that it runs. `wrapper` is what nvcc's code registers.
 FatbinText readFatbin(const void *wrapper, const DeviceDescription &device);
 
 /// The same for a fat binary without its wrapper, or PTX text that ends with a

@@ -1,5 +1,6 @@
 // Findings: sentences on stderr, counts in the status page, a report at the end.
 #include "cudart/Findings.h"
+#include "cudart/Forked.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
 #include "support/LaunchShape.h"
@@ -133,6 +134,8 @@ ExitStatus Findings::exitStatus() {
 }
 
 void Findings::sayOnce(const std::string &sentence) {
+  if (isForkedChild())
+    return; // its parent may hold the lock
   std::lock_guard lock(mutex_);
   if (std::find(said_.begin(), said_.end(), sentence) != said_.end())
     return;
@@ -151,6 +154,8 @@ void Findings::saveReport() {
 }
 
 void Findings::conclude() {
+  if (isForkedChild())
+    return; // the findings are its parent's
   std::lock_guard lock(mutex_);
   if (std::exchange(isConcluded_, true))
     return;
@@ -159,6 +164,9 @@ void Findings::conclude() {
       tell(fmt::format("kiln: {} {} was found in {} launches\n",
                        name(finding.grade), finding.id,
                        finding.launches.size()));
+  if (report_.findings_left_out)
+    tell(fmt::format("kiln: {}\n",
+                     findings_left_out_text(report_.findings_left_out)));
   if (!reportPath_.empty())
     saveReport();
   // The command says it itself.

@@ -24,6 +24,7 @@ public:
 
   /// Where a report goes at the end: as Report::save has it; empty: nowhere.
   void setReport(std::string path) { reportPath_ = std::move(path); }
+  void setMaxFindings(std::uint64_t most) { report_.max_findings = most; }
   /// Count a launch that has ended, and tell what was found in it, but for what
   /// launches before it have shown.
   void take(const LaunchNote &note, const Exploration &exploration);

@@ -1,6 +1,7 @@
 // Session: open the device, and keep what the program has.
 #include "cudart/Session.h"
 #include "cudart/Fatbin.h"
+#include "cudart/Forked.h"
 #include "kiln/check/sim.h"
 #include "kiln/run/open_device.h"
 #include "support/Error.h"
@@ -64,10 +65,11 @@ Session::Session() {
     set_from_environment(settings_, door_programs, readVariable);
     settings_.interleavings.list(); // throws where there are not so many
     if (!settings_.kernel.empty())
-      kernels_.emplace(settings_.kernel);
+      kernels_.emplace("the pattern", settings_.kernel);
     if (!settings_.capture_folder.empty())
       capture_ = std::make_unique<Capture>(settings_.capture_folder);
     findings_.setReport(settings_.report_path);
+    findings_.setMaxFindings(settings_.sim.max_findings);
   } catch (const Error &error) {
     failToStart(error);
   }
@@ -99,6 +101,7 @@ void Session::open() {
   device_ = isGpuAllowed_ ? open_device(value(Knob::device).value_or("auto"),
                                         explore_.sim)
                           : open_sim(explore_.sim);
+  noteDeviceOpened();
 }
 
 Device &Session::device() {

@@ -9,11 +9,11 @@
 #include "cudart/Capture.h"
 #include "cudart/Findings.h"
 #include "kiln/check/options.h"
+#include "support/text/NamePattern.h"
 
 #include <map>
 #include <mutex>
 #include <optional>
-#include <regex>
 
 namespace kiln::cudart {
 
@@ -155,7 +155,7 @@ private:
 
   CheckSettings settings_;
   ExploreOptions explore_; ///< of checked launches; set by open()
-  std::optional<std::regex> kernels_;
+  std::optional<NamePattern> kernels_;
   std::unique_ptr<Capture> capture_; ///< null: nobody asks for it
   bool isGpuAllowed_ = false;
   std::string advice_ = kNvccAdvice;

@@ -42,7 +42,7 @@ bool Session::isChosen(const std::string &kernel, std::uint64_t number) const {
   if (!numbers.empty() &&
       std::find(numbers.begin(), numbers.end(), number) == numbers.end())
     return false;
-  return !kernels_ || std::regex_search(kernel, *kernels_);
+  return !kernels_ || kernels_->finds(kernel);
 }
 
 void Session::run(const LaunchDescription &description, const LaunchNote &note,

@@ -1,15 +1,14 @@
 // Unpack: LZ4 by hand, zstd by the library that every Debian has.
 #include "cudart/Unpack.h"
 #include "kiln/base/error.h"
+#include "kiln/base/file.h"
+#include "support/limits/Reserve.h"
 
 #include <fmt/format.h>
 
 #include <dlfcn.h>
 
 namespace kiln::cudart {
-
-/// What nobody's PTX reaches; a damaged size is not allocated.
-static constexpr std::size_t kMostBytes = std::size_t(1) << 32;
 
 [[noreturn]] static void failDamaged(const char *kind) {
   throw UserError(fmt::format("the {} data of a fat binary are damaged", kind));
@@ -21,7 +20,7 @@ class Lz4Block {
 public:
   Lz4Block(std::string_view packed, std::size_t bytes)
       : packed_(packed), bytes_(bytes) {
-    text_.reserve(bytes);
+    reserveBounded(text_, bytes);
   }
 
   std::string unpack() {
@@ -76,7 +75,7 @@ private:
 } // namespace
 
 std::string unpackLz4(std::string_view packed, std::size_t bytes) {
-  if (bytes > kMostBytes)
+  if (bytes > kTextLimitBytes)
     failDamaged("LZ4");
   return Lz4Block(packed, bytes).unpack();
 }
@@ -94,7 +93,7 @@ std::string unpackZstd(std::string_view packed, std::size_t bytes) {
     throw RuntimeError("the PTX of the program is packed with zstd, and "
                        "libzstd.so.1 was not found; install libzstd1, or "
                        "compile with nvcc -compress-mode=speed");
-  if (bytes > kMostBytes)
+  if (bytes > kTextLimitBytes)
     failDamaged("zstd");
   std::string text(bytes, '\0');
   if (decompress(text.data(), bytes, packed.data(), packed.size()) != bytes)

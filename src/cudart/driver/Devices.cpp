@@ -1,5 +1,6 @@
 // Devices: devices, contexts, memory, streams and events of the driver, by the
 // runtime's functions.
+#include "cudart/Handles.h"
 #include "cudart/driver/Driver.h"
 
 #include <algorithm>
@@ -221,11 +222,13 @@ KILN_CUDA CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from,
 static CUresult fill(const char *name, CUdeviceptr to, std::uint32_t value,
                      int elementBytes, std::size_t count, cudaStream_t stream) {
   return driverCall(name, [&] {
+    bool isDefault = reinterpret_cast<std::uintptr_t>(stream) <= 2;
+    if (!isDefault)
+      Handles::get().check(stream, Handles::Kind::stream);
     if (count > 0)
       Session::get().device().enqueue_fill(
           to, value, elementBytes, count,
-          reinterpret_cast<std::uintptr_t>(stream) <= 2 ? kiln::Stream()
-                                                        : stream->stream);
+          isDefault ? kiln::Stream() : stream->stream);
     return cudaSuccess;
   });
 }

@@ -1,8 +1,9 @@
 // Modules: PTX that programs load by themselves, and launches of its kernels.
+#include "cudart/Fatbin.h"
+#include "cudart/Handles.h"
 #include "cudart/driver/Driver.h"
 #include "kiln/base/file.h"
 
-#include <cstring>
 #include <memory>
 
 using namespace kiln::cudart;
@@ -18,17 +19,36 @@ static const void *keep(std::string text) {
 
 /// PTX may be gone after the call; fat binaries belong to the program.
 static const void *keepImage(const void *image) {
-  std::uint32_t magic = 0;
-  std::memcpy(&magic, image, 4);
-  bool isText = magic != 0x466243b1 && magic != 0xBA55ED50;
-  return isText ? keep(static_cast<const char *>(image)) : image;
+  return isText(image) ? keep(textOf(image)) : image;
+}
+
+/// A module of the program from now on, if its kernels can be read.
+static cudaError_t load(CUmodule *module, const void *image) {
+  CUmodule made = Session::get().addModule(image, false);
+  try {
+    made->get();
+  } catch (...) {
+    Session::get().removeModule(made);
+    throw;
+  }
+  Handles::get().add(made, Handles::Kind::module);
+  *module = made;
+  return cudaSuccess;
+}
+
+static void check(CUmodule module) {
+  Handles::get().check(module, Handles::Kind::module);
+}
+
+static bool isMade(CUfunction function) {
+  return function && Session::get().findFunction(function) == function;
 }
 
 KILN_CUDA CUresult cuModuleLoadData(CUmodule *module, const void *image) {
-  return driverCall("cuModuleLoadData", [&] {
-    *module = Session::get().addModule(keepImage(image), false);
-    (*module)->get();
-    return cudaSuccess;
+  return driverCall("cuModuleLoadData", [&]() -> CUresult {
+    if (!module || !image)
+      return CUDA_ERROR_INVALID_VALUE;
+    return load(module, keepImage(image));
   });
 }
 KILN_CUDA CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
@@ -39,15 +59,17 @@ KILN_CUDA CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
   return cuModuleLoadData(module, image);
 }
 KILN_CUDA CUresult cuModuleLoad(CUmodule *module, const char *path) {
-  return driverCall("cuModuleLoad", [&] {
-    *module = Session::get().addModule(keep(kiln::read_file(path)), false);
-    (*module)->get();
-    return cudaSuccess;
+  return driverCall("cuModuleLoad", [&]() -> CUresult {
+    if (!module || !path)
+      return CUDA_ERROR_INVALID_VALUE;
+    return load(module, keep(kiln::read_file(path)));
   });
 }
 KILN_CUDA CUresult cuModuleUnload(CUmodule module) {
   return driverCall("cuModuleUnload", [&] {
+    check(module);
     Session::get().device().synchronize();
+    Handles::get().remove(module, Handles::Kind::module);
     Session::get().removeModule(module);
     return cudaSuccess;
   });
@@ -56,6 +78,9 @@ KILN_CUDA CUresult cuModuleUnload(CUmodule module) {
 KILN_CUDA CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
                                        const char *name) {
   return driverCall("cuModuleGetFunction", [&]() -> CUresult {
+    check(module);
+    if (!function || !name)
+      return CUDA_ERROR_INVALID_VALUE;
     std::vector<std::string> names = module->get().entries();
     if (std::find(names.begin(), names.end(), name) == names.end())
       return CUDA_ERROR_NOT_FOUND;
@@ -68,6 +93,9 @@ KILN_CUDA CUresult cuModuleGetGlobal_v2(CUdeviceptr *address,
                                         std::size_t *bytes, CUmodule module,
                                         const char *name) {
   return driverCall("cuModuleGetGlobal", [&]() -> CUresult {
+    check(module);
+    if (!name)
+      return CUDA_ERROR_INVALID_VALUE;
     try {
       kiln::Buffer buffer = module->get().variable(name);
       if (address)
@@ -109,6 +137,8 @@ KILN_CUDA CUresult cuKernelGetFunction(CUfunction *function,
 }
 
 KILN_CUDA CUresult cuFuncGetName(const char **name, CUfunction function) {
+  if (!name || !isMade(function))
+    return cudaErrorInvalidResourceHandle;
   *name = function->name.c_str();
   return cudaSuccess;
 }
@@ -217,7 +247,7 @@ KILN_CUDA CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
                                     void **extra) {
   std::vector<void *> pointers;
   CUresult error = driverCall("cuLaunchKernelEx", [&]() -> cudaError_t {
-    if (!function)
+    if (!isMade(function))
       return cudaErrorInvalidResourceHandle;
     pointers = parametersOf(function, parameters, extra);
     return cudaSuccess;

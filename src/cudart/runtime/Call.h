@@ -2,6 +2,7 @@
 // become errors of CUDA, are remembered, and are told.
 #pragma once
 
+#include "cudart/Forked.h"
 #include "cudart/Session.h"
 #include "cudart/runtime/CudaTypes.h"
 #include "kiln/base/error.h"
@@ -27,9 +28,14 @@ bool &isInHostFunction();
 /// CUDA permits no calls there; this one is told.
 cudaError_t refuseInHostFunction(const char *name);
 
+/// Nothing works in a child of a process that has opened the device.
+cudaError_t refuseInChild(const char *name);
+
 /// Do the work of a function. Where a launch was ended by an error, nothing
 /// works any more, as on a GPU.
 template <typename Work> cudaError_t call(const char *name, const Work &work) {
+  if (isForkedChild())
+    return refuseInChild(name);
   if (isInHostFunction())
     return refuseInHostFunction(name);
   if (int broken = Session::get().findings().broken())

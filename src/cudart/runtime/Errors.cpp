@@ -1,9 +1,13 @@
 // Errors: their names, and the last one of each thread.
+#include "cudart/Handles.h"
 #include "cudart/runtime/Call.h"
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <cstdio>
 #include <new>
+#include <unistd.h>
 
 namespace kiln::cudart {
 
@@ -90,6 +94,16 @@ cudaError_t refuseInHostFunction(const char *name) {
   return noteError(cudaErrorNotPermitted);
 }
 
+cudaError_t refuseInChild(const char *name) {
+  static std::atomic<bool> isSaid = false;
+  if (!isSaid.exchange(true))
+    ::dprintf(STDERR_FILENO,
+              "kiln: %s was called in a forked process whose parent has used "
+              "CUDA before; it returned cudaErrorInitializationError\n",
+              name);
+  return noteError(cudaErrorInitializationError);
+}
+
 cudaError_t errorOf(const char *name, std::exception_ptr thrown) {
   auto tell = [&](const std::string &message) {
     Session::get().findings().sayOnce(fmt::format("{}: {}", name, message));
@@ -99,6 +113,9 @@ cudaError_t errorOf(const char *name, std::exception_ptr thrown) {
   } catch (const NoKernels &error) {
     tell(error.message());
     return cudaErrorNoKernelImageForDevice;
+  } catch (const InvalidHandle &error) {
+    tell(error.message());
+    return cudaErrorInvalidResourceHandle;
   } catch (const UserError &error) {
     tell(error.what());
     return cudaErrorInvalidValue;

@@ -44,11 +44,15 @@ static std::array<std::uint32_t, 3> shapeOf(const dim3 &size) {
 }
 
 static cudaError_t launchKernel(const char *name, const void *handle,
-                                Launch launch) {
+                                Launch launch, cudaStream_t stream) {
   return call(name, [&]() -> cudaError_t {
+    launch.stream = streamOf(stream);
     launch.function = Session::get().findFunction(handle);
     if (!launch.function)
       return cudaErrorInvalidDeviceFunction;
+    if (!launch.parameters && !launch.packed &&
+        !launch.function->entry().parameter_bytes.empty())
+      return cudaErrorInvalidValue;
     if (cudaError_t error = refusalOf(launch))
       return error;
     Session::get().launch(launch);
@@ -57,13 +61,12 @@ static cudaError_t launchKernel(const char *name, const void *handle,
 }
 
 static Launch launchOf(const dim3 &grid, const dim3 &block, void **parameters,
-                       std::size_t dynamicSmemBytes, cudaStream_t stream) {
+                       std::size_t dynamicSmemBytes) {
   Launch launch;
   launch.grid = shapeOf(grid);
   launch.block = shapeOf(block);
   launch.dynamicSmemBytes = static_cast<std::uint32_t>(dynamicSmemBytes);
   launch.parameters = parameters;
-  launch.stream = streamOf(stream);
   return launch;
 }
 
@@ -73,7 +76,7 @@ KILN_CUDA cudaError_t cudaLaunchKernel(const void *function, dim3 grid,
                                        cudaStream_t stream) {
   return launchKernel(
       "cudaLaunchKernel", function,
-      launchOf(grid, block, parameters, dynamicSmemBytes, stream));
+      launchOf(grid, block, parameters, dynamicSmemBytes), stream);
 }
 KILN_CUDA_ALSO(cudaLaunchKernel, _ptsz)
 
@@ -97,7 +100,7 @@ KILN_CUDA cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid,
                                          cudaStream_t stream) {
   return launchKernel(
       "the launch of a kernel", kernel,
-      launchOf(grid, block, parameters, dynamicSmemBytes, stream));
+      launchOf(grid, block, parameters, dynamicSmemBytes), stream);
 }
 KILN_CUDA_ALSO(__cudaLaunchKernel, _ptsz)
 
@@ -106,17 +109,19 @@ KILN_CUDA cudaError_t cudaLaunchCooperativeKernel(const void *function,
                                                   void **parameters,
                                                   std::size_t dynamicSmemBytes,
                                                   cudaStream_t stream) {
-  Launch launch = launchOf(grid, block, parameters, dynamicSmemBytes, stream);
+  Launch launch = launchOf(grid, block, parameters, dynamicSmemBytes);
   launch.isCooperative = true;
-  return launchKernel("cudaLaunchCooperativeKernel", function, launch);
+  return launchKernel("cudaLaunchCooperativeKernel", function, launch, stream);
 }
 KILN_CUDA_ALSO(cudaLaunchCooperativeKernel, _ptsz)
 
 KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                           const void *function,
                                           void **parameters) {
+  if (!config)
+    return noteError(cudaErrorInvalidValue);
   Launch launch = launchOf(config->gridDim, config->blockDim, parameters,
-                           config->dynamicSmemBytes, config->stream);
+                           config->dynamicSmemBytes);
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute &attribute = config->attrs[i];
     if (attribute.id == cudaLaunchAttributeCooperative)
@@ -129,7 +134,7 @@ KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
       launch.isDependent =
           attribute.value.programmaticStreamSerializationAllowed != 0;
   }
-  return launchKernel("cudaLaunchKernelExC", function, launch);
+  return launchKernel("cudaLaunchKernelExC", function, launch, config->stream);
 }
 KILN_CUDA_ALSO(cudaLaunchKernelExC, _ptsz)
 

@@ -1,5 +1,6 @@
 // Memory: of the device, of the host, and shared by both.
 #include "cudart/runtime/Call.h"
+#include "support/limits/MappedMemory.h"
 
 using namespace kiln::cudart;
 using Kind = Allocation::Kind;
@@ -79,7 +80,10 @@ KILN_CUDA cudaError_t cudaFreeHost(void *pointer) {
 KILN_CUDA cudaError_t cudaHostRegister(void *pointer, std::size_t bytes,
                                        unsigned flags) {
   return call("cudaHostRegister", [&]() -> cudaError_t {
-    if (!pointer || bytes == 0)
+    bool isThere =
+        pointer && bytes > 0 &&
+        kiln::mappedBytes(pointer, bytes, kiln::MemoryUse::write) == bytes;
+    if (!isThere)
       return cudaErrorInvalidValue;
     if (Session::get().find(addressOf(pointer)))
       return cudaErrorHostMemoryAlreadyRegistered;
@@ -144,15 +148,23 @@ static constexpr std::size_t kPitchBytes = 512;
 
 KILN_CUDA cudaError_t cudaMallocPitch(void **pointer, std::size_t *pitch,
                                       std::size_t width, std::size_t height) {
-  *pitch = (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
-  return cudaMalloc(pointer, *pitch * height);
+  std::size_t bytes = 0;
+  if (!pitch || __builtin_add_overflow(width, kPitchBytes - 1, &bytes))
+    return noteError(cudaErrorInvalidValue);
+  *pitch = bytes / kPitchBytes * kPitchBytes;
+  if (__builtin_mul_overflow(*pitch, height, &bytes))
+    return noteError(cudaErrorMemoryAllocation);
+  return cudaMalloc(pointer, bytes);
 }
 
 KILN_CUDA cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
+  std::size_t rows = 0;
+  if (!pointer || __builtin_mul_overflow(extent.height, extent.depth, &rows))
+    return noteError(cudaErrorInvalidValue);
   pointer->xsize = extent.width;
   pointer->ysize = extent.height;
   return cudaMallocPitch(&pointer->ptr, &pointer->pitch, extent.width,
-                         extent.height * extent.depth);
+                         rows);
 }
 
 KILN_CUDA cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
