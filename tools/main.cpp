@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 #include <new>
 #include <poll.h>
+#include <system_error>
 #include <unistd.h>
 
 using namespace kiln;
@@ -30,6 +31,7 @@ static void secure_streams() {
     if (fcntl(stream, F_GETFD) < 0)
       open("/dev/null", O_RDWR); // takes the lowest number: this one
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN); // a file beyond `ulimit -f` is an error
 }
 
 static int fail(ExitStatus status, const std::string &message) {
@@ -120,6 +122,9 @@ int main(int argc, char **argv) {
     return fail(ExitStatus::machine, "there is not enough memory for this");
   } catch (const std::length_error &) {
     return fail(ExitStatus::machine, "there is not enough memory for this");
+  } catch (const std::system_error &error) {
+    // A thread, a folder: what the machine did not give.
+    return fail(ExitStatus::machine, error.what());
   } catch (const std::exception &error) {
     return fail(ExitStatus::internal, InternalError(error.what()).what());
   }

@@ -60,14 +60,21 @@ MlirProgram::MlirProgram(const std::string &path,
                          const DeviceDescription &device) {
   if (!fs::exists(path))
     throw UserError(fmt::format("{} cannot be read: no such file", path));
+  static_cast<void>(read_file(path)); // refuses what mlir-opt would wait for
   std::string tool = find_tool("mlir-opt");
   runner_ = find_tool("mlir-runner");
   libraries_ = find_libraries(runner_);
-  folder_ = (fs::temp_directory_path() / "kiln-mlir-XXXXXX").string();
+  std::error_code error;
+  fs::path parent = fs::temp_directory_path(error);
+  if (error)
+    throw RuntimeError(
+        fmt::format("there is no folder for temporary files: {}; set TMPDIR to "
+                    "one that can be written",
+                    error.message()));
+  folder_ = (parent / "kiln-mlir-XXXXXX").string();
   if (!mkdtemp(folder_.data()))
     throw RuntimeError(fmt::format("a folder in {} cannot be made: {}",
-                                   fs::temp_directory_path().string(),
-                                   std::strerror(errno)));
+                                   parent.string(), std::strerror(errno)));
   try {
     lower(tool, path, device);
   } catch (...) {

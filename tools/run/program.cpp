@@ -7,7 +7,10 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <iterator>
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +51,73 @@ static void redirect(int stream, const std::string &path) {
   close(file);
 }
 
+/// The program that runs, or its group (negative), for signal handlers.
+static volatile pid_t target = 0;
+
+/// What a program gets to end in order; together it is less than a second.
+static constexpr itimerval a_moment = {{}, {.tv_sec = 0, .tv_usec = 800'000}},
+                           no_time = {};
+
+extern "C" {
+static void kiln_pass_on(int signal) {
+  int failure = errno;
+  kill(target, signal);
+  if (signal == SIGTERM)
+    setitimer(ITIMER_REAL, &a_moment, nullptr);
+  errno = failure;
+}
+static void kiln_time_is_up(int) {
+  int failure = errno;
+  kill(target, SIGKILL);
+  errno = failure;
+}
+}
+
+static constexpr int passed_on[] = {SIGTERM, SIGHUP, SIGINT};
+
+/// Whether this process owns its terminal, whose signals reach the program by
+/// themselves then.
+static bool is_in_foreground() {
+  return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+/// In the child: what it begins with, but for `mask` as every program has it.
+/// It does not outlive `parent`.
+static void become_program(pid_t parent, bool has_group, const sigset_t &mask) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(static_cast<int>(ExitStatus::machine));
+  if (has_group)
+    setpgid(0, 0);
+  for (int signal : {SIGPIPE, SIGXFSZ}) // which main ignores
+    std::signal(signal, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+/// Wait for it; signals reach it until it has ended.
+static int wait_for(pid_t child, bool has_group, const sigset_t &mask) {
+  if (has_group)
+    setpgid(child, child); // whoever is first
+  target = has_group ? -child : child;
+  struct sigaction action{}, before[std::size(passed_on)];
+  for (std::size_t i = 0; i < std::size(passed_on); ++i) {
+    // Of its foreground the terminal tells the program itself.
+    bool is_told = !has_group && passed_on[i] == SIGINT;
+    action.sa_handler = is_told ? SIG_IGN : kiln_pass_on;
+    sigaction(passed_on[i], &action, &before[i]);
+  }
+  action.sa_handler = kiln_time_is_up;
+  sigaction(SIGALRM, &action, nullptr);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  setitimer(ITIMER_REAL, &no_time, nullptr);
+  for (std::size_t i = 0; i < std::size(passed_on); ++i)
+    sigaction(passed_on[i], &before[i], nullptr);
+  return status;
+}
+
 int run_program(const std::string &path, const std::vector<std::string> &words,
                 const std::string &out, const std::string &error) {
   std::vector<char *> arguments;
@@ -55,12 +125,20 @@ int run_program(const std::string &path, const std::vector<std::string> &words,
     arguments.push_back(const_cast<char *>(word.c_str()));
   arguments.push_back(nullptr);
   std::fflush(nullptr);
-  pid_t child = fork();
-  if (child < 0)
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  for (int signal : passed_on)
+    sigaddset(&signals, signal);
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  bool has_group = !is_in_foreground();
+  pid_t parent = getpid(), child = fork();
+  if (child < 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
     throw RuntimeError(
         fmt::format("{} was not started: {}", path, std::strerror(errno)));
+  }
   if (child == 0) {
-    std::signal(SIGPIPE, SIG_DFL);
+    become_program(parent, has_group, before);
     redirect(STDOUT_FILENO, out);
     redirect(STDERR_FILENO, error);
     execv(path.c_str(), arguments.data());
@@ -68,12 +146,7 @@ int run_program(const std::string &path, const std::vector<std::string> &words,
                  std::strerror(errno));
     _exit(static_cast<int>(ExitStatus::refused));
   }
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_IGN);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
-  return status;
+  return wait_for(child, has_group, before);
 }
 
 } // namespace kiln::cli

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <new>
 #include <sys/mman.h>
@@ -42,21 +43,23 @@ struct RunCommand {
 class StatusPage {
 public:
   StatusPage() {
-    path_ = (fs::temp_directory_path() / "kiln-run-XXXXXX").string();
-    file_ = mkstemp(path_.data());
+    // Sealed: a program that makes it shorter would take the page from us.
+    file_ = memfd_create("kiln-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    path_ = fmt::format("/proc/{}/fd/{}", getpid(), file_);
     void *page = MAP_FAILED;
-    if (file_ >= 0 && ftruncate(file_, sizeof(RunStatus)) == 0)
+    if (file_ >= 0 && ftruncate(file_, sizeof(RunStatus)) == 0 &&
+        fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ==
+            0)
       page = mmap(nullptr, sizeof(RunStatus), PROT_READ | PROT_WRITE,
                   MAP_SHARED, file_, 0);
     if (page == MAP_FAILED)
-      throw RuntimeError(
-          fmt::format("{} cannot be written: {}", path_, std::strerror(errno)));
+      throw RuntimeError(fmt::format("no page for what the program counts: {}",
+                                     std::strerror(errno)));
     status_ = new (page) RunStatus;
   }
   ~StatusPage() {
     munmap(status_, sizeof(RunStatus));
     close(file_);
-    unlink(path_.c_str());
   }
   StatusPage(const StatusPage &) = delete;
   StatusPage &operator=(const StatusPage &) = delete;
@@ -107,6 +110,9 @@ static void check_program(const std::string &path) {
         fmt::format("{} cannot be run: {}", path, std::strerror(errno)));
   if (fs::is_directory(path))
     throw UserError(fmt::format("{} cannot be run: it is a folder", path));
+  if (!fs::is_regular_file(path))
+    throw UserError(
+        fmt::format("{} cannot be run: it is not a regular file", path));
   ElfFile elf = read_elf(path);
   bool is_dynamic = std::any_of(elf.needed.begin(), elf.needed.end(),
                                 [](const std::string &library) {
