@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -68,6 +69,26 @@ struct TuningDatabase::Connection {
       fail(result);
     sqlite3_busy_timeout(opened, static_cast<int>(patience.count()));
     sqlite3_extended_result_codes(opened, 1);
+    distrust();
+  }
+
+  /// The file may be anybody's: what it says is data, and no program.
+  void distrust() {
+    sqlite3 *database = handle.get();
+    for (int without : {SQLITE_DBCONFIG_ENABLE_VIEW,
+                        SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                        SQLITE_DBCONFIG_TRUSTED_SCHEMA})
+      sqlite3_db_config(database, without, 0, nullptr);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    constexpr int kLongestText = 1 << 20, kSteps = 100'000;
+    sqlite3_limit(database, SQLITE_LIMIT_LENGTH, kLongestText);
+    sqlite3_progress_handler(
+        database, kSteps,
+        [](void *self) -> int {
+          return std::chrono::steady_clock::now() >=
+                 static_cast<Connection *>(self)->end_;
+        },
+        this);
   }
 
   [[noreturn]] void fail(int result) const {
@@ -83,6 +104,10 @@ struct TuningDatabase::Connection {
       userError("{} cannot be written: {}", path, why);
     case SQLITE_CANTOPEN:
       userError("{} cannot be opened: {}", path, why);
+    case SQLITE_INTERRUPT:
+      userError("{} is not a tuning database: a question has taken longer than "
+                "{} s",
+                path, kLongestStep.count());
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       runtimeError("{} is held by another process for more than {} ms ({})",
@@ -103,21 +128,22 @@ struct TuningDatabase::Connection {
     return Statement(statement);
   }
   /// Whether there is a row.
-  bool step(const Statement &statement) const {
+  bool step(const Statement &statement) {
+    end_ = std::chrono::steady_clock::now() + kLongestStep;
     int result = sqlite3_step(statement.get());
     if (result != SQLITE_ROW && result != SQLITE_DONE)
       fail(result);
     return result == SQLITE_ROW;
   }
-  void run(const std::string &sql) const { step(prepare(sql)); }
-  int number(const std::string &sql) const {
+  void run(const std::string &sql) { step(prepare(sql)); }
+  int number(const std::string &sql) {
     Statement statement = prepare(sql);
     return step(statement) ? sqlite3_column_int(statement.get(), 0) : 0;
   }
 
   /// Make the tables where the file is new. One process at a time: whoever
   /// comes second finds them.
-  void makeTables() const {
+  void makeTables() {
     run("BEGIN IMMEDIATE");
     if (number("PRAGMA application_id") == 0 &&
         number("SELECT count(*) FROM sqlite_master") == 0) {
@@ -130,7 +156,7 @@ struct TuningDatabase::Connection {
 
   /// Readers then wait for nobody. SQLite does not wait by itself for those
   /// who have the file open in another mode.
-  void switchToWal() const {
+  void switchToWal() {
     auto end = std::chrono::steady_clock::now() + patience;
     for (;;)
       try {
@@ -142,9 +168,22 @@ struct TuningDatabase::Connection {
       }
   }
 
+  /// `tuned` is a table, and not something that is made up when it is read.
+  void checkTables() {
+    if (number("SELECT count(*) FROM sqlite_master WHERE name = 'tuned' AND "
+               "type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'") != 1)
+      userError("{} is not a tuning database: it has no table 'tuned'", path);
+  }
+
   std::string path;
   std::chrono::milliseconds patience;
   std::unique_ptr<sqlite3, Close> handle;
+
+private:
+  /// Longer than any question takes that a database of measurements answers.
+  static constexpr auto kLongestStep = std::chrono::seconds(5);
+  std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::time_point::max();
 };
 
 /// The bytes stay the caller's until the statement was run.
@@ -190,6 +229,19 @@ static void checkSchema(const std::string &path, int application, int schema) {
               schema, kSchema);
 }
 
+/// SQLite waits for whoever is at the other end of a pipe, and writes where a
+/// link leads to.
+static void checkKind(const std::string &path, bool isWriting) {
+  std::error_code ignored;
+  fs::file_status status = fs::symlink_status(path, ignored);
+  if (isWriting && fs::is_symlink(status))
+    userError("{} is a symbolic link, which is not written through; name the "
+              "file itself",
+              path);
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
+    userError("{} is not a tuning database: it is not a regular file", path);
+}
+
 TuningDatabase::TuningDatabase(std::string path, Access access,
                                std::chrono::milliseconds patience)
     : path_(std::move(path)) {
@@ -199,6 +251,7 @@ TuningDatabase::TuningDatabase(std::string path, Access access,
     fs::create_directories(fs::path(path_).parent_path(), ignored);
   if (!isWriting && !fs::exists(path_, ignored))
     userError("there is no tuning database {}; `kiln tune` makes one", path_);
+  checkKind(path_, isWriting);
   connection_ = std::make_unique<Connection>(path_, access, patience);
   Connection &sql = *connection_;
   try {
@@ -213,6 +266,7 @@ TuningDatabase::TuningDatabase(std::string path, Access access,
   }
   checkSchema(path_, sql.number("PRAGMA application_id"),
               sql.number("PRAGMA user_version"));
+  sql.checkTables();
   if (isWriting) {
     sql.switchToWal();
     sql.run("PRAGMA synchronous = NORMAL"); // a crash loses the last, no more

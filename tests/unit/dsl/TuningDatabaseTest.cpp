@@ -253,3 +253,37 @@ TEST_F(TuningDatabaseTest, LiesInTheFolderOfTheCache) {
   setenv("KILN_TUNE_DB", "off", 1);
   EXPECT_EQ(tuning_database_path(), "");
 }
+
+TEST_F(TuningDatabaseTest, APipeIsNotWaitedFor) {
+  std::string pipe = (folder.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (Access access : {Access::read, Access::write})
+    EXPECT_EQ(refusal([&] { TuningDatabase(pipe, access, kImpatient); }),
+              pipe + " is not a tuning database: it is not a regular file");
+}
+
+TEST_F(TuningDatabaseTest, ALinkIsNotWrittenThrough) {
+  std::string file = (folder.path() / "real.db").string();
+  std::string link = (folder.path() / "link.db").string();
+  TuningDatabase(file, Access::write, kImpatient).put(entry("a", "s", 1));
+  std::filesystem::create_symlink("real.db", link);
+  EXPECT_EQ(refusal([&] { TuningDatabase(link, Access::write, kImpatient); }),
+            link + " is a symbolic link, which is not written through; name "
+                   "the file itself");
+  EXPECT_EQ(TuningDatabase(link, Access::read, kImpatient).entries().size(),
+            1u);
+}
+
+// It has a row for every question, and never the last one.
+TEST_F(TuningDatabaseTest, AViewIsNoTable) {
+  std::string file = (folder.path() / "view.db").string();
+  sql(file, "CREATE VIEW tuned AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL "
+            "SELECT x + 1 FROM n) SELECT x AS device, x AS kernels, x AS "
+            "problem, x AS schedule, x AS us, x AS candidates, x AS date FROM "
+            "n; PRAGMA application_id = 1263094862; PRAGMA user_version = 1");
+  EXPECT_EQ(refusal([&] {
+              TuningDatabase(file, Access::read, kImpatient)
+                  .find("device", "kernels", "problem");
+            }),
+            file + " is not a tuning database: it has no table 'tuned'");
+}
