@@ -53,7 +53,7 @@ TEST(Demangle, ManyReferencesAreNoBomb) {
     name += "S1_";
     shown += ", Tile<int, int>";
   }
-  EXPECT_EQ(demangle(name + "EvT_"), shown + ">(Tile<int, int>)");
+  EXPECT_EQ(demangle(name + "EvT_"), shown + " >(Tile<int, int>)");
 }
 
 TEST(Demangle, ABombStaysAsItIs) {
