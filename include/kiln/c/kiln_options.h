@@ -29,11 +29,14 @@ typedef struct kiln_options {
   /// Look for defects; off: run faster, and only what would trap on a GPU is
   /// found. Takes on or off; default: on.
   const char *checks;
+  /// Refuse PTX that uses what its .target or .version does not have, as ptxas
+  /// does; off: run it all the same. Takes on or off; default: on.
+  const char *target_check;
   /// Simulate with N threads of this machine. Takes a whole number from 0 to
   /// 1024; default: 0: one for each core.
   uint64_t threads;
-  /// Simulate this GPU: h100, h200, b200, b300. Takes a name that `kiln
-  /// devices` lists; default: what the PTX needs.
+  /// Simulate this GPU, such as h200 or rtx5090. Takes a name that `kiln
+  /// devices --all` lists; default: what the PTX needs.
   const char *gpu;
   /// Simulate a GPU with N multiprocessors. Takes a whole number from 0 to
   /// 4096; default: 0: as the GPU has.
@@ -79,6 +82,6 @@ typedef struct kiln_options {
 } kiln_options;
 
 #define KILN_OPTIONS_INIT \
-    { sizeof(kiln_options), NULL, UINT64_MAX, UINT64_MAX, NULL, UINT64_MAX, \
-    NULL, UINT64_MAX, UINT64_MAX, -1.0, NULL, NULL, NULL, NULL, -1, NULL, \
-    NULL, NULL, NULL, UINT64_MAX }
+    { sizeof(kiln_options), NULL, UINT64_MAX, UINT64_MAX, NULL, NULL, \
+    UINT64_MAX, NULL, UINT64_MAX, UINT64_MAX, -1.0, NULL, NULL, NULL, NULL, \
+    -1, NULL, NULL, NULL, NULL, UINT64_MAX }
