@@ -20,6 +20,7 @@ public:
   EventMask interests() const override;
   std::uint64_t bytes() const override;
 
+  using Watcher::on; // of what the checks have no use for
   void on(const WarpBegin &event) override { races_.begin(event.warp); }
   void on(const CtaBegin &event) override { races_.begin(event.cta); }
   void on(const LanesEnd &event) override {
@@ -28,7 +29,6 @@ public:
   void on(const CtaEnd &event) override { races_.end(event.cta); }
   void on(const ClusterEnd &event) override { races_.end(event.cluster); }
   void on(const InstructionBegin &event) override;
-  using Watcher::on; // its end
   void on(const ThreadAccess &event) override { accesses_.take(event); }
   void on(const AsyncAccess &event) override;
   void on(const TensorMapUse &event) override;

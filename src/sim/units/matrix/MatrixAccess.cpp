@@ -18,41 +18,91 @@ void checkBounds(Warp &warp, const Op &op, const Cta &cta,
                   kFirstSharedAddress));
 }
 
-/// Call `body(offset)` for every 16 bytes of operands that lie in shared
-/// memory.
+/// Call `body(offset)` for every 16 bytes of the first rows of an operand that
+/// lie in shared memory.
 template <typename Body>
-static void forEachChunk(const Cta &cta, const std::vector<OperandView> &views,
+static void forEachChunk(const Cta &cta, const OperandView &view, int rows,
                          Body &&body) {
-  for (const OperandView &view : views) {
-    int perChunk = 16 / view.elementBytes;
-    int rowStep = view.isKMajor ? 1 : perChunk;
-    int columnStep = view.isKMajor ? perChunk : 1;
-    for (int row = 0; row < view.rows; row += rowStep)
-      for (int k = 0; k < view.k; k += columnStep) {
-        std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
-        if (offset < cta.shared.size())
-          body(offset);
-      }
+  int perChunk = 16 / view.elementBytes;
+  int rowStep = view.isKMajor ? 1 : perChunk;
+  int columnStep = view.isKMajor ? perChunk : 1;
+  for (int row = 0; row < rows; row += rowStep)
+    for (int k = 0; k < view.k; k += columnStep) {
+      std::uint32_t offset = view.address(row, k) - kFirstSharedAddress;
+      if (offset < cta.shared.size())
+        body(offset);
+    }
+}
+
+/// Eight rows lie as the eight before them do, a number of pages further.
+static constexpr int kRowsAlike = 8;
+
+/// How many pages further; nothing where they do not, or are not all there.
+static std::optional<std::uint64_t> pagesPerRows(const Cta &cta,
+                                                 const OperandView &view) {
+  constexpr std::uint64_t kPage = Shadow::kPageBytes;
+  auto groups = static_cast<std::uint64_t>(view.rows / kRowsAlike);
+  bool isAlike = view.isKMajor && !view.hasWideAtoms && groups &&
+                 view.rows % kRowsAlike == 0 && view.stride % kPage == 0;
+  if (!isAlike)
+    return std::nullopt;
+  // The first eight rows end within two pages of where their columns do.
+  std::uint64_t last = std::max(view.start, view.address(0, view.k - 1));
+  bool isInside = view.start >= kFirstSharedAddress &&
+                  last + (groups - 1) * view.stride + 2 * kPage <=
+                      cta.shared.size() + kFirstSharedAddress;
+  return isInside ? std::optional(view.stride / kPage) : std::nullopt;
+}
+
+namespace {
+/// Cells of several operands, each page once.
+class CellList {
+public:
+  void add(std::uint64_t page, CellSet cells) {
+    if (last_ == places.size() || places[last_].page != page) {
+      last_ = 0;
+      while (last_ < places.size() && places[last_].page != page)
+        ++last_;
+      if (last_ == places.size())
+        places.push_back({page, 0});
+    }
+    places[last_].cells |= cells;
   }
+
+  std::vector<PageCells> places;
+
+private:
+  std::size_t last_ = 0; // rows follow each other
+};
+} // namespace
+
+static void addCells(const Cta &cta, const OperandView &view, int rows,
+                     CellList &list) {
+  forEachChunk(cta, view, rows, [&](std::uint32_t offset) {
+    std::uint32_t cell = offset / Shadow::kCellBytes;
+    list.add(cell / Shadow::kPageCells, CellSet(1)
+                                            << cell % Shadow::kPageCells);
+  });
 }
 
 std::vector<PageCells> cellsOf(const Cta &cta,
                                const std::vector<OperandView> &views) {
-  std::vector<PageCells> places;
-  std::size_t last = 0; // rows follow each other
-  forEachChunk(cta, views, [&](std::uint32_t offset) {
-    std::uint32_t cell = offset / Shadow::kCellBytes;
-    std::uint64_t page = cell / Shadow::kPageCells;
-    if (last == places.size() || places[last].page != page) {
-      last = 0;
-      while (last < places.size() && places[last].page != page)
-        ++last;
-      if (last == places.size())
-        places.push_back({page, 0});
+  CellList list;
+  for (const OperandView &view : views) {
+    std::optional<std::uint64_t> further = pagesPerRows(cta, view);
+    if (!further) {
+      addCells(cta, view, view.rows, list);
+      continue;
     }
-    places[last].cells |= CellSet(1) << cell % Shadow::kPageCells;
-  });
-  return places;
+    CellList first;
+    addCells(cta, view, kRowsAlike, first);
+    for (int row = 0; row < view.rows; row += kRowsAlike)
+      for (const PageCells &place : first.places)
+        list.add(place.page +
+                     static_cast<std::uint64_t>(row / kRowsAlike) * *further,
+                 place.cells);
+  }
+  return list.places;
 }
 
 void checkSwizzle(Warp &warp, const Op &op, Cta &cta,

@@ -203,9 +203,19 @@ std::uint32_t originOf(Warp &warp, const Op &op, const ByteRange &place,
   });
 }
 
+void Accessor::note(const ByteRange &place, std::uint64_t address,
+                    std::size_t bytes, int lane, bool isWrite) {
+  if (count_ == told_.size())
+    tell();
+  told_[count_++] = {place.owner ? place.offset : address,
+                     place.owner,
+                     static_cast<std::uint32_t>(bytes),
+                     static_cast<std::uint8_t>(lane),
+                     isWrite,
+                     /*isSame=*/false};
+}
+
 void Accessor::tell() {
-  if (!count_)
-    return;
   warp_.watchers().tell(
       ThreadAccess{warp_, op_, {told_.data(), count_}, isFirst_, values_});
   isFirst_ = false;
@@ -234,7 +244,8 @@ ByteRange Accessor::locate(Space space, std::uint64_t address,
         space == Space::global
             ? locateGlobal(address, bytes, alignment, lane, isWrite)
             : locateShared(address, bytes, alignment, lane);
-    note(place, address, bytes, lane, isWrite);
+    if (isTold_)
+      note(place, address, bytes, lane, isWrite);
     return place;
   }
   if (space == Space::param)

@@ -66,7 +66,10 @@ public:
         isTold_((!op.isMasked || isBehind) &&
                 warp.watchers().wants(EventKind::access)) {}
   Accessor(const Accessor &) = delete;
-  ~Accessor() { tell(); }
+  ~Accessor() {
+    if (count_)
+      tell();
+  }
 
   /// The `bytes` at `address` of `lane`, aligned to `alignment`, which the lane
   /// itself reads or writes: who watches accesses is told. Ends the launch with
@@ -98,20 +101,9 @@ public:
                             bool isWrite);
 
 private:
-  /// A lane touches bytes; many are told at once.
+  /// A lane touches bytes, which is told; many are at once.
   void note(const ByteRange &place, std::uint64_t address, std::size_t bytes,
-            int lane, bool isWrite) {
-    if (!isTold_)
-      return;
-    if (count_ == told_.size())
-      tell();
-    told_[count_++] = {place.owner ? place.offset : address,
-                       place.owner,
-                       static_cast<std::uint32_t>(bytes),
-                       static_cast<std::uint8_t>(lane),
-                       isWrite,
-                       /*isSame=*/false};
-  }
+            int lane, bool isWrite);
   void tell();
   /// A shared address that names no CTA of the cluster may be a generic one; it
   /// ends the launch where it is not. `plain`: as sharedOwner does.
