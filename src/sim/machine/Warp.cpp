@@ -9,8 +9,8 @@
 namespace kiln::sim {
 
 Warp::Warp(Cta &cta, int index, const Code &code)
-    : cta_(cta), index_(index), code_(code),
-      file_((code.registerBytes + 63) / 64),
+    : cta_(cta), watchers_(cta.cluster().watchers()), index_(index),
+      code_(code), file_((code.registerBytes + 63) / 64),
       // Without checks everything counts as written.
       poison_(code.registerCount, cta.machine().config().checks),
       predicates_(code.predicateCount, 0), predPoison_(code.predicateCount, 0) {
@@ -33,8 +33,6 @@ Warp::Warp(Cta &cta, int index, const Code &code)
 }
 
 Machine &Warp::machine() { return cta_.machine(); }
-
-const Watchers &Warp::watchers() const { return cta_.cluster().watchers(); }
 
 bool Warp::hasChecks() const { return cta_.machine().config().checks; }
 

@@ -264,7 +264,7 @@ public:
   Cta &cta() { return cta_; }
   const Cta &cta() const { return cta_; }
   Machine &machine();
-  const Watchers &watchers() const;
+  const Watchers &watchers() const { return watchers_; }
   bool hasChecks() const;
   int index() const { return index_; }
   /// The group that is executing; handlers of control instructions change it.
@@ -341,6 +341,7 @@ private:
   bool isSameRound(const SpinLoop &loop, int branch);
 
   Cta &cta_;
+  const Watchers &watchers_;
   int index_;
   const Code &code_;
   /// Sixteen lanes of four bytes lie in one line of the host's cache.
