@@ -156,9 +156,10 @@ TEST(LaunchJob, PlacesAreThoseOfItsFiles) {
   EXPECT_THAT(refusal(kFile, "no PTX"), HasSubstr("add.ptx:1: "));
   EXPECT_THAT(refusal(kFile, replaced(kPtx, "sm_90a", "sm_999")),
               HasSubstr("add.ptx:2: expected one of sm_10, sm_11"));
-  EXPECT_THAT(refusal(kFile, replaced(kPtx, "sm_90a", "sm_120a")),
+  EXPECT_THAT(refusal(kFile, replaced(replaced(kPtx, "8.3", "8.6"), "sm_90a",
+                                      "sm_101a")),
               HasSubstr("no device that Kiln knows runs PTX of the target "
-                        "sm_120a"));
+                        "sm_101a"));
   EXPECT_THAT(
       refusal(replaced(kFile, "\"grid\"", "\"kernel\": \"b\", \"grid\""), kPtx),
       HasSubstr("t.json: the PTX has no entry 'b'; it has add"));

@@ -33,12 +33,12 @@ static std::string constantOf(std::string_view id) {
 }
 
 TEST(Explain, EveryRowIsReportedSomewhere) {
-  std::string sim = sourcesOf("/src/sim"), tools = sourcesOf("/tools");
+  std::string sim = sourcesOf("/src/sim"), check = sourcesOf("/src/check");
   for (const Explanation &row : explanations())
     EXPECT_TRUE(
         std::regex_search(
             sim, std::regex("FindingId::" + constantOf(row.id) + "\\b")) ||
-        tools.find('"' + std::string(row.id) + '"') != std::string::npos)
+        check.find('"' + std::string(row.id) + '"') != std::string::npos)
         << row.id;
 }
 
