@@ -33,6 +33,22 @@ void refuseSize(const char *what, std::size_t bytes, std::size_t least,
             bytes, least, most);
 }
 
+/// Those of other people's programs mean nothing here.
+static void refuseProgramOptions(const CheckSettings &settings) {
+  if (!settings.kernel.empty() || !settings.launches.empty() ||
+      !settings.capture_folder.empty())
+    userError("the options kernel, launch and capture are for programs under "
+              "`kiln run`; the C interface launches what it is told to");
+}
+
+CheckSettings settingsOf(const kiln_options *options) {
+  CheckSettings settings;
+  if (options)
+    set_from_structure(settings, options);
+  refuseProgramOptions(settings);
+  return settings;
+}
+
 static kiln_device *open(const char *id, CheckSettings settings) {
   std::shared_ptr<Device> device =
       open_device(id ? id : "auto", settings.sim_options());
@@ -58,6 +74,7 @@ kiln_error *kiln_device_open(const char *id, const char *options,
     require(device, "device");
     CheckSettings settings;
     set_options(settings, options ? options : "");
+    refuseProgramOptions(settings);
     *device = open(id, std::move(settings));
   });
 }
@@ -65,10 +82,7 @@ kiln_error *kiln_device_open_with(const char *id, const kiln_options *options,
                                   kiln_device **device) {
   return attempt([&] {
     require(device, "device");
-    CheckSettings settings;
-    if (options)
-      set_from_structure(settings, options);
-    *device = open(id, std::move(settings));
+    *device = open(id, settingsOf(options));
   });
 }
 const char *kiln_device_name(const kiln_device *device) {

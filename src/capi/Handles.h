@@ -89,9 +89,9 @@ void writeStructure(Structure known, Structure &given, std::size_t least,
   std::memcpy(&given, &known, known.bytes);
 }
 
-/// What came of launches.
-std::unique_ptr<kiln_result> makeResult(Report report);
-/// Explore them on the device; `kernels` are their names.
+/// What the options say; NULL: nothing. Throws UserError.
+CheckSettings settingsOf(const kiln_options *options);
+/// Explore them on the device.
 std::unique_ptr<kiln_result>
 exploreAll(kiln_device &device, const std::vector<LaunchDescription> &launches,
            const CheckSettings &settings);

@@ -122,12 +122,9 @@ kiln_error *kiln_explore(kiln_device *device,
       require(launches[i], "launch");
       descriptions.push_back(describe(*launches[i]));
     }
-    CheckSettings settings = device->settings;
-    if (options) {
-      settings = {};
-      set_from_structure(settings, options);
-    }
-    *result = exploreAll(*device, descriptions, settings).release();
+    *result = exploreAll(*device, descriptions,
+                         options ? settingsOf(options) : device->settings)
+                  .release();
   });
 }
 

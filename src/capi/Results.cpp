@@ -1,5 +1,6 @@
 // Results: what came of launches, and what findings mean, in the C interface.
 #include "capi/Handles.h"
+#include "kiln/base/file.h"
 #include "kiln/check/explanation.h"
 #include "kiln/check/launch_file.h"
 #include "kiln/check/sim.h"
@@ -13,7 +14,20 @@ using namespace kiln::capi;
 
 namespace kiln::capi {
 
-std::unique_ptr<kiln_result> makeResult(Report report) {
+/// Write the files that the settings ask for.
+static void save(const Report &report, const CheckSettings &settings) {
+  if (!settings.report_path.empty())
+    report.save(settings.report_path);
+  if (settings.timeline_path == "-")
+    userError("timeline is '-'; the C interface takes the name of a file, and "
+              "gives the table as \"timeline-table\"");
+  if (!settings.timeline_path.empty())
+    write_file(settings.timeline_path, {report.timeline.to_trace()});
+}
+
+static std::unique_ptr<kiln_result> makeResult(Report report,
+                                               const CheckSettings &settings) {
+  save(report, settings);
   auto result = std::make_unique<kiln_result>();
   for (const Finding &finding : report.findings) {
     result->interleavings.push_back(
@@ -41,9 +55,7 @@ exploreAll(kiln_device &device, const std::vector<LaunchDescription> &launches,
                   .single_because = exploration.single_because});
   for (const ExploredRun &run : exploration.runs)
     report.add(0, run);
-  if (!settings.report_path.empty())
-    report.save(settings.report_path);
-  return makeResult(std::move(report));
+  return makeResult(std::move(report), settings);
 }
 
 } // namespace kiln::capi
@@ -54,18 +66,14 @@ kiln_error *kiln_launch_file_run(const char *path, const char *ptx,
   return attempt([&] {
     require(path, "path");
     require(result, "result");
-    CheckSettings settings;
-    if (options)
-      set_from_structure(settings, options);
+    CheckSettings settings = settingsOf(options);
     LaunchJob job = LaunchJob::load(ptx ? ptx : "", path);
     ExploreOptions explored = settings.explore_options(
         settings.gpu.empty() ? job.device() : DeviceDescription::h200());
     explored.sim = job.sim_options(std::move(explored.sim));
     PreparedJob prepared(std::move(job), open_sim(explored.sim));
     Report report = check_job(prepared, explored).report;
-    if (!settings.report_path.empty())
-      report.save(settings.report_path);
-    *result = makeResult(std::move(report)).release();
+    *result = makeResult(std::move(report), settings).release();
   });
 }
 

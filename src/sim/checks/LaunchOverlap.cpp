@@ -77,7 +77,7 @@ void LaunchRaces::reportEarly(const LaunchRaces &earlier, std::uint64_t cell,
   // Their files have numbers of their own.
   PlacePair places = {placesOf(machine_, access.op, access.op).first,
                       placesOf(earlier.machine_, other.op, other.op).first};
-  if (machine_.findings().isAllowed(id) || isTold(id, places, 1))
+  if (machine_.findings().isAllowed(id) || told_.isTold(machine_, id, places))
     return;
   auto ctaOf = [](const Machine &machine, std::uint32_t number) {
     const Dim3 &grid = machine.config().grid;
@@ -96,14 +96,14 @@ void LaunchRaces::reportEarly(const LaunchRaces &earlier, std::uint64_t cell,
       machine_.memory().describe(address), actor, line.file, line.line,
       isOtherWrite ? "writes" : "reads", reasonOf(machine_, earlier.machine_));
   Region *region = machine_.memory().find(address);
-  findings_.push_back(
+  told_.findings.push_back(
       {id,
        machine_.findings().make(
            id, ctaOf(machine_, access.cta), static_cast<int>(access.thread), 0,
            op, message,
            {"global", address, region ? region->name : std::string()}),
        places});
-  findings_.back().finding.other =
+  told_.findings.back().finding.other =
       Finding::Other{actor, line, origin.line, isOtherWrite,
                      earlier.machine_.findings().stackOf(origin)};
 }

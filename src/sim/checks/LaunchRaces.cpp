@@ -8,26 +8,13 @@
 namespace kiln::sim {
 
 LaunchRaces::LaunchRaces(Machine &machine)
-    : machine_(machine), quota_(machine.config().max_findings) {}
-
-bool LaunchRaces::isTold(FindingId id, PlacePair places, std::uint64_t count) {
-  std::pair key(id, places);
-  if (auto known = told_.find(key); known != told_.end()) {
-    findings_[known->second].count += count;
-    return true;
-  }
-  if (!quota_.admit(machine_.findings().gradeOf(id), id, places.first,
-                    places.second))
-    return true;
-  told_.emplace(key, findings_.size());
-  return false;
-}
+    : machine_(machine), told_{{}, FindingQuota(machine.config().max_findings)} {}
 
 void LaunchRaces::take(RaceDetector &races) {
-  quota_.take(races.quota());
+  told_.quota.take(races.quota());
   for (const RaceFinding &found : races.findings())
-    if (!isTold(found.id, found.places, found.count))
-      findings_.push_back(found);
+    if (!told_.isTold(machine_, found.id, found.places, found.count))
+      told_.findings.push_back(found);
   for (auto [first, page] : races.global().cells.pages())
     takePage(races, first, *page);
   if (const EarlyAccesses *early = races.early())
@@ -145,7 +132,7 @@ void LaunchRaces::report(const RaceDetector &races, FindingId id,
                          std::uint16_t overlap, const Touch &earlier,
                          bool isEarlierWrite) {
   PlacePair places = placesOf(machine_, record.op, earlier.op);
-  if (machine_.findings().isAllowed(id) || isTold(id, places, 1))
+  if (machine_.findings().isAllowed(id) || told_.isTold(machine_, id, places))
     return;
   const Agent &who = races.agent(record.component);
   const Op &op = machine_.code().ops[record.op];
@@ -171,13 +158,13 @@ void LaunchRaces::report(const RaceDetector &races, FindingId id,
           ? 0
           : static_cast<int>(who.number) * kLanes + firstLane(record.lanes);
   Region *region = machine_.memory().find(address);
-  findings_.push_back(
+  told_.findings.push_back(
       {id,
        machine_.findings().make(
            id, who.cta, thread, 0, op, message,
            {"global", address, region ? region->name : std::string()}),
        places});
-  findings_.back().finding.other = Finding::Other{
+  told_.findings.back().finding.other = Finding::Other{
       fmt::format("thread {} of CTA ({}, {}, {})",
                   std::uint32_t(earlier.thread), number % grid[0],
                   number / grid[0] % grid[1], number / grid[0] / grid[1]),
@@ -193,7 +180,7 @@ std::uint64_t LaunchRaces::bytes() const {
 
 std::vector<Finding> LaunchRaces::findings() const {
   std::vector<Finding> result;
-  for (const RaceFinding &found : findings_) {
+  for (const RaceFinding &found : told_.findings) {
     result.push_back(found.finding);
     result.back().count = found.count;
   }

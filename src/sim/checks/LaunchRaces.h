@@ -21,7 +21,7 @@ public:
   void compareWith(const LaunchRaces &earlier);
   /// Everything that was found, in order.
   std::vector<Finding> findings() const;
-  const FindingQuota &quota() const { return quota_; }
+  const FindingQuota &quota() const { return told_.quota; }
   /// Memory that this takes.
   std::uint64_t bytes() const;
 
@@ -68,15 +68,11 @@ private:
                    const Early &access, std::uint16_t overlap,
                    const Touch &other, bool isOtherWrite);
   const Touches *find(std::uint64_t cell) const;
-  /// Whether that pair is known; it counts as `count` more.
-  bool isTold(FindingId id, PlacePair places, std::uint64_t count);
 
   Machine &machine_;
   std::unordered_map<std::uint64_t, PageTouches> pages_;
   EarlyAccesses early_;
-  std::vector<RaceFinding> findings_;
-  FindingQuota quota_;
-  std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
+  ToldRaces told_;
 };
 
 } // namespace kiln::sim

@@ -10,7 +10,7 @@ namespace kiln::sim {
 
 RaceDetector::RaceDetector(Machine &machine, bool keepsValues)
     : machine_(machine), keepsValues_(keepsValues),
-      quota_(machine.config().max_findings) {
+      told_{{}, FindingQuota(machine.config().max_findings)} {
   if (machine.gridControl().isDependent())
     early_ = std::make_unique<EarlyAccesses>();
 }

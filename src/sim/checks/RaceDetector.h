@@ -62,6 +62,18 @@ struct RaceFinding {
   std::set<int> issuers = {};
 };
 
+/// The races that were found, each pair of places once.
+struct ToldRaces {
+  std::vector<RaceFinding> findings;
+  FindingQuota quota;
+  std::map<std::pair<FindingId, PlacePair>, std::size_t> known = {};
+
+  /// Whether that pair is among them, or one too many; it counts as `count`
+  /// more. Else it is the next finding.
+  bool isTold(const Machine &machine, FindingId id, PlacePair places,
+              std::uint64_t count = 1);
+};
+
 class RaceDetector {
 public:
   /// `keepsValues`: of what threads write to global memory.
@@ -176,8 +188,8 @@ public:
 
   ShadowedMemory &global() { return global_; }
   const ShadowedMemory &global() const { return global_; }
-  std::vector<RaceFinding> &findings() { return findings_; }
-  const FindingQuota &quota() const { return quota_; }
+  std::vector<RaceFinding> &findings() { return told_.findings; }
+  const FindingQuota &quota() const { return told_.quota; }
   const Agent &agent(Component component) const;
   /// Whether that has been told of the two places; it counts as one more.
   bool isTold(FindingId id, const Access &access, const Record &earlier);
@@ -291,9 +303,7 @@ private:
   std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
   ShadowedMemory global_;
   std::unique_ptr<EarlyAccesses> early_;
-  std::vector<RaceFinding> findings_;
-  FindingQuota quota_;
-  std::map<std::pair<FindingId, PlacePair>, std::size_t> told_;
+  ToldRaces told_;
   /// Loads that were asked of.
   mutable std::map<const Op *, bool> firstOfSwap_;
   mutable std::map<std::uint32_t, bool> usedAtOnce_;

@@ -412,10 +412,10 @@ void RaceDetector::reportRepeated(FindingId id, const Access &access,
                      place),
          object);
   auto known =
-      told_.find({id, placesOf(machine_, access.record.op, earlier.op)});
-  if (known == told_.end())
+      told_.known.find({id, placesOf(machine_, access.record.op, earlier.op)});
+  if (known == told_.known.end())
     return; // it is allowed
-  RaceFinding &found = findings_[known->second];
+  RaceFinding &found = told_.findings[known->second];
   bool isAnother = !isNew && found.issuers.empty();
   if (isAnother || found.finding.cta != access.warp->cta().index())
     return;
@@ -502,29 +502,34 @@ PlacePair placesOf(const Machine &machine, std::uint32_t op,
   return {place(op), place(earlier)};
 }
 
+bool ToldRaces::isTold(const Machine &machine, FindingId id, PlacePair places,
+                       std::uint64_t count) {
+  auto [found, isNew] = known.try_emplace({id, places}, findings.size());
+  if (!isNew) {
+    findings[found->second].count += count;
+    return true;
+  }
+  if (quota.admit(machine.findings().gradeOf(id), id, places.first,
+                  places.second))
+    return false;
+  known.erase(found);
+  return true;
+}
+
 bool RaceDetector::isTold(FindingId id, const Access &access,
                           const Record &earlier) {
   if (machine_.findings().isAllowed(id))
     return true;
   auto op = static_cast<std::uint32_t>(access.op - machine_.code().ops.data());
   PlacePair places = placesOf(machine_, op, earlier.op);
-  std::pair key(id, places);
-  if (auto known = told_.find(key); known != told_.end()) {
-    ++findings_[known->second].count;
-    return true;
-  }
-  if (!quota_.admit(machine_.findings().gradeOf(id), id, places.first,
-                    places.second))
-    return true;
-  told_.emplace(key, findings_.size());
-  return false;
+  return told_.isTold(machine_, id, places);
 }
 
 void RaceDetector::tell(FindingId id, const Access &access,
                         const Record &earlier, const std::string &message,
                         const FindingObject &object) {
   const Warp &warp = *access.warp;
-  findings_.push_back(
+  told_.findings.push_back(
       {id,
        machine_.findings().make(id, warp.cta().index(),
                                 warp.thread(firstLane(access.issuers)),
@@ -535,7 +540,7 @@ void RaceDetector::tell(FindingId id, const Access &access,
            earlier.op)});
   const ptx::Instruction &origin = *machine_.code().ops[earlier.op].origin;
   if (&origin != access.op->origin || earlier.bytes)
-    findings_.back().finding.other = Finding::Other{
+    told_.findings.back().finding.other = Finding::Other{
         actorOf(earlier), machine_.findings().sourceLine(origin), origin.line,
         earlier.isWrite(), machine_.findings().stackOf(origin)};
 }

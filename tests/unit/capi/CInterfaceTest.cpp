@@ -206,6 +206,10 @@ TEST_F(CInterface, ExploresInInterleavingsOfItsOwn) {
   options.checks = "perhaps";
   EXPECT_EQ(text(kiln_explore(device, both, 2, &options, &result)),
             "options.checks is 'perhaps'; it takes on or off (3)");
+  options.checks = nullptr;
+  options.capture = "folder";
+  EXPECT_THAT(text(kiln_explore(device, both, 2, &options, &result)),
+              testing::HasSubstr("kernel, launch and capture are for programs"));
   options.bytes = 4;
   EXPECT_THAT(text(kiln_explore(device, both, 2, &options, &result)),
               testing::HasSubstr("the options have 4 bytes"));
@@ -278,6 +282,14 @@ TEST_F(CInterface, RunsLaunchFiles) {
             "");
   EXPECT_TRUE(kiln_result_is_ok(result));
   kiln_result_free(result);
+  kiln::TestFolder traces;
+  std::string trace = (traces.path() / "trace.json").string();
+  options.timeline = trace.c_str();
+  ASSERT_EQ(text(kiln_launch_file_run((folder + "lazy_only.json").c_str(),
+                                      nullptr, &options, &result)),
+            "");
+  kiln_result_free(result);
+  EXPECT_THAT(kiln::read_file(trace), testing::HasSubstr("traceEvents"));
   EXPECT_THAT(text(kiln_launch_file_run("/none.json", nullptr, nullptr,
                                         &result)),
               testing::HasSubstr("/none.json"));
