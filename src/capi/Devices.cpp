@@ -33,19 +33,22 @@ void refuseSize(const char *what, std::size_t bytes, std::size_t least,
             bytes, least, most);
 }
 
-/// Those of other people's programs mean nothing here.
-static void refuseProgramOptions(const CheckSettings &settings) {
+/// What means nothing here.
+static void refuseForeign(const CheckSettings &settings) {
   if (!settings.kernel.empty() || !settings.launches.empty() ||
       !settings.capture_folder.empty())
     userError("the options kernel, launch and capture are for programs under "
               "`kiln run`; the C interface launches what it is told to");
+  if (settings.timeline_path == "-")
+    userError("timeline is '-'; the C interface takes the name of a file, and "
+              "gives the table as \"timeline-table\"");
 }
 
 CheckSettings settingsOf(const kiln_options *options) {
   CheckSettings settings;
   if (options)
     set_from_structure(settings, options);
-  refuseProgramOptions(settings);
+  refuseForeign(settings);
   return settings;
 }
 
@@ -74,7 +77,7 @@ kiln_error *kiln_device_open(const char *id, const char *options,
     require(device, "device");
     CheckSettings settings;
     set_options(settings, options ? options : "");
-    refuseProgramOptions(settings);
+    refuseForeign(settings);
     *device = open(id, std::move(settings));
   });
 }

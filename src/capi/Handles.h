@@ -36,8 +36,7 @@ struct kiln_result {
   kiln::Report report;
   std::vector<std::string> interleavings; ///< of each finding, in words
   std::vector<std::string> texts;         ///< likewise
-  std::string json;
-  std::map<std::string, std::string> formats; ///< that were asked for
+  std::map<std::string, std::string> formats; ///< JSON, and what was asked for
 };
 struct kiln_kernel {
   kiln::Kernel kernel;

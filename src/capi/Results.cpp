@@ -18,9 +18,6 @@ namespace kiln::capi {
 static void save(const Report &report, const CheckSettings &settings) {
   if (!settings.report_path.empty())
     report.save(settings.report_path);
-  if (settings.timeline_path == "-")
-    userError("timeline is '-'; the C interface takes the name of a file, and "
-              "gives the table as \"timeline-table\"");
   if (!settings.timeline_path.empty())
     write_file(settings.timeline_path, {report.timeline.to_trace()});
 }
@@ -34,7 +31,7 @@ static std::unique_ptr<kiln_result> makeResult(Report report,
         fmt::format("{}", fmt::join(finding.interleavings, ", ")));
     result->texts.push_back(finding.to_string());
   }
-  result->json = report.to_json();
+  result->formats["json"] = report.to_json();
   result->report = std::move(report);
   return result;
 }
@@ -133,7 +130,7 @@ kiln_error *kiln_result_finding(const kiln_result *result, size_t index,
 }
 
 const char *kiln_result_json(const kiln_result *result) {
-  return result ? result->json.c_str() : "";
+  return result ? result->formats.at("json").c_str() : "";
 }
 
 static std::string formatted(const Report &report, const std::string &format) {

@@ -187,16 +187,20 @@ Exploration explore(Device &device, std::span<const LaunchDescription> launches,
                     const ExploreOptions &options, const AfterRun &after) {
   Exploration exploration;
   Explorer explorer(device, launches, options);
-  if (Simulation *simulation = device.simulation())
+  // One alone is refused before it runs in any case.
+  Simulation *simulation = device.simulation();
+  if (simulation && launches.size() > 1) {
+    auto checked = std::make_shared<SimOptions>(options.sim);
     for (LaunchDescription launch : launches) {
-      launch.options = std::make_shared<SimOptions>(options.sim);
+      launch.options = checked;
       simulation->check(launch);
     }
+  }
   explorer.choose(exploration);
   std::unique_ptr<Snapshot> before;
   std::optional<PutBack> first;
   if (explorer.count() > 1)
-    before = device.simulation()->snapshot();
+    before = simulation->snapshot();
   for (std::size_t i = 0; i < explorer.count(); ++i) {
     if (i == 1)
       first.emplace(device);

@@ -78,16 +78,22 @@ std::optional<std::uint64_t> numberValue(Knob knob) {
   return number;
 }
 
+std::optional<bool> parseSwitch(std::string_view text) {
+  for (const char *word : {"on", "1", "true", "yes"})
+    if (text == word)
+      return true;
+  for (const char *word : {"off", "0", "false", "no"})
+    if (text == word)
+      return false;
+  return std::nullopt;
+}
+
 std::optional<bool> switchValue(Knob knob) {
   std::optional<std::string> text = value(knob);
   if (!text)
     return std::nullopt;
-  for (const char *word : {"on", "1", "true", "yes"})
-    if (*text == word)
-      return true;
-  for (const char *word : {"off", "0", "false", "no"})
-    if (*text == word)
-      return false;
+  if (std::optional<bool> isOn = parseSwitch(*text))
+    return isOn;
   userError("{} is \"{}\"; it must be on, 1, true or yes, or off, 0, false or "
             "no",
             info(knob).variable, *text);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace KILN_API kiln {
 
@@ -48,6 +49,8 @@ std::optional<std::string> readVariable(const std::string &variable);
 std::optional<std::string> value(Knob knob);
 /// As a non-negative number. Throws UserError with the value where it is none.
 std::optional<std::uint64_t> numberValue(Knob knob);
+/// on 1 true yes, off 0 false no; nothing where it is none of them.
+std::optional<bool> parseSwitch(std::string_view text);
 /// As on/off (on 1 true yes / off 0 false no). Throws UserError otherwise.
 std::optional<bool> switchValue(Knob knob);
 

@@ -51,13 +51,14 @@ struct OptionText {
   std::string_view spelled;
   std::string_view text;
   std::string_view accepted; ///< in words
+  std::span<const char *const> words = {}; ///< CheckOption::words
 
   [[noreturn]] void refuse() const; ///< UserError with all three
   std::uint64_t whole(std::uint64_t least, std::uint64_t most) const;
   double not_negative() const;
   std::uint64_t bytes() const; ///< "300", "64K", "2G"
   bool on_off() const;
-  std::string word(std::span<const char *const> words) const;
+  std::string word() const; ///< one of `words`
 };
 
 /// What an option takes.

@@ -1,6 +1,7 @@
 // OptionText: values of options as people write them, and where they write them.
 #include "kiln/check/options.h"
 #include "support/Error.h"
+#include "support/Knobs.h"
 
 #include <algorithm>
 #include <charconv>
@@ -54,16 +55,12 @@ std::uint64_t OptionText::bytes() const {
 }
 
 bool OptionText::on_off() const {
-  for (const char *word : {"on", "1", "true", "yes"})
-    if (text == word)
-      return true;
-  for (const char *word : {"off", "0", "false", "no"})
-    if (text == word)
-      return false;
+  if (std::optional<bool> isOn = parseSwitch(text))
+    return *isOn;
   refuse();
 }
 
-std::string OptionText::word(std::span<const char *const> words) const {
+std::string OptionText::word() const {
   if (std::find(words.begin(), words.end(), text) == words.end())
     refuse();
   return std::string(text);
@@ -94,7 +91,7 @@ std::string variable_name(const CheckOption &option) {
 
 void set_option(CheckSettings &settings, const CheckOption &option,
                 std::string_view spelled, std::string_view text) {
-  option.set(settings, {spelled, text, option.accepted});
+  option.set(settings, {spelled, text, option.accepted, option.words});
 }
 
 /// The words between commas; empty ones are none.

@@ -5,7 +5,6 @@
 #include "support/Knobs.h"
 #include "support/text/NamePattern.h"
 
-#include <array>
 #include <limits>
 
 namespace kiln {
@@ -34,10 +33,7 @@ static const std::vector<CheckOption> kOptions = {
      door_everywhere,
      {"eager", "lazy", "random", "all"},
      "order",
-     [](S &s, const T &t) {
-       static constexpr std::array kWords = {"eager", "lazy", "random", "all"};
-       s.interleavings.set(t.word(kWords));
-     }},
+     [](S &s, const T &t) { s.interleavings.set(t.word()); }},
     {"interleavings", OptionKind::whole, "N",
      "a whole number from 1 to 1000000", "3, or 1 where an interleaving is named",
      "run each launch in N interleavings; those behind eager and lazy are random",
