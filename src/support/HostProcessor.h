@@ -30,7 +30,26 @@
 #define KILN_FUSED_MULTIPLY
 #endif
 
+// A loop over lanes for vectors of 32 bytes; to be called where hasWideLanes().
+// Nothing in it is fused: what is multiplied and added is rounded twice.
+#if defined(__x86_64__)
+#define KILN_WIDE_LANES __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#else
+#define KILN_WIDE_LANES
+#endif
+
 namespace KILN_API kiln {
+
+inline bool hasWideLanes() {
+#if defined(__x86_64__)
+  static const bool has =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+      __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("popcnt");
+  return has;
+#else
+  return false;
+#endif
+}
 
 inline bool hasFusedMultiply() {
 #if defined(__x86_64__)

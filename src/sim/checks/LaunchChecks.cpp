@@ -156,7 +156,7 @@ void LaunchChecks::on(const WgmmaBegin &event) {
     tellUnfenced(races_, event, touching, isWritten);
 }
 
-void LaunchChecks::on(const InstructionBegin &event) {
+void LaunchChecks::on(const RegisterUse &event) {
   Warp &warp = event.warp;
   const Op &op = event.op;
   LaneMask active = event.lanes;
@@ -175,7 +175,7 @@ void LaunchChecks::on(const InstructionBegin &event) {
 
 EventMask LaunchChecks::interests() const {
   EventMask mask =
-      maskOf(EventKind::lifetime, EventKind::instruction, EventKind::access,
+      maskOf(EventKind::lifetime, EventKind::registers, EventKind::access,
              EventKind::async, EventKind::barrier, EventKind::fence,
              EventKind::allocation);
   return races_.keepsValues() ? mask | maskOf(EventKind::storedValue) : mask;

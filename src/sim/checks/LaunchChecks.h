@@ -28,7 +28,7 @@ public:
   }
   void on(const CtaEnd &event) override { races_.end(event.cta); }
   void on(const ClusterEnd &event) override { races_.end(event.cluster); }
-  void on(const InstructionBegin &event) override;
+  void on(const RegisterUse &event) override;
   void on(const ThreadAccess &event) override { accesses_.take(event); }
   void on(const AsyncAccess &event) override;
   void on(const TensorMapUse &event) override;

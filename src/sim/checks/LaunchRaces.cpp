@@ -56,10 +56,14 @@ void LaunchRaces::takePage(RaceDetector &races, std::uint64_t first,
     auto i = static_cast<std::size_t>(std::countr_zero(shared));
     for (const Layer &layer : page.layers)
       if (layer.cells >> i & 1)
-        compareCell(i, layer.record, 0xffff);
+        compareCell(i, layer.recordOf(i), layer.record.bytes);
   }
   for (const Layer &layer : page.layers)
-    add(races, layer.record, 0xffff, layer.cells, touched, nullptr);
+    for (CellSet left = layer.cells; left; left &= left - 1) {
+      auto i = static_cast<std::size_t>(std::countr_zero(left));
+      add(races, layer.recordOf(i), layer.record.bytes, CellSet(1) << i,
+          touched, valuesOfCell(page.values, i));
+    }
 }
 
 void LaunchRaces::add(const RaceDetector &races, const Record &record,

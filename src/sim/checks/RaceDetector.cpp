@@ -171,7 +171,8 @@ bool RaceDetector::isReplaced(const Access &access, const Record &earlier) {
 
 /// Lanes of one instruction do not race with each other. (The times of
 /// mbarriers and products are no instructions.)
-static bool isSameInstruction(const Access &access, const Record &earlier) {
+bool RaceDetector::isSameInstruction(const Access &access,
+                                     const Record &earlier) {
   const WarpClock &clock = access.warp->clock;
   return earlier.time == access.record.time &&
          earlier.component == access.record.component &&
@@ -255,16 +256,12 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
       if (!isOther(layer, cells) || !(isWrite || earlier.isWrite()) ||
           (judged && judged->isSameAccess(earlier)))
         continue;
-      if (judge(access, earlier, 0xffff) != Verdict::ordered)
+      if (judge(access, layer.whole(), 0xffff) != Verdict::ordered)
         return false;
       judged = &earlier;
     }
-    std::uint64_t first = number * Shadow::kPageCells;
-    for (CellSet left = isWrite ? cells : 0; left; left &= left - 1) {
-      auto cell = first + static_cast<unsigned>(std::countr_zero(left));
-      if (cell < memory.barriers.size() && memory.barriers[cell])
-        return false;
-    }
+    if (isWrite && memory.hasBarrier(number, cells))
+      return false;
   }
   if (!access.isRecorded)
     return true;
@@ -297,6 +294,7 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
     if (layers.empty())
       reserveBounded(layers, 8);
     layers.push_back({later, cells});
+    layers.back().record.bytes = 0xffff;
   }
   return true;
 }

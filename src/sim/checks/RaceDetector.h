@@ -114,6 +114,10 @@ public:
   bool touchAlike(Access &access, ShadowedMemory &memory,
                   std::span<const PageCells> places);
 
+  /// What lanes of one weak access touch of a page, likewise.
+  bool touchLayer(const Access &access, ShadowedMemory &memory,
+                  std::uint64_t page, const Layer &touched);
+
   // Edges.
   /// Hand over what lanes know, as a release or what a fence made ready.
   void publish(Warp &warp, LaneMask lanes, const MemorySemantics &order,
@@ -245,6 +249,10 @@ private:
   /// Whether two stores of threads leave the same bytes, whoever comes last.
   bool isSameValue(const Access &access, const Record &earlier) const;
   static bool isReplaced(const Access &access, const Record &earlier);
+  static bool isSameInstruction(const Access &access, const Record &earlier);
+  /// Whether everything in an earlier layer is ordered before what is touched.
+  bool isOrderedAfter(const Access &access, const Layer &touched,
+                      Layer &earlier) const;
   /// A strong load of data that is ordered by nothing but the value of a flag.
   Verdict judgeAnnounced(const Access &access, const Record &earlier,
                          std::uint16_t overlap) const;

@@ -14,9 +14,141 @@ void ThreadAccesses::take(const ThreadAccess &told) {
   isKept_ = told.values != nullptr;
   if (told.isFirst)
     reads_.warp = writes_.warp = nullptr;
-  for (const LaneAccess &one : told.accesses)
+  const AlikeLanes *alike = told.accesses.alike();
+  if (alike && !op_->semantics.isStrong && takeAlike(told, *alike))
+    return;
+  for (const LaneAccess one : told.accesses)
     add(told, one);
   flush();
+}
+
+/// The lanes whose address is `distance` behind that of the lane before them,
+/// which takes part too.
+static LaneMask followers(const AlikeLanes &alike, std::uint64_t distance) {
+  const std::uint64_t *addresses = alike.addresses;
+  LaneMask mask = testLanes([&](int lane) {
+    return lane > 0 && addresses[lane] == addresses[lane - 1] + distance;
+  });
+  return mask & alike.lanes & alike.lanes << 1;
+}
+
+bool ThreadAccesses::takeAlike(const ThreadAccess &told,
+                               const AlikeLanes &alike) {
+  /// More are better looked at lane by lane.
+  constexpr int kMaxRuns = 8;
+  bool isUniform = alike.pattern == Pattern::uniform;
+  LaneMask same = isUniform ? 0 : followers(alike, 0);
+  LaneMask next = isUniform ? 0 : followers(alike, alike.bytes);
+  if (!isUniform && countLanes(alike.lanes & ~(same | next)) > kMaxRuns)
+    return false;
+  Access &access = alike.isWrite ? writes_ : reads_;
+  access = races_.plain(*warp_, *op_, alike.isWrite);
+  if (isUniform) {
+    takeRun(told, alike, access, alike.lanes, /*isInTurn=*/false);
+    return true;
+  }
+  for (LaneMask left = alike.lanes; left;) {
+    int first = firstLane(left);
+    LaneMask behind = first == kLanes - 1 ? 0 : ~LaneMask(0) << (first + 1);
+    // Lanes that follow the first one alike.
+    auto runOf = [&](LaneMask followers) {
+      LaneMask ends = behind & ~followers;
+      LaneMask until = ends ? (ends & -ends) - 1 : kAllLanes;
+      return until & ~((LaneMask(1) << first) - 1);
+    };
+    LaneMask run = runOf(same);
+    bool isInTurn = countLanes(run) == 1;
+    if (isInTurn)
+      run = runOf(next);
+    takeRun(told, alike, access, run, countLanes(run) > 1 && isInTurn);
+    left &= ~run;
+  }
+  return true;
+}
+
+void ThreadAccesses::takeRun(const ThreadAccess &told, const AlikeLanes &alike,
+                             Access &access, LaneMask lanes, bool isInTurn) {
+  constexpr std::uint64_t kCell = Shadow::kCellBytes,
+                          kPage = Shadow::kPageBytes;
+  ShadowedMemory &memory = alike.owner ? alike.owner->shadow : races_.global();
+  int firstOfRun = firstLane(lanes);
+  std::uint64_t begin = alike.addresses[firstOfRun];
+  std::uint64_t count = isInTurn ? std::uint64_t(countLanes(lanes)) : 1;
+  unsigned flags = access.record.flags &
+                   ((1u << Record::kBaseShift) - 1 - Record::kSplit);
+  if (isInTurn)
+    flags |= Record::kSplit | unsigned(std::countr_zero(alike.bytes))
+                                  << Record::kSizeShift;
+  if (isKept_ && alike.isWrite && !alike.owner)
+    flags |= Record::kKept;
+  for (std::uint64_t at = begin, end = begin + count * alike.bytes; at < end;) {
+    std::uint64_t page = at / kPage, until = std::min(end, (page + 1) * kPage);
+    // Whole cells together, and what is left of one before and behind them.
+    if (at % kCell || until - at < kCell)
+      until = std::min(until, (at / kCell + 1) * kCell);
+    else
+      until = until / kCell * kCell;
+    auto inPage = static_cast<std::uint32_t>(at % kPage);
+    auto bytes = static_cast<std::uint32_t>(until - at);
+    Layer layer{access.record, 0};
+    std::uint32_t cells = std::max<std::uint32_t>(bytes / kCell, 1);
+    layer.cells = ~CellSet(0) >> (Shadow::kPageCells - cells)
+                  << inPage / kCell;
+    layer.record.bytes = static_cast<std::uint16_t>(
+        bytes >= kCell ? 0xffffu : ((1u << bytes) - 1) << inPage % kCell);
+    layer.record.flags = static_cast<std::uint16_t>(flags);
+    layer.record.lanes = lanes;
+    if (isInTurn) {
+      // The lanes of this part.
+      auto first = static_cast<int>((at - begin) / alike.bytes);
+      auto last = static_cast<int>((until - 1 - begin) / alike.bytes);
+      layer.record.lanes = (LaneMask(2) << (firstOfRun + last)) -
+                           (LaneMask(1) << (firstOfRun + first));
+      layer.start = inPage;
+    }
+    if (flags & Record::kKept)
+      keepRun(told, alike, layer.record.lanes, memory, at, until);
+    touchPart(access, alike, memory, page, layer);
+    at = until;
+  }
+}
+
+void ThreadAccesses::keepRun(const ThreadAccess &told, const AlikeLanes &alike,
+                             LaneMask lanes, ShadowedMemory &memory,
+                             std::uint64_t begin, std::uint64_t end) {
+  forEachLane(lanes, [&](int lane) {
+    std::uint64_t its = alike.addresses[lane];
+    std::uint64_t from = std::max(begin, its);
+    std::uint64_t until = std::min(end, its + alike.bytes);
+    for (std::uint64_t at = from; at < until;) {
+      std::uint64_t cell = at / Shadow::kCellBytes;
+      std::uint64_t stop = std::min(until, (cell + 1) * Shadow::kCellBytes);
+      memory.cells.keep(cell, at % Shadow::kCellBytes,
+                        told.values +
+                            static_cast<std::size_t>(lane) *
+                                ThreadAccess::kValueBytes +
+                            (at - its),
+                        stop - at);
+      at = stop;
+    }
+  });
+}
+
+void ThreadAccesses::touchPart(Access &access, const AlikeLanes &alike,
+                               ShadowedMemory &memory, std::uint64_t page,
+                               const Layer &layer) {
+  if (races_.touchLayer(access, memory, page, layer))
+    return;
+  for (CellSet left = layer.cells; left; left &= left - 1) {
+    auto cell = static_cast<std::size_t>(std::countr_zero(left));
+    std::uint32_t time = access.record.time;
+    access.record = layer.recordOf(cell);
+    access.record.time = time;
+    access.issuers = access.record.lanes;
+    access.isSame = (access.record.lanes & ~alike.same) == 0;
+    races_.touch(access, memory, page * Shadow::kPageCells + cell,
+                 layer.record.bytes);
+  }
 }
 
 void ThreadAccesses::flush() {

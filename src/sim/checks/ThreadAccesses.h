@@ -15,6 +15,20 @@ public:
   void take(const ThreadAccess &told);
 
 private:
+  /// Lanes whose addresses lie in a few runs. False: in too many, and nothing is
+  /// done.
+  bool takeAlike(const ThreadAccess &told, const AlikeLanes &alike);
+  /// Lanes that touch the same bytes, or theirs in turn.
+  void takeRun(const ThreadAccess &told, const AlikeLanes &alike,
+               Access &access, LaneMask lanes, bool isInTurn);
+  /// What they write to those bytes.
+  void keepRun(const ThreadAccess &told, const AlikeLanes &alike,
+               LaneMask lanes, ShadowedMemory &memory, std::uint64_t begin,
+               std::uint64_t end);
+  /// Alike cells of one page.
+  void touchPart(Access &access, const AlikeLanes &alike,
+                 ShadowedMemory &memory, std::uint64_t page,
+                 const Layer &layer);
   void add(const ThreadAccess &told, const LaneAccess &one);
   void flush();
   /// Those lanes of a strong access hand over, and take what others have.

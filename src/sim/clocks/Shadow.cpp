@@ -2,6 +2,7 @@
 #include "sim/clocks/Shadow.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace kiln::sim {
@@ -20,6 +21,43 @@ LaneMask Record::lanesInTurn(std::uint16_t overlap) const {
     left &= ~0u << end;
   }
   return touched;
+}
+
+Record Layer::recordOf(std::size_t cell) const {
+  Record its = record;
+  if (!(record.flags & Record::kSplit))
+    return its;
+  constexpr auto kCell = static_cast<std::uint32_t>(Shadow::kCellBytes);
+  constexpr unsigned kLayout = Record::kSplit | 15u << Record::kBaseShift |
+                               7u << Record::kSizeShift;
+  std::uint32_t size = laneBytes();
+  auto begin = static_cast<std::uint32_t>(cell) * kCell +
+               static_cast<std::uint32_t>(std::countr_zero(record.bytes));
+  auto end = static_cast<std::uint32_t>(cell) * kCell +
+             static_cast<std::uint32_t>(std::bit_width(record.bytes));
+  std::uint32_t first = (begin - start) / size, last = (end - 1 - start) / size;
+  int lane = firstLane(record.lanes);
+  its.lanes = (LaneMask(2) << (lane + static_cast<int>(last))) -
+              (LaneMask(1) << (lane + static_cast<int>(first)));
+  its.flags &= static_cast<std::uint16_t>(~kLayout);
+  if (first != last)
+    its.flags |= static_cast<std::uint16_t>(
+        (record.flags & (Record::kSplit | 7u << Record::kSizeShift)) |
+        (begin % kCell << Record::kBaseShift));
+  return its;
+}
+
+bool Layer::isSplitLike(const Layer &other) const {
+  constexpr unsigned kLayout = Record::kSplit | 7u << Record::kSizeShift;
+  if (!(record.flags & Record::kSplit) ||
+      ((record.flags ^ other.record.flags) & kLayout))
+    return false;
+  // Where lane 0 would begin.
+  auto origin = [](const Layer &layer) {
+    return static_cast<std::int64_t>(layer.start) -
+           std::int64_t(firstLane(layer.record.lanes)) * layer.laneBytes();
+  };
+  return origin(*this) == origin(other);
 }
 
 void Crowd::tidy() {
@@ -50,12 +88,11 @@ void Shadow::split(Page &page) {
     page.cells = std::make_unique<Cell[]>(kPageCells);
   }
   page.isSplit = true;
-  for (Layer &layer : page.layers) {
-    layer.record.bytes = 0xffff;
-    for (CellSet left = layer.cells; left; left &= left - 1)
-      add(page.cells[static_cast<std::size_t>(std::countr_zero(left))],
-          layer.record);
-  }
+  for (const Layer &layer : page.layers)
+    for (CellSet left = layer.cells; left; left &= left - 1) {
+      auto cell = static_cast<std::size_t>(std::countr_zero(left));
+      add(page.cells[cell], layer.recordOf(cell));
+    }
   page.layers = {};
 }
 
@@ -71,7 +108,9 @@ void Shadow::merge(Page &page, const Record &record) {
       return;
   }
   page.isSplit = false;
-  page.layers.push_back({record, ~CellSet(0)});
+  Record whole = record;
+  whole.bytes = 0xffff;
+  page.layers.push_back({whole, ~CellSet(0)});
 }
 
 void Shadow::forget(std::uint64_t begin, std::size_t bytes) {

@@ -7,10 +7,11 @@
 // with more than three accesses keeps the others in a list of its own, and
 // strong writes among them by who made them.
 //
-// Copies and products touch many whole cells alike. A page that nothing else
-// has touched is kept as a few layers, each one access and the set of its
+// Copies and products touch many whole cells alike, and so do the lanes of a
+// warp, each its own bytes in turn or all the same ones. A page that nothing
+// else has touched is kept as a few layers, each one access and the set of its
 // cells, so that a tile costs as much as a page. What cannot be said of whole
-// cells splits the page into cells.
+// layers splits the page into cells.
 #pragma once
 
 #include "kiln/run/host_memory.h"
@@ -102,10 +103,34 @@ struct PageCells {
   CellSet cells;
 };
 
-/// One access to all bytes of some cells.
+/// One access to some cells of a page: to the same bytes of each.
 struct Layer {
   Record record;
   CellSet cells;
+  /// Where its lanes take the bytes in turn (Record::kSplit; here it says
+  /// nothing of a base): the first byte of the first lane in the page.
+  std::uint32_t start = 0;
+  /// A warp that is ordered after it, by what its lanes of `orderedLanes` have
+  /// known since they last parted.
+  Component orderedBy = ~Component(0);
+  std::uint32_t orderedSince = 0;
+  LaneMask orderedLanes = 0;
+
+  /// The access as one of these cells has it.
+  Record recordOf(std::size_t cell) const;
+  /// The access as if each of its lanes touched every byte.
+  Record whole() const {
+    Record record = this->record;
+    record.flags &= static_cast<std::uint16_t>(~Record::kSplit);
+    return record;
+  }
+  /// Whether every byte that both touch is of the same lane in both.
+  bool isSplitLike(const Layer &other) const;
+
+private:
+  std::uint32_t laneBytes() const {
+    return 1u << (record.flags >> Record::kSizeShift & 7);
+  }
 };
 
 /// The cells of one memory.
@@ -159,7 +184,7 @@ public:
       return forEach(its.cells[index % kPageCells], body);
     for (const Layer &layer : its.layers)
       if (layer.cells >> index % kPageCells & 1)
-        body(layer.record);
+        body(layer.recordOf(index % kPageCells));
   }
   void add(Cell &cell, const Record &record);
   /// Keep the value of a write to the bytes of a cell from `first` on.

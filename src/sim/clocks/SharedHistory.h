@@ -103,6 +103,16 @@ struct ShadowedMemory {
   bool isTensor = false; ///< tensor memory
   /// By cell: bits 0 and 1 for a live mbarrier in its lower and upper half.
   std::vector<std::uint8_t> barriers;
+  /// Whether a live mbarrier is in some of those cells of a page.
+  bool hasBarrier(std::uint64_t page, CellSet its) const {
+    std::uint64_t first = page * Shadow::kPageCells;
+    for (; its && first < barriers.size(); its &= its - 1) {
+      auto cell = first + static_cast<unsigned>(std::countr_zero(its));
+      if (cell < barriers.size() && barriers[cell])
+        return true;
+    }
+    return false;
+  }
   Shadow cells;
   /// The swizzle of what a copy by a tensor map wrote last, by its instruction.
   std::map<std::uint32_t, int> swizzles;

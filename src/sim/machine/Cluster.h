@@ -86,6 +86,7 @@ public:
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;
   std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;
+  RecentRegions recentRegions;
   std::vector<Finding> findings; ///< that did not end it
   FindingQuota quota;            ///< of those
   /// Which of them is of an id and an instruction: modules that are linked have

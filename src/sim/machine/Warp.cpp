@@ -131,6 +131,32 @@ Step Warp::execute(const Op &op, LaneMask active) {
   }
 }
 
+template <bool isChecked>
+int Warp::runPlain(const Op *op, int count, LaneMask lanes) {
+  for (int i = 0; i < count; ++i, ++op) {
+    LaneMask active = lanes;
+    if (op->guard.isValid()) {
+      if (isChecked && (predPoison_[op->guard.index] & lanes))
+        return i;
+      active &= pred(op->guard);
+      if (!active)
+        continue;
+    }
+    if (isChecked && op->poison.isGeneral()) {
+      LaneMask unwritten = poison_.anyOf(op->plainSources);
+      if (op->psrc.isValid())
+        unwritten |= predPoison_[op->psrc.index];
+      if (unwritten & active)
+        return i;
+      poison_.clear(op->plainResult, active);
+      if (op->pdst.isValid())
+        predPoison_[op->pdst.index] &= ~active;
+    }
+    op->handler(*this, *op, active);
+  }
+  return count;
+}
+
 /// Instructions of a round that a turn is made longer for.
 static constexpr std::uint64_t kLongestRound = 4096;
 
@@ -174,6 +200,18 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
       break;
     }
     const Op &op = ops[group.pc];
+    if (op.plainCount && !isWatched && !group.inDoubt && !watch_.isLooking()) {
+      int count = static_cast<int>(
+          std::min<std::uint64_t>(op.plainCount, last - instructions));
+      int done = isChecked ? runPlain<true>(&op, count, group.lanes)
+                           : runPlain<false>(&op, count, group.lanes);
+      if (done > 0) {
+        group.isUnaccompanied = false;
+        group.pc += done;
+        instructions += static_cast<std::uint64_t>(done - 1);
+        continue;
+      }
+    }
     LaneMask active = group.lanes, unknown = 0;
     if (op.guard.isValid()) {
       unknown = isChecked ? predPoison_[op.guard.index] & active : 0;
@@ -205,6 +243,8 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
     }
     if (isWatched)
       watchers.tell(InstructionBegin{*this, op, active});
+    if (op.isTracked && isChecked)
+      watchers.tell(RegisterUse{*this, op, active});
     LaneMask doubtful = group.inDoubt & active;
     if (doubtful)
       noteDoubtful(op, doubtful);

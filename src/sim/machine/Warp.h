@@ -322,6 +322,10 @@ public:
 
 private:
   Step execute(const Op &op, LaneMask active);
+  /// Execute up to `count` plain instructions for a group's lanes; how many
+  /// were: the next one, if any, needs a closer look.
+  template <bool isChecked>
+  int runPlain(const Op *op, int count, LaneMask lanes);
   bool isAtOneBarrier();
   /// The way that `lanes` take at a branch follows from unwritten bytes: what
   /// they do until all paths meet is in doubt.

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace kiln::sim {
 
@@ -29,6 +30,22 @@ inline constexpr std::array<LaneMask, kLanes> kLaneBits = [] {
     bits[lane] = LaneMask(1) << lane;
   return bits;
 }();
+
+/// The lanes for which `test(lane)` holds.
+template <typename F>
+[[gnu::always_inline]] inline LaneMask testLanes(F &&test) {
+  alignas(64) std::uint8_t holds[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane)
+    holds[lane] = test(lane) ? 1 : 0;
+  LaneMask mask = 0;
+  for (int byte = 0; byte < kLanes; byte += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, holds + byte, 8);
+    // Gathers the low bits of eight bytes into the top byte.
+    mask |= LaneMask(word * 0x0102040810204080u >> 56) << byte;
+  }
+  return mask;
+}
 
 inline int firstLane(LaneMask mask) { return std::countr_zero(mask); }
 inline int countLanes(LaneMask mask) { return std::popcount(mask); }

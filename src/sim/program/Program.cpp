@@ -4,6 +4,7 @@
 #include "sim/program/Effect.h"
 #include "sim/program/InstructionSet.h"
 #include "sim/program/flow/MaskedLoads.h"
+#include "sim/program/flow/PlainRuns.h"
 #include "sim/program/flow/SpinLoop.h"
 #include "sim/program/SymbolLayout.h"
 #include "sim/program/flow/Unheeded.h"
@@ -416,6 +417,7 @@ Code Decoder::decode() {
       op.readsLoaded = readsLoaded(op);
   if (!refusals_.empty())
     tellRefusals();
+  markPlain(code_);
   return std::move(code_);
 }
 

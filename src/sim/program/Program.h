@@ -19,6 +19,7 @@
 #include "sim/program/PoisonRule.h"
 #include "sim/program/Syntax.h"
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -74,15 +75,30 @@ enum class Step : std::uint8_t {
 /// Execute `op` for the lanes of `active` (never empty, predicate applied).
 using Handler = Step (*)(Warp &warp, const Op &op, LaneMask active);
 
-/// A decoded instruction.
-struct Op {
+/// A decoded instruction. What plain ones need stands first.
+struct alignas(64) Op {
   Handler handler = nullptr;
   Pred guard; ///< @p
-  Reg dst, dst2;
-  Pred pdst, pdst2, psrc;
+  /// So many instructions from here on are plain: pure functions of registers,
+  /// lane by lane, with no place between them where lanes meet (PlainRuns.h).
+  std::uint16_t plainCount = 0;
+  bool isQuiet = true;    ///< Effect::isQuiet
+  bool isAligned = false; ///< for whole warps
+  /// The checks have to know of what it does with registers (RegisterUse).
+  bool isTracked = false;
+  bool isListWritten = false; ///< `list` holds destinations
+  bool decidesLoop = false; ///< what it gives decides about a loop that waits
+  bool isMasked = false;    ///< a load; another one tells of it (`masks`)
+  Reg dst;
   Reg src[4];
-  std::vector<Reg> list;           ///< vector operands: destinations or sources
-  bool isListWritten = false;      ///< `list` holds destinations
+  /// Of a plain one, for what is known beside values: the sources and the
+  /// result by Reg::index; Code::registerCount where there is none.
+  std::array<std::uint32_t, 4> plainSources{};
+  std::uint32_t plainResult = 0;
+  PoisonRule poison; ///< how unwritten bytes of sources reach results
+  Pred pdst, psrc, pdst2;
+  Reg dst2;
+  std::vector<Reg> list; ///< vector operands: destinations or sources
   std::int64_t imm = 0;            ///< a static offset, count or mode
   std::uint32_t flags = 0;         ///< meaning is the handler's own
   int target = -1;                 ///< of a branch
@@ -90,14 +106,9 @@ struct Op {
   MemorySemantics semantics;       ///< of an access, a fence or a barrier
   bool touchesAccumulator = false; ///< a register of some wgmma, not as one
   bool readsLoaded = false;        ///< a register of some tcgen05.ld
-  PoisonRule poison; ///< how unwritten bytes of sources reach results
   std::shared_ptr<const void> extra; ///< decoded state of a rich instruction
-  bool isQuiet = true;               ///< Effect::isQuiet
-  bool isAligned = false;            ///< for whole warps
   std::shared_ptr<const Effect> effect;
   std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
-  bool decidesLoop = false; ///< what it gives decides about a loop that waits
-  bool isMasked = false;    ///< a load; another one tells of it (`masks`)
   /// A wait or an atomic whose answer decides nothing at all.
   bool isUnheeded = false;
   std::int32_t masks = -1;          ///< which of Code::maskedLoads; -1: none

@@ -8,6 +8,7 @@
 
 #include "sim/machine/Machine.h"
 #include "sim/units/Units.h"
+#include "support/HostProcessor.h"
 
 #include <bit>
 #include <cstring>
@@ -39,7 +40,7 @@ template <typename T> inline Storage<T> toLane(T value) {
 
 /// Copy the lanes of `active` from `from` to `to`.
 template <typename S>
-inline void blendLanes(S *to, const S *from, LaneMask active) {
+[[gnu::always_inline]] inline void blendLanes(S *to, const S *from, LaneMask active) {
   if (active == kAllLanes) {
     std::memcpy(to, from, sizeof(S) * kLanes);
     return;
@@ -53,26 +54,23 @@ inline void blendLanes(S *to, const S *from, LaneMask active) {
 /// Set the active lanes of `reg` to `value(lane)`, which is asked for all lanes
 /// and before any of them is written.
 template <typename T, typename F>
-inline void storeLanes(Warp &warp, Reg reg, LaneMask active, F &&value) {
+[[gnu::always_inline]] inline void storeLanes(Warp &warp, Reg reg, LaneMask active, F &&value) {
   alignas(64) Storage<T> result[kLanes];
   for (int lane = 0; lane < kLanes; ++lane)
     result[lane] = toLane<T>(value(lane));
   blendLanes(warp.lanes<Storage<T>>(reg), result, active);
 }
 
-/// The lanes for which `test(lane)` holds.
-template <typename F> inline LaneMask testLanes(F &&test) {
-  alignas(64) std::uint8_t holds[kLanes];
-  for (int lane = 0; lane < kLanes; ++lane)
-    holds[lane] = test(lane) ? 1 : 0;
-  LaneMask mask = 0;
-  for (int byte = 0; byte < kLanes; byte += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, holds + byte, 8);
-    // Gathers the low bits of eight bytes into the top byte.
-    mask |= LaneMask(word * 0x0102040810204080u >> 56) << byte;
-  }
-  return mask;
+/// The same handler, compiled for the wide vectors of the host.
+template <Handler body>
+[[gnu::flatten]] KILN_WIDE_LANES Step widened(Warp &warp, const Op &op,
+                                              LaneMask active) {
+  return body(warp, op, active);
+}
+
+/// Of two that do the same, the faster one here.
+template <Handler body> Handler widest() {
+  return hasWideLanes() ? widened<body> : body;
 }
 
 /// The handler of an instruction whose lanes are F(source lanes).
@@ -179,11 +177,11 @@ void decodeLanewise(Decoder &decoder, const ptx::Instruction &instruction,
     ++index),
    ...);
   if constexpr (sizeof...(S) == 1)
-    op.handler = lanewise1<F, D, S...>;
+    op.handler = widest<lanewise1<F, D, S...>>();
   else if constexpr (sizeof...(S) == 2)
-    op.handler = lanewise2<F, D, S...>;
+    op.handler = widest<lanewise2<F, D, S...>>();
   else
-    op.handler = lanewise3<F, D, S...>;
+    op.handler = widest<lanewise3<F, D, S...>>();
 }
 
 /// Every type modifier in order.

@@ -17,6 +17,7 @@ namespace kiln::sim {
 enum class EventKind : std::uint8_t {
   lifetime,    ///< warps, CTAs and clusters begin and end
   instruction, ///< before and after each one
+  registers,   ///< before those whose registers matter to somebody
   access,      ///< of memory, by threads and by asynchronous units
   storedValue, ///< what threads store, as a part of their accesses
   async,       ///< asynchronous operations begin and end
@@ -73,6 +74,16 @@ struct InstructionEnd {
   Step step;
 };
 
+/// Lanes are about to execute an instruction of which somebody may have to know
+/// what it does with registers (Op::isTracked): with bytes that nobody wrote,
+/// or with what an asynchronous unit uses.
+struct RegisterUse {
+  static constexpr EventKind kKind = EventKind::registers;
+  Warp &warp;
+  const Op &op;
+  LaneMask lanes;
+};
+
 // Accesses.
 
 /// What one lane reads or writes.
@@ -85,6 +96,68 @@ struct LaneAccess {
   bool isSame; ///< a write of what stands there already
 };
 
+/// How the addresses of a warp's lanes lie.
+enum class Pattern : std::uint8_t {
+  uniform,     ///< all of them are one
+  consecutive, ///< each lane's is one access behind that of the lane before it
+  scattered,
+};
+
+/// The accesses of a warp's lanes that differ in nothing but their addresses.
+struct AlikeLanes {
+  const std::uint64_t *addresses; ///< by lane, as LaneAccess has them
+  LaneMask lanes;
+  LaneMask same; ///< those that write what stands there already
+  Cta *owner;
+  std::uint32_t bytes;
+  bool isWrite;
+  Pattern pattern;
+};
+
+/// What lanes do, one by one: as a list, or from what they have in common.
+class LaneAccesses {
+public:
+  LaneAccesses(std::span<const LaneAccess> list) : list_(list) {}
+  LaneAccesses(const AlikeLanes &alike) : alike_(&alike) {}
+
+  /// null: they are a list.
+  const AlikeLanes *alike() const { return alike_; }
+
+  class Iterator {
+  public:
+    Iterator(const LaneAccess *next, const AlikeLanes *alike, LaneMask left)
+        : next_(next), alike_(alike), left_(left) {}
+    LaneAccess operator*() const {
+      if (!alike_)
+        return *next_;
+      int lane = firstLane(left_);
+      return {alike_->addresses[lane],        alike_->owner,
+              alike_->bytes,                  static_cast<std::uint8_t>(lane),
+              alike_->isWrite,                (alike_->same >> lane & 1) != 0};
+    }
+    Iterator &operator++() {
+      alike_ ? void(left_ &= left_ - 1) : void(++next_);
+      return *this;
+    }
+    bool operator!=(const Iterator &other) const {
+      return next_ != other.next_ || left_ != other.left_;
+    }
+
+  private:
+    const LaneAccess *next_;
+    const AlikeLanes *alike_;
+    LaneMask left_;
+  };
+  Iterator begin() const {
+    return {list_.data(), alike_, alike_ ? alike_->lanes : 0};
+  }
+  Iterator end() const { return {list_.data() + list_.size(), alike_, 0}; }
+
+private:
+  std::span<const LaneAccess> list_;
+  const AlikeLanes *alike_ = nullptr;
+};
+
 /// Lanes of one instruction read or write by themselves, in this order.
 struct ThreadAccess {
   static constexpr EventKind kKind = EventKind::access;
@@ -93,7 +166,7 @@ struct ThreadAccess {
 
   Warp &warp;
   const Op &op;
-  std::span<const LaneAccess> accesses;
+  LaneAccesses accesses;
   bool isFirst; ///< nothing was told of the instruction before
   /// What is written, where somebody asks for it; readable a cell further.
   const std::uint8_t *values = nullptr;

@@ -27,6 +27,7 @@ public:
   virtual void on(const ClusterEnd &) {}
   virtual void on(const InstructionBegin &) {}
   virtual void on(const InstructionEnd &) {}
+  virtual void on(const RegisterUse &) {}
   virtual void on(const ThreadAccess &) {}
   virtual void on(const AsyncAccess &) {}
   virtual void on(const TensorMapUse &) {}

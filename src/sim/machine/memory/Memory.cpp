@@ -116,6 +116,7 @@ Region &GlobalMemory::add(std::uint64_t base, std::size_t bytes,
     HostMemory::fail(bytes, region->name);
   }
   ++count_;
+  ++version_;
   return *(regions_[base] = std::move(region));
 }
 
@@ -175,6 +176,7 @@ Region &GlobalMemory::share(void *data, std::size_t bytes,
       static_cast<std::uint8_t *>(data), [](std::uint8_t *) {});
   region->valid = ValidBits(bytes, /*isWritten=*/true);
   ++count_;
+  ++version_;
   return *(regions_[base] = std::move(region));
 }
 
@@ -186,6 +188,7 @@ void GlobalMemory::makeHeap() {
 
 void GlobalMemory::free(std::uint64_t base) {
   std::lock_guard lock(mutex_);
+  ++version_;
   regions_.erase(base);
 }
 

@@ -11,6 +11,7 @@
 #include "sim/machine/memory/ZeroPages.h"
 #include "sim/program/AddressSpaces.h"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -120,6 +121,8 @@ public:
   void free(std::uint64_t base);
   /// The region that holds `address`, or the nearest below it; null: none.
   Region *find(std::uint64_t address);
+  /// Changes whenever a buffer comes or goes.
+  std::uint64_t version() const { return version_; }
   /// "buffer 2 (4096 bytes at 0x7000...)", for messages about an address.
   std::string describe(std::uint64_t address);
   const std::map<std::uint64_t, std::unique_ptr<Region>> &regions() const {
@@ -151,7 +154,36 @@ private:
   std::map<std::uint64_t, std::unique_ptr<Region>> regions_;
   std::uint64_t next_ = kGlobalBase;
   int count_ = 0;
+  std::atomic<std::uint64_t> version_{1};
   std::unique_ptr<DeviceHeap> heap_;
+};
+
+/// The buffers that instructions were in last.
+class RecentRegions {
+public:
+  /// The buffer that has all of those bytes; null: none. `slot`: any number,
+  /// mostly the same for the same buffer.
+  Region *find(GlobalMemory &memory, std::uint64_t address, std::size_t bytes,
+               std::size_t slot) {
+    if (version_ != memory.version()) {
+      regions_ = {};
+      version_ = memory.version();
+    }
+    Region *&region = regions_[slot % regions_.size()];
+    if (!region || !isWithin(*region, address, bytes))
+      region = memory.find(address);
+    return region && isWithin(*region, address, bytes) ? region : nullptr;
+  }
+
+private:
+  static bool isWithin(const Region &region, std::uint64_t address,
+                       std::size_t bytes) {
+    return address >= region.base &&
+           isInside(address - region.base, bytes, region.bytes);
+  }
+
+  std::array<Region *, 16> regions_{};
+  std::uint64_t version_ = 0;
 };
 
 } // namespace kiln::sim

@@ -22,9 +22,23 @@ std::uint8_t gatherBytes(std::uint64_t bits);
 class RegisterPoison {
 public:
   /// Everything is unwritten at first; where nothing is tracked, nothing is.
+  /// One more stands for no register: nothing of it is ever unwritten.
   RegisterPoison(std::size_t registers, bool isTracked)
-      : any_(registers, isTracked ? kAllLanes : 0), isTracked_(isTracked) {}
+      : any_(registers + 1, isTracked ? kAllLanes : 0), isTracked_(isTracked) {
+    any_.back() = 0;
+  }
 
+  /// Lanes in which some byte of one of four registers is unwritten.
+  LaneMask anyOf(const std::array<std::uint32_t, 4> &registers) const {
+    return any_[registers[0]] | any_[registers[1]] | any_[registers[2]] |
+           any_[registers[3]];
+  }
+  /// All bytes of those lanes are written.
+  void clear(std::uint32_t index, LaneMask lanes) {
+    any_[index] &= ~lanes;
+    if (!partial_.empty())
+      partial_[index] &= ~lanes;
+  }
   /// Lanes in which some byte is unwritten.
   LaneMask lanes(const Reg &reg) const { return any_[reg.index]; }
   /// The unwritten bytes of a lane.

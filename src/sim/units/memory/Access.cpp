@@ -217,7 +217,9 @@ void Accessor::note(const ByteRange &place, std::uint64_t address,
 
 void Accessor::tell() {
   warp_.watchers().tell(
-      ThreadAccess{warp_, op_, {told_.data(), count_}, isFirst_, values_});
+      ThreadAccess{
+      warp_, op_, std::span<const LaneAccess>(told_.data(), count_), isFirst_,
+      values_});
   isFirst_ = false;
   count_ = 0;
 }

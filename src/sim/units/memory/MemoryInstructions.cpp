@@ -5,8 +5,10 @@
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/memory/AccessTraits.h"
 #include "sim/units/memory/Reduction.h"
+#include "sim/units/memory/WarpAccess.h"
 #include "support/Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kiln::sim {
@@ -89,32 +91,13 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
       {}, warp.cta().cluster().origins[origin].op);
 }
 
-static Step load(Warp &warp, const Op &op, LaneMask active) {
-  MemoryFlags flags = MemoryFlags::unpack(op.flags);
-  checkAddress(warp, op, active);
-  Accessor accessor(warp, op, "a load");
+/// Which of the bytes that lanes have loaded nobody has written.
+template <typename PlaceOf>
+static void poisonLoaded(Warp &warp, const Op &op, const MemoryFlags &flags,
+                         LaneMask active, PlaceOf &&placeOf) {
   std::size_t total = flags.bytes * op.list.size();
-  auto loadLane = [&](int lane) {
-    ByteRange place = accessor.locate(flags.space, addressOf(warp, op, lane),
-                                      total, total, lane, false);
-    for (std::size_t i = 0; i < op.list.size(); ++i) {
-      std::uint64_t bits = 0;
-      std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
-      warp.write(op.list[i], lane, extend(bits, flags, op.list[i]));
-    }
-    return place;
-  };
-  if (!warp.machine().config().checks) {
-    forEachLane(active, loadLane);
-    return Step::next;
-  }
-  std::array<ByteRange, kLanes> places;
-  forEachLane(active, [&](int lane) { places[lane] = loadLane(lane); });
-  CheckTime time(warp.watchers().clock());
-  for (const Reg &reg : op.list)
-    warp.setPoison(reg, active, 0);
   forEachLane(active, [&](int lane) {
-    const ByteRange &place = places[lane];
+    const ByteRange &place = placeOf(lane);
     bool isWhole = place.isWritten(total) || mayYetBeWritten(warp, place);
     for (std::size_t i = 0; !isWhole && i < op.list.size(); ++i) {
       // What extends a value is as unwritten as its sign.
@@ -125,6 +108,105 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
         warp.setPoisonOrigin(op.list[i], originOf(warp, op, part, flags.bytes));
     }
   });
+}
+
+/// Each lane by itself.
+static Step loadByLane(Warp &warp, const Op &op, LaneMask active) {
+  checkAddress(warp, op, active);
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  Accessor accessor(warp, op, "a load");
+  std::size_t total = flags.bytes * op.list.size();
+  std::array<ByteRange, kLanes> places;
+  forEachLane(active, [&](int lane) {
+    ByteRange &place = places[lane];
+    place = accessor.locate(flags.space, addressOf(warp, op, lane), total,
+                            total, lane, false);
+    for (std::size_t i = 0; i < op.list.size(); ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, place.data + i * flags.bytes, flags.bytes);
+      warp.write(op.list[i], lane, extend(bits, flags, op.list[i]));
+    }
+  });
+  if (!warp.hasChecks())
+    return Step::next;
+  CheckTime time(warp.watchers().clock());
+  for (const Reg &reg : op.list)
+    warp.setPoison(reg, active, 0);
+  poisonLoaded(warp, op, flags, active,
+               [&](int lane) { return places[lane]; });
+  return Step::next;
+}
+
+/// A value in memory as a lane of a register has it.
+template <typename M, typename S, bool isSigned>
+static S extendTo(const std::uint8_t *data, S mask) {
+  M value;
+  std::memcpy(&value, data, sizeof(M));
+  if constexpr (isSigned)
+    return static_cast<S>(static_cast<std::make_signed_t<M>>(value)) & mask;
+  else
+    return value;
+}
+
+/// The values of a warp's lanes, from where they are.
+template <typename M, typename S, bool isSigned>
+static void moveIn(Warp &warp, const Op &op, const WarpAccess &access,
+                   LaneMask active) {
+  std::size_t stride = sizeof(M) * op.list.size();
+  for (std::size_t i = 0; i < op.list.size(); ++i) {
+    const Reg &reg = op.list[i];
+    S *to = warp.lanes<S>(reg);
+    S mask = reg.bytes >= sizeof(S) ? ~S(0) : (S(1) << (8 * reg.bytes)) - 1;
+    const std::uint8_t *from = access.at(access.first()) + i * sizeof(M);
+    switch (access.pattern()) {
+    case Pattern::uniform: {
+      S value = extendTo<M, S, isSigned>(from, mask);
+      if (active == kAllLanes)
+        std::fill_n(to, kLanes, value);
+      else
+        forEachLane(active, [&](int lane) { to[lane] = value; });
+      break;
+    }
+    case Pattern::consecutive:
+      if (active == kAllLanes && stride == sizeof(S) && sizeof(M) == sizeof(S))
+        std::memcpy(to, from, sizeof(S) * kLanes);
+      else if (active == kAllLanes)
+        for (std::size_t lane = 0; lane < kLanes; ++lane)
+          to[lane] = extendTo<M, S, isSigned>(from + lane * stride, mask);
+      else
+        forEachLane(active, [&](int lane) {
+          std::size_t behind = static_cast<std::size_t>(lane - access.first());
+          to[lane] = extendTo<M, S, isSigned>(from + behind * stride, mask);
+        });
+      break;
+    case Pattern::scattered:
+      forEachLane(active, [&](int lane) {
+        to[lane] =
+            extendTo<M, S, isSigned>(access.at(lane) + i * sizeof(M), mask);
+      });
+    }
+  }
+}
+
+template <typename M, typename S, bool isSigned>
+static Step load(Warp &warp, const Op &op, LaneMask active) {
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  WarpAccess access;
+  auto bytes = static_cast<std::uint32_t>(sizeof(M) * op.list.size());
+  if ((warp.poison(op.src[0]) & active) ||
+      !access.find(warp, op, flags.space, active, bytes, /*isWrite=*/false))
+    return loadByLane(warp, op, active);
+  moveIn<M, S, isSigned>(warp, op, access, active);
+  if (warp.hasChecks()) {
+    CheckTime time(warp.watchers().clock());
+    for (const Reg &reg : op.list)
+      warp.setPoison(reg, active, 0);
+    if (!access.isWritten())
+      poisonLoaded(warp, op, flags, active,
+                   [&](int lane) { return access.place(lane); });
+  }
+  if (!op.isMasked && warp.watchers().wants(EventKind::access))
+    access.tell();
   return Step::next;
 }
 
@@ -144,9 +226,10 @@ static void noteWriter(Warp &warp, const Op &op, const void *data, int lane) {
     warp.machine().lastWriters().note(warp, op, data, lane);
 }
 
-static Step store(Warp &warp, const Op &op, LaneMask active) {
-  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+/// Each lane by itself.
+static Step storeByLane(Warp &warp, const Op &op, LaneMask active) {
   checkAddress(warp, op, active);
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
   Accessor accessor(warp, op, "a store");
   std::size_t total = flags.bytes * op.list.size();
   bool isAllSame = true;
@@ -190,6 +273,144 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   return isAllSame ? Step::same : Step::next;
 }
 
+/// Store the values of a warp's lanes; those that were there already.
+template <typename M, typename S>
+static LaneMask moveOut(const Warp &warp, const Op &op,
+                        const WarpAccess &access, LaneMask active) {
+  if (op.list.size() == 1 && active == kAllLanes && access.isDense()) {
+    const S *from = warp.lanes<S>(op.list[0]);
+    alignas(64) M values[kLanes], before[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane)
+      values[lane] = static_cast<M>(from[lane]);
+    std::uint8_t *to = access.at(0);
+    std::memcpy(before, to, sizeof(before));
+    std::memcpy(to, values, sizeof(values));
+    return testLanes([&](int lane) { return values[lane] == before[lane]; });
+  }
+  LaneMask same = active;
+  forEachLane(active, [&](int lane) {
+    std::uint8_t *to = access.at(lane);
+    for (const Reg &reg : op.list) {
+      auto value = static_cast<M>(warp.lanes<S>(reg)[lane]);
+      M before;
+      std::memcpy(&before, to, sizeof(M));
+      std::memcpy(to, &value, sizeof(M));
+      to += sizeof(M);
+      if (before != value)
+        same &= ~kLaneBits[lane];
+    }
+  });
+  return same;
+}
+
+/// The values that lanes store, as ThreadAccess has them.
+template <typename M, typename S>
+static void keepValues(const Warp &warp, const Op &op, LaneMask active,
+                       std::uint8_t *to) {
+  for (std::size_t i = 0; i < op.list.size(); ++i) {
+    const S *from = warp.lanes<S>(op.list[i]);
+    forEachLane(active, [&](int lane) {
+      auto value = static_cast<M>(from[lane]);
+      std::memcpy(&to[static_cast<std::size_t>(lane) *
+                          ThreadAccess::kValueBytes +
+                      i * sizeof(M)],
+                  &value, sizeof(M));
+    });
+  }
+}
+
+template <typename M, typename S>
+static Step store(Warp &warp, const Op &op, LaneMask active) {
+  MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  WarpAccess access;
+  auto bytes = static_cast<std::uint32_t>(sizeof(M) * op.list.size());
+  bool hasChecks = warp.hasChecks();
+  LaneMask unwritten =
+      (warp.group().inDoubt | warp.poison(op.src[0])) & active;
+  for (const Reg &reg : op.list)
+    unwritten |= warp.poison(reg) & active;
+  if (unwritten || (hasChecks && op.effect->isStrong) ||
+      !access.find(warp, op, flags.space, active, bytes, /*isWrite=*/true))
+    return storeByLane(warp, op, active);
+  // Where bytes were not written, each lane says which.
+  LaneMask same = 0;
+  if (access.isWritten())
+    same = active;
+  else if (!access.isDense())
+    forEachLane(active, [&](int lane) {
+      // One that a lane before it writes is written by then.
+      if (access.place(lane).isWritten(bytes))
+        same |= kLaneBits[lane];
+      access.place(lane).markWritten(bytes);
+    });
+  else
+    forEachLane(active, [&](int lane) {
+      if (access.place(lane).isWritten(bytes))
+        same |= kLaneBits[lane];
+    });
+  same &= moveOut<M, S>(warp, op, access, active);
+  access.markWritten();
+  const Watchers &watchers = warp.watchers();
+  if (watchers.wants(EventKind::access)) {
+    bool isKept = watchers.wants(EventKind::storedValue) &&
+                  access.isGlobal() && !op.semantics.isStrong;
+    std::array<std::uint8_t,
+               ThreadAccess::kValueBytes * kLanes + Shadow::kCellBytes>
+        values;
+    if (isKept)
+      keepValues<M, S>(warp, op, active, values.data());
+    access.tell(same, isKept ? values.data() : nullptr);
+  }
+  return same == active ? Step::same : Step::next;
+}
+
+/// The handler for elements of `bytes` in lanes of `width`.
+template <typename M>
+static Handler loadHandler(int width, bool isSigned) {
+  using U32 = std::uint32_t;
+  using U64 = std::uint64_t;
+  if constexpr (sizeof(M) < 8)
+    if (width != 8)
+      return isSigned ? load<M, U32, true> : load<M, U32, false>;
+  return isSigned ? load<M, U64, true> : load<M, U64, false>;
+}
+
+/// Whether elements of `bytes` are in lanes of one width that holds them.
+static bool isRegular(const std::vector<Reg> &list, int bytes) {
+  return !list.empty() &&
+         std::all_of(list.begin(), list.end(), [&](const Reg &reg) {
+           return reg.width == list.front().width && reg.width >= bytes;
+         });
+}
+
+static Handler loadHandler(const std::vector<Reg> &list, int bytes,
+                           bool isSigned) {
+  if (!isRegular(list, bytes))
+    return loadByLane;
+  int width = list.front().width;
+  return bytes == 1   ? loadHandler<std::uint8_t>(width, isSigned)
+         : bytes == 2 ? loadHandler<std::uint16_t>(width, isSigned)
+         : bytes == 4 ? loadHandler<std::uint32_t>(width, isSigned)
+                      : loadHandler<std::uint64_t>(width, false);
+}
+
+template <typename M> static Handler storeHandler(int width) {
+  if constexpr (sizeof(M) < 8)
+    if (width != 8)
+      return store<M, std::uint32_t>;
+  return store<M, std::uint64_t>;
+}
+
+static Handler storeHandler(const std::vector<Reg> &list, int bytes) {
+  if (!isRegular(list, bytes))
+    return storeByLane;
+  int width = list.front().width;
+  return bytes == 1   ? storeHandler<std::uint8_t>(width)
+         : bytes == 2 ? storeHandler<std::uint16_t>(width)
+         : bytes == 4 ? storeHandler<std::uint32_t>(width)
+                      : storeHandler<std::uint64_t>(width);
+}
+
 /// The registers of a value or a vector. 128 bits are two of 64: `bytes` says
 /// so afterwards.
 static std::vector<Reg> elementsOf(Decoder &decoder,
@@ -205,8 +426,8 @@ static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op) {
   ptx::ScalarType type = lastType(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
-  op.handler = load;
   op.list = elementsOf(decoder, instruction.operands[0], bytes);
+  op.handler = loadHandler(op.list, bytes, isSigned(type));
   op.isListWritten = true;
   op.src[0] = decoder.address(instruction.operands[1], op.imm);
   op.flags = MemoryFlags::pack(
@@ -219,9 +440,9 @@ static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("async"))
     return decodeAsyncStore(decoder, instruction, op);
   int bytes = ptx::sizeBytes(lastType(decoder, instruction));
-  op.handler = store;
   op.src[0] = decoder.address(instruction.operands[0], op.imm);
   op.list = elementsOf(decoder, instruction.operands[1], bytes);
+  op.handler = storeHandler(op.list, bytes);
   op.flags = MemoryFlags::pack(
       decoder.spaceOfAddress(instruction.operands[0], spaceOf(instruction)),
       bytes, false);

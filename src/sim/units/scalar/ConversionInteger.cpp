@@ -42,8 +42,8 @@ void decodeIntegerToInteger(Decoder &decoder,
   bool isSaturated = instruction.has("sat");
   withAnyInteger(decoder, instruction, types[0], [&]<typename D>() {
     withAnyInteger(decoder, instruction, types[1], [&]<typename S>() {
-      op.handler = isSaturated ? executeIntegers<D, S, true>
-                               : executeIntegers<D, S, false>;
+      op.handler = isSaturated ? widest<executeIntegers<D, S, true>>()
+                               : widest<executeIntegers<D, S, false>>();
     });
   });
 }

@@ -20,7 +20,8 @@ Step roundedBy(Warp &warp, const Op &op, LaneMask active) {
 }
 
 /// `inner` in the rounding mode that the instruction names; rn where none.
-template <Handler inner>
+/// `isWide`: compiled for wide vectors where the host has them.
+template <Handler inner, bool isWide = true>
 Handler roundedHandler(const ptx::Instruction &instruction) {
   if (instruction.has("rz"))
     return roundedBy<inner, FE_TOWARDZERO>;
@@ -28,7 +29,7 @@ Handler roundedHandler(const ptx::Instruction &instruction) {
     return roundedBy<inner, FE_DOWNWARD>;
   if (instruction.has("rp"))
     return roundedBy<inner, FE_UPWARD>;
-  return inner;
+  return isWide ? widest<inner>() : inner;
 }
 
 /// .sat: within 0 and 1; NaN and -0 become +0.

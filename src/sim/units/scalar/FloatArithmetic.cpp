@@ -88,8 +88,8 @@ static Handler choose(const ptx::Instruction &instruction) {
   if constexpr (what == Arithmetic::fma) {
     static const bool isFused = hasFusedMultiply();
     if (isFused)
-      return roundedHandler<executeFused<T, isFlushed, isSaturated>>(
-          instruction);
+      return roundedHandler<executeFused<T, isFlushed, isSaturated>,
+                            /*isWide=*/false>(instruction);
   }
   return roundedHandler<execute<what, T, isFlushed, isSaturated>>(instruction);
 }

@@ -195,7 +195,7 @@ template <typename Reader> static Comparer comparer(Relation relation) {
 #define KILN_RELATION(NAME)                                                    \
   case Relation::NAME:                                                         \
     return {compareLanes<Reader, Relation::NAME>,                              \
-            executeSetp<Reader, Relation::NAME>, bytes};
+            widest<executeSetp<Reader, Relation::NAME>>(), bytes};
     KILN_RELATION(eq)
     KILN_RELATION(ne)
     KILN_RELATION(lt)
@@ -381,8 +381,8 @@ static void decodeSelp(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   decodeChoices(decoder, instruction, type, op);
   op.psrc = decoder.pred(instruction.operands[3]);
-  op.handler = ptx::sizeBytes(type) == 8 ? executeSelp<std::uint64_t>
-                                         : executeSelp<std::uint32_t>;
+  op.handler = ptx::sizeBytes(type) == 8 ? widest<executeSelp<std::uint64_t>>()
+                                         : widest<executeSelp<std::uint32_t>>();
 }
 
 /// slct: a where c >= 0, which NaN is not and -0 is.

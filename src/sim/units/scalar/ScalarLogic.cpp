@@ -186,7 +186,7 @@ static void decodeLop3(Decoder &decoder, const ptx::Instruction &instruction,
     op.pdst = pairedPred(decoder, operands[0]);
     op.psrc = decoder.pred(operands[5]);
   }
-  op.handler = executeLop3;
+  op.handler = widest<executeLop3>();
 }
 
 namespace {
@@ -262,7 +262,7 @@ static void decodePermuteAs(Decoder &decoder,
   decodeLanewise<U32, U32, U32, U32>(
       decoder, instruction, op,
       [](U32 a, U32 b, U32 c) { return permute<mode>(a, b, c); });
-  op.handler = permuteLanes<mode>;
+  op.handler = widest<permuteLanes<mode>>();
 }
 
 static void decodePermute(Decoder &decoder, const ptx::Instruction &instruction,

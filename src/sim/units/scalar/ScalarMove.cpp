@@ -159,7 +159,8 @@ static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
   }
   op.src[0] =
       expectWidth(decoder, instruction, decoder.reg(from, bytes), bytes);
-  op.handler = isWide ? executeMove<std::uint64_t> : executeMove<std::uint32_t>;
+  op.handler = isWide ? widest<executeMove<std::uint64_t>>()
+                      : widest<executeMove<std::uint32_t>>();
 }
 
 std::vector<Instruction> scalarMoveInstructions() {

@@ -1,0 +1,52 @@
+// PlainRuns: which instructions are plain, and how far they go.
+#include "sim/program/flow/PlainRuns.h"
+#include "sim/program/Effect.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kiln::sim {
+
+/// Whether an instruction does nothing but give one result, or a predicate,
+/// from sources that stand in it.
+static bool isPlain(const Op &op) {
+  bool isPure = op.row->isArithmetic() &&
+                (op.row->unit != Unit::address || op.origin->opcode == "cvta");
+  bool isSimple = op.list.empty() && !op.dst2.isValid() && !op.pdst2.isValid();
+  // A clock has no source.
+  bool hasSource = op.src[0].isValid() || op.psrc.isValid();
+  return isPure && isSimple && hasSource && op.isQuiet && !op.isAligned &&
+         op.effect->kind == EffectKind::none && op.target < 0 && !op.spin &&
+         !op.touchesAccumulator && !op.readsLoaded && op.masks < 0 &&
+         op.poison.kind != PoisonRule::Kind::none;
+}
+
+void markPlain(Code &code) {
+  std::vector<bool> isMeeting(code.ops.size() + 1);
+  for (const Op &op : code.ops)
+    if (op.reconverge >= 0)
+      isMeeting[static_cast<std::size_t>(op.reconverge)] = true;
+  auto numberOf = [&](const Reg &reg) {
+    return reg.isValid() ? reg.index : code.registerCount;
+  };
+  std::uint16_t count = 0;
+  for (std::size_t i = code.ops.size(); i-- > 0;) {
+    Op &op = code.ops[i];
+    op.isTracked = op.touchesAccumulator || op.readsLoaded || op.masks >= 0 ||
+                   op.poison.isGeneral();
+    if (isMeeting[i + 1])
+      count = 0;
+    if (!isPlain(op)) {
+      count = 0;
+      continue;
+    }
+    if (count < std::numeric_limits<std::uint16_t>::max())
+      ++count;
+    op.plainCount = count;
+    for (std::size_t source = 0; source < std::size(op.src); ++source)
+      op.plainSources[source] = numberOf(op.src[source]);
+    op.plainResult = numberOf(op.dst);
+  }
+}
+
+} // namespace kiln::sim
