@@ -130,6 +130,9 @@ static void print(const Report &report, bool has_old) {
     print_setting(row);
     std::printf(" %8.2f ms, %7.1f ns per warp instruction", 1e-3 * time_us(row),
                 1e3 * time_us(row) / row.now.instructions);
+    if (one.iterations)
+      std::printf(", %.2f ns per thread and iteration",
+                  1e3 * time_us(row) / one.iterations);
     if (one.on_host)
       std::printf(", %7.1f times C++", time_us(row) / report.host.cpu_us);
     print_old(row, has_old);

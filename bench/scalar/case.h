@@ -57,6 +57,8 @@ struct Case {
   /// Launches that one measurement has; a kernel of a few instructions has
   /// many.
   int launches = 1;
+  /// Rounds of the loops of all threads together; 0: nobody asks.
+  double iterations = 0;
   /// Instead of launches: a buffer of so many bytes is allocated and freed.
   std::size_t allocated_bytes = 0;
 

@@ -47,7 +47,8 @@ static Case product(const char *name) {
           .parameters = {random_floats(kElements, 1, -1, 1),
                          random_floats(kElements, 2, -1, 1),
                          zeros(kElements, Result::floats, 1e-4f), kSize},
-          .on_host = multiply};
+          .on_host = multiply,
+          .iterations = double(kElements) * kSize};
 }
 
 static Case stencil() {
