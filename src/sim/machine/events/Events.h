@@ -148,6 +148,10 @@ public:
     const AlikeLanes *alike_;
     LaneMask left_;
   };
+  std::size_t size() const {
+    return alike_ ? static_cast<std::size_t>(countLanes(alike_->lanes))
+                  : list_.size();
+  }
   Iterator begin() const {
     return {list_.data(), alike_, alike_ ? alike_->lanes : 0};
   }

@@ -30,7 +30,9 @@ public:
     add("end " + event.op.origin->opcode);
   }
   void on(const ThreadAccess &event) override {
-    const LaneAccess &last = event.accesses.back();
+    LaneAccess last{};
+    for (const LaneAccess one : event.accesses)
+      last = one;
     std::string text = fmt::format(
         "{} lanes {} {} bytes of {}, the last at {}", event.accesses.size(),
         last.isWrite ? "write" : "read", last.bytes,
