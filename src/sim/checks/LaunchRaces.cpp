@@ -49,21 +49,26 @@ void LaunchRaces::takePage(RaceDetector &races, std::uint64_t first,
     return;
   }
   CellSet shared = 0; // cells that may collide
-  for (const Layer &layer : page.layers)
+  page.forEachLayer([&](const Layer &layer) {
     shared |= layer.cells &
               (touched.written | (layer.record.isWrite() ? touched.read : 0));
+  });
+  if (shared)
+    page.reads.tidy();
   for (; shared; shared &= shared - 1) {
     auto i = static_cast<std::size_t>(std::countr_zero(shared));
-    for (const Layer &layer : page.layers)
+    page.forEachLayer([&](const Layer &layer) {
       if (layer.cells >> i & 1)
         compareCell(i, layer.recordOf(i), layer.record.bytes);
+    });
   }
-  for (const Layer &layer : page.layers)
+  page.forEachLayer([&](const Layer &layer) {
     for (CellSet left = layer.cells; left; left &= left - 1) {
       auto i = static_cast<std::size_t>(std::countr_zero(left));
       add(races, layer.recordOf(i), layer.record.bytes, CellSet(1) << i,
           touched, valuesOfCell(page.values, i));
     }
+  });
 }
 
 void LaunchRaces::add(const RaceDetector &races, const Record &record,

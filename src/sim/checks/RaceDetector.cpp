@@ -262,6 +262,11 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
     }
     if (isWrite && memory.hasBarrier(number, cells))
       return false;
+    Layer touched{later, cells};
+    touched.record.bytes = 0xffff;
+    if (isWrite && !page.reads.list().empty() &&
+        !isOrderedAfterReads(access, touched, page.reads.list()))
+      return false;
   }
   if (!access.isRecorded)
     return true;
@@ -272,7 +277,14 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
                 number * Shadow::kPageCells +
                     static_cast<unsigned>(std::countr_zero(left)),
                 0xffff);
-    auto &layers = memory.cells.page(number).layers;
+    Shadow::Page &page = memory.cells.page(number);
+    if (isWrite && !page.reads.list().empty()) {
+      for (Layer &read : page.reads.list())
+        if (!isSameInstruction(access, read.record))
+          read.cells &= ~cells;
+      page.reads.eraseEmpty();
+    }
+    auto &layers = page.layers;
     for (Layer &layer : layers) {
       if (!isOther(layer, cells))
         continue;

@@ -5,6 +5,7 @@
 #include "support/limits/Reserve.h"
 
 #include <algorithm>
+#include <array>
 
 namespace kiln::sim {
 
@@ -31,79 +32,96 @@ bool RaceDetector::isOrderedAfter(const Access &access, const Layer &touched,
   return true;
 }
 
+bool RaceDetector::isOrderedAfterReads(const Access &access,
+                                       const Layer &touched,
+                                       std::vector<Layer> &reads) const {
+  // Who knows of one knows of those before it. The last ones come first.
+  constexpr std::size_t kKnown = 16;
+  std::array<const Record *, kKnown> known{};
+  for (std::size_t i = reads.size(); i-- > 0;) {
+    Layer &read = reads[i];
+    if (!touched.meets(read) || isSameInstruction(access, read.record))
+      continue;
+    const Record *&later = known[read.record.component % kKnown];
+    bool isKnown = later && later->component == read.record.component &&
+                   later->time >= read.record.time &&
+                   (read.record.lanes & ~later->lanes) == 0;
+    if (isKnown)
+      continue;
+    if (!isOrderedAfter(access, touched, read))
+      return false;
+    if (read.record.component != access.warp->clock.lanes)
+      later = &read.record;
+  }
+  return true;
+}
+
+/// Take what `touched` touches out of layers; other bytes of the cells stay.
+static void takeOut(std::vector<Layer> &layers, const Layer &touched) {
+  std::size_t count = layers.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Layer &layer = layers[i];
+    if (!touched.meets(layer) || layer.record.isSameAccess(touched.record))
+      continue;
+    CellSet taken = layer.cells & touched.cells;
+    layer.cells &= ~taken;
+    auto left =
+        static_cast<std::uint16_t>(layer.record.bytes & ~touched.record.bytes);
+    if (!left)
+      continue;
+    Layer rest = layer;
+    rest.record.bytes = left;
+    rest.cells = taken;
+    layers.push_back(rest);
+  }
+}
+
 bool RaceDetector::touchLayer(const Access &access, ShadowedMemory &memory,
                               std::uint64_t number, const Layer &touched) {
   const Record &later = touched.record;
-  bool isWrite = later.isWrite();
   Shadow::Page &page = memory.cells.page(number);
+  bool isRead = !later.isWrite();
   if (page.isSplit || page.layers.size() >= Shadow::kMaxLayers ||
-      later.isStrong() || (early_ && &memory == &global_) ||
-      (isWrite && memory.hasBarrier(number, touched.cells)))
+      page.reads.list().size() >= Shadow::kMaxReads || later.isStrong() ||
+      (early_ && &memory == &global_) ||
+      (!isRead && memory.hasBarrier(number, touched.cells)))
     return false;
   Access whole = access;
   whole.record = touched.whole();
   whole.issuers = later.lanes;
-  auto isMet = [&](const Layer &layer) {
-    return (layer.cells & touched.cells) &&
-           (layer.record.bytes & later.bytes) &&
-           !isSameInstruction(whole, layer.record);
-  };
   bool hasMet = false;
   for (Layer &layer : page.layers) {
-    if (!isMet(layer))
+    bool isMet = touched.meets(layer) &&
+                 !isSameInstruction(whole, layer.record) &&
+                 (!isRead || layer.record.isWrite());
+    if (!isMet)
       continue;
     hasMet = true;
-    if ((isWrite || layer.record.isWrite()) &&
-        !isOrderedAfter(whole, touched, layer))
+    if (!isOrderedAfter(whole, touched, layer))
       return false;
   }
-  std::vector<Layer> &layers = page.layers;
-  std::size_t count = hasMet ? layers.size() : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    Layer &layer = layers[i];
-    if (!isMet(layer))
-      continue;
-    bool isAlike = layer.record.component == later.component &&
-                   layer.record.flags == later.flags &&
-                   (later.flags & Record::kSplit
-                        ? touched.isSplitLike(layer)
-                        : (layer.record.lanes & ~later.lanes) == 0);
-    if (!isWrite && (layer.record.isWrite() || !isAlike))
-      continue;
-    // What this access takes the place of; other bytes of its cells stay.
-    CellSet taken = layer.cells & touched.cells;
-    layer.cells &= ~taken;
-    auto left = static_cast<std::uint16_t>(layer.record.bytes & ~later.bytes);
-    if (left) {
-      Layer rest = layer;
-      rest.record.bytes = left;
-      rest.cells = taken;
-      layers.push_back(rest);
-    }
-  }
-  if (hasMet)
-    std::erase_if(layers, [](const Layer &layer) { return !layer.cells; });
-  // Accesses by the same lanes since they last handed something over.
   std::uint32_t edge = access.warp->clock.lastEdge;
-  for (Layer &layer : layers) {
-    Record &slot = layer.record;
-    bool isSame = slot.component == later.component && slot.op == later.op &&
-                  slot.flags == later.flags && slot.lanes == later.lanes &&
-                  (slot.time == later.time ||
-                   (slot.time > edge && !(slot.flags & Record::kSplit)));
-    if (!isSame || (slot.flags & Record::kSplit && !touched.isSplitLike(layer)))
-      continue;
-    if (slot.bytes != later.bytes && layer.cells != touched.cells)
-      continue;
-    slot.bytes |= later.bytes;
-    slot.time = later.time;
-    layer.cells |= touched.cells;
-    layer.orderedBy = ~Component(0); // nobody knows of this one yet
+  if (isRead) {
+    page.reads.add(touched, edge);
     return true;
   }
-  if (layers.empty())
-    reserveBounded(layers, 8);
-  layers.push_back(touched);
+  if (!page.reads.list().empty()) {
+    if (!isOrderedAfterReads(whole, touched, page.reads.list()))
+      return false;
+    takeOut(page.reads.list(), touched);
+    page.reads.eraseEmpty();
+  }
+  if (hasMet) {
+    takeOut(page.layers, touched);
+    std::erase_if(page.layers,
+                  [](const Layer &layer) { return !layer.cells; });
+  }
+  for (Layer &layer : page.layers)
+    if (layer.join(touched, edge))
+      return true;
+  if (page.layers.empty())
+    reserveBounded(page.layers, 8);
+  page.layers.push_back(touched);
   return true;
 }
 

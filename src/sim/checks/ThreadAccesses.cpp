@@ -37,16 +37,22 @@ bool ThreadAccesses::takeAlike(const ThreadAccess &told,
   /// More are better looked at lane by lane.
   constexpr int kMaxRuns = 8;
   bool isUniform = alike.pattern == Pattern::uniform;
-  LaneMask same = isUniform ? 0 : followers(alike, 0);
-  LaneMask next = isUniform ? 0 : followers(alike, alike.bytes);
-  if (!isUniform && countLanes(alike.lanes & ~(same | next)) > kMaxRuns)
+  bool isOneRun =
+      alike.pattern == Pattern::consecutive &&
+      std::has_single_bit((std::uint64_t(alike.lanes) >>
+                           firstLane(alike.lanes)) + 1);
+  if (isUniform || isOneRun) {
+    Access &access = alike.isWrite ? writes_ : reads_;
+    access = races_.plain(*warp_, *op_, alike.isWrite);
+    takeRun(told, alike, access, alike.lanes,
+            isOneRun && countLanes(alike.lanes) > 1);
+    return true;
+  }
+  LaneMask same = followers(alike, 0), next = followers(alike, alike.bytes);
+  if (countLanes(alike.lanes & ~(same | next)) > kMaxRuns)
     return false;
   Access &access = alike.isWrite ? writes_ : reads_;
   access = races_.plain(*warp_, *op_, alike.isWrite);
-  if (isUniform) {
-    takeRun(told, alike, access, alike.lanes, /*isInTurn=*/false);
-    return true;
-  }
   for (LaneMask left = alike.lanes; left;) {
     int first = firstLane(left);
     LaneMask behind = first == kLanes - 1 ? 0 : ~LaneMask(0) << (first + 1);

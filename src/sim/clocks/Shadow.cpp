@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace kiln::sim {
 
@@ -60,6 +61,64 @@ bool Layer::isSplitLike(const Layer &other) const {
   return origin(*this) == origin(other);
 }
 
+bool Layer::join(const Layer &later, std::uint32_t edge) {
+  if (!isAlike(later))
+    return false;
+  bool isSamePlace = cells == later.cells && record.bytes == later.record.bytes;
+  bool isJoined = record.time == later.record.time ||
+                  (record.time > edge && !(record.flags & Record::kSplit));
+  if (!isSamePlace && !(isJoined && (cells == later.cells ||
+                                     record.bytes == later.record.bytes)))
+    return false;
+  record.bytes |= later.record.bytes;
+  record.time = later.record.time;
+  cells |= later.cells;
+  orderedBy = ~Component(0); // nobody knows of this one yet
+  return true;
+}
+
+void Reads::add(const Layer &read, std::uint32_t edge) {
+  std::uint16_t &place = placeOf(read.record);
+  if (place && list_[place - 1u].join(read, edge))
+    return;
+  if (list_.size() >= limit_) {
+    tidy();
+    limit_ = std::max<std::size_t>(64, 2 * list_.size());
+  }
+  list_.push_back(read);
+  placeOf(read.record) = static_cast<std::uint16_t>(list_.size());
+}
+
+void Reads::tidy() {
+  std::vector<std::uint16_t> order(list_.size());
+  std::iota(order.begin(), order.end(), std::uint16_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+    return list_[a].record.component < list_[b].record.component;
+  });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const Layer &later = list_[order[i]];
+    for (std::size_t j = i; j-- > 0;) {
+      Layer &earlier = list_[order[j]];
+      if (earlier.record.component != later.record.component)
+        break;
+      if ((earlier.record.bytes & ~later.record.bytes) == 0 &&
+          (earlier.cells & later.cells) && earlier.isReplacedBy(later))
+        earlier.cells &= ~later.cells;
+    }
+  }
+  eraseEmpty();
+}
+
+void Reads::eraseEmpty() {
+  if (std::erase_if(list_, [](const Layer &read) { return !read.cells; }))
+    last_ = {};
+}
+
+void Reads::clear() {
+  list_.clear();
+  last_ = {};
+}
+
 void Crowd::tidy() {
   size = 0;
   for (auto member = members.begin(); member != members.end();) {
@@ -88,12 +147,15 @@ void Shadow::split(Page &page) {
     page.cells = std::make_unique<Cell[]>(kPageCells);
   }
   page.isSplit = true;
-  for (const Layer &layer : page.layers)
+  page.reads.tidy();
+  page.forEachLayer([&](const Layer &layer) {
     for (CellSet left = layer.cells; left; left &= left - 1) {
       auto cell = static_cast<std::size_t>(std::countr_zero(left));
       add(page.cells[cell], layer.recordOf(cell));
     }
+  });
   page.layers = {};
+  page.reads = {};
 }
 
 void Shadow::merge(Page &page, const Record &record) {
@@ -117,6 +179,7 @@ void Shadow::forget(std::uint64_t begin, std::size_t bytes) {
   for (std::uint64_t at = begin; at < begin + bytes; at += kPageBytes) {
     Page &its = page(at / kPageBytes);
     its.layers.clear();
+    its.reads.clear();
     its.isSplit = false;
     if (its.cells)
       std::fill_n(its.cells.get(), kPageCells, Cell{});
@@ -164,7 +227,7 @@ std::vector<std::pair<std::uint64_t, Shadow::Page *>> Shadow::pages() {
   for (auto &[number, page] : far_)
     result.emplace_back(number * kPageCells, &page);
   std::erase_if(result, [](const auto &entry) {
-    return !entry.second->isSplit && entry.second->layers.empty();
+    return entry.second->isUntouched();
   });
   std::sort(result.begin(), result.end());
   return result;
@@ -173,7 +236,7 @@ std::vector<std::pair<std::uint64_t, Shadow::Page *>> Shadow::pages() {
 std::size_t Shadow::bytes() const {
   std::size_t total = 0;
   auto count = [&](const Page &page) {
-    total += page.layers.capacity() * sizeof(Layer);
+    total += page.layers.capacity() * sizeof(Layer) + page.reads.bytes();
     if (page.cells)
       total += kPageCells * sizeof(Cell);
     if (page.values)

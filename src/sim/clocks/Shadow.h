@@ -17,6 +17,7 @@
 #include "kiln/run/host_memory.h"
 #include "sim/clocks/LaneClocks.h"
 
+#include <array>
 #include <deque>
 #include <map>
 #include <unordered_map>
@@ -124,13 +125,64 @@ struct Layer {
     record.flags &= static_cast<std::uint16_t>(~Record::kSplit);
     return record;
   }
+  /// Whether both touch some byte.
+  bool meets(const Layer &other) const {
+    return (cells & other.cells) && (record.bytes & other.record.bytes);
+  }
   /// Whether every byte that both touch is of the same lane in both.
   bool isSplitLike(const Layer &other) const;
+  /// Whether they differ in nothing but when and what of the page they touch.
+  bool isAlike(const Layer &other) const {
+    return record.component == other.record.component &&
+           record.op == other.record.op &&
+           record.flags == other.record.flags &&
+           record.lanes == other.record.lanes &&
+           (!(record.flags & Record::kSplit) || isSplitLike(other));
+  }
+  /// Whether a later access makes this one needless where they touch the same
+  /// bytes: it is of one kind, and by the same lanes.
+  bool isReplacedBy(const Layer &later) const {
+    return record.component == later.record.component &&
+           record.flags == later.record.flags &&
+           (record.flags & Record::kSplit
+                ? isSplitLike(later)
+                : (record.lanes & ~later.record.lanes) == 0);
+  }
+  /// Become one with a later access that is alike, where that can be said in one
+  /// layer. `edge`: when the warp last handed something over; since then nobody
+  /// can have learnt of this one and not of the other.
+  bool join(const Layer &later, std::uint32_t edge);
 
 private:
   std::uint32_t laneBytes() const {
     return 1u << (record.flags >> Record::kSizeShift & 7);
   }
+};
+
+/// What threads have read of a page, which matters when something is written.
+class Reads {
+public:
+  /// One more; `edge`: when its warp last handed something over.
+  void add(const Layer &read, std::uint32_t edge);
+  /// Forget what a later read of the same lanes has taken the place of.
+  void tidy();
+  std::vector<Layer> &list() { return list_; }
+  const std::vector<Layer> &list() const { return list_; }
+  /// Some of the list have lost cells.
+  void eraseEmpty();
+  void clear();
+  std::size_t bytes() const { return list_.capacity() * sizeof(Layer); }
+
+private:
+  /// Where an instruction of a warp has its last read.
+  std::uint16_t &placeOf(const Record &record) {
+    return last_[(record.component * 29 + record.op) % last_.size()];
+  }
+
+  std::vector<Layer> list_;
+  std::size_t limit_ = 64; ///< from here on it is tidied
+  /// Numbers in the list, each plus one.
+  std::array<std::uint16_t, 128> last_{};
 };
 
 /// The cells of one memory.
@@ -139,22 +191,35 @@ public:
   static constexpr std::size_t kCellBytes = 16, kPageCells = 64,
                                kPageBytes = kPageCells * kCellBytes;
   /// A page with more layers is cheaper as cells.
-  static constexpr std::size_t kMaxLayers = 32;
+  static constexpr std::size_t kMaxLayers = 32, kMaxReads = 4096;
 
   struct Page {
-    std::vector<Layer> layers; ///< oldest first; while it is not split
+    // While it is not split, each oldest first.
+    std::vector<Layer> layers;
+    /// Weak reads of threads. Those that a later one of the same lanes has
+    /// taken the place of may be among them (Reads::tidy).
+    Reads reads;
     std::unique_ptr<Cell[]> cells;
     /// What threads have written last in each byte, where that is kept.
     std::unique_ptr<std::uint8_t[]> values;
     bool isSplit = false;
+
+    bool isUntouched() const {
+      return !isSplit && layers.empty() && reads.list().empty();
+    }
+    template <typename Body> void forEachLayer(Body &&body) const {
+      for (const Layer &layer : layers)
+        body(layer);
+      for (const Layer &read : reads.list())
+        body(read);
+    }
   };
 
   Page &page(std::uint64_t number) {
-    if (number != lastNumber_) {
-      last_ = find(number);
-      lastNumber_ = number;
-    }
-    return *last_;
+    Recent &recent = recent_[number % recent_.size()];
+    if (number != recent.number)
+      recent = {number, find(number)};
+    return *recent.page;
   }
   /// A cell by its index; its page is split.
   Cell &cell(std::uint64_t index) {
@@ -182,9 +247,10 @@ public:
     Page &its = page(index / kPageCells);
     if (its.isSplit)
       return forEach(its.cells[index % kPageCells], body);
-    for (const Layer &layer : its.layers)
+    its.forEachLayer([&](const Layer &layer) {
       if (layer.cells >> index % kPageCells & 1)
         body(layer.recordOf(index % kPageCells));
+    });
   }
   void add(Cell &cell, const Record &record);
   /// Keep the value of a write to the bytes of a cell from `first` on.
@@ -231,8 +297,11 @@ private:
   std::unordered_map<std::uint64_t, Page> far_;
   std::deque<More> lists_;
   HostMemory share_; ///< of the host's memory, for the cells
-  std::uint64_t lastNumber_ = ~std::uint64_t(0);
-  Page *last_ = nullptr;
+  struct Recent {
+    std::uint64_t number = ~std::uint64_t(0);
+    Page *page = nullptr;
+  };
+  std::array<Recent, 16> recent_{};
 };
 
 } // namespace kiln::sim
