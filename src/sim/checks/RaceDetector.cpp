@@ -19,7 +19,11 @@ Component RaceDetector::add(std::uint32_t cluster, const Agent &agent) {
   // Numbers of clusters and components that do not fit share one: less is
   // found then, and nothing that is not so.
   std::uint32_t block = cluster & ((1u << (32 - kBlockShift)) - 1);
-  auto &agents = agents_[block];
+  if (!lastAgents_ || lastBlock_ != block) {
+    lastAgents_ = &agents_[block];
+    lastBlock_ = block;
+  }
+  std::vector<Agent> &agents = *lastAgents_;
   if (agents.size() < (1u << kBlockShift))
     agents.push_back(agent);
   return block << kBlockShift | static_cast<std::uint32_t>(agents.size() - 1);

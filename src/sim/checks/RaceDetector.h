@@ -312,6 +312,9 @@ private:
       acquiredMaps_;                                   ///< by address
   std::map<Component, std::uint32_t> releasedMaps_;    ///< up to which time
   std::map<std::uint32_t, std::vector<Agent>> agents_; ///< by block
+  /// Those of the block that was asked for last.
+  std::vector<Agent> *lastAgents_ = nullptr;
+  std::uint32_t lastBlock_ = 0;
   ShadowedMemory global_;
   std::unique_ptr<EarlyAccesses> early_;
   ToldRaces told_;

@@ -32,7 +32,8 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
                              wait),
                  {});
   };
-  forEachLane(lanes, [&](int lane) {
+  bool hasCopies = warp.bulk.isUsed() || warp.asyncCopies.isUsed();
+  forEachLane(hasCopies ? lanes : 0, [&](int lane) {
     for (const Works &group : warp.bulk[lane].committed)
       look(FindingId::bulkStoreAtExit, lane, group,
            "cp.async.bulk.wait_group.read 0");

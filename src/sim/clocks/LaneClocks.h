@@ -9,7 +9,9 @@
 #pragma once
 
 #include "sim/clocks/VectorClock.h"
+#include "sim/program/Lazy.h"
 #include "sim/program/MemorySemantics.h"
+#include "support/limits/Recycled.h"
 
 namespace kiln::sim {
 
@@ -60,8 +62,8 @@ struct WarpClock {
   /// passed since.
   std::uint32_t lastMeeting = 0;
   bool hasStrongStores = false; ///< stores that are no atomics
-  /// Time of each commit that no wait has covered, per lane.
-  std::array<std::vector<std::uint32_t>, kLanes> copyCommits, bulkCommits;
+  /// Time of each commit that no wait has covered.
+  PerLane<std::vector<std::uint32_t>> copyCommits, bulkCommits;
 };
 
 /// What some lanes know in one relation.
@@ -172,7 +174,7 @@ private:
 
   LaneMask lanes_ = 0;
   Knowledge deFacto_;
-  std::vector<Part> parts_;
+  std::vector<Part, RecycledAllocator<Part>> parts_;
 };
 
 } // namespace kiln::sim

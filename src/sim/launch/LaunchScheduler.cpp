@@ -29,9 +29,10 @@ LaunchScheduler::LaunchScheduler(Machine &machine)
   result_.resident_ctas = residency.ctas;
   // Whatever the description says, somebody has to run.
   resident_ = std::max<std::uint64_t>(1, residency.ctas / perCluster_);
-  int wanted = config_.threads > 0
-                   ? config_.threads
-                   : static_cast<int>(std::thread::hardware_concurrency());
+  // The C++ library opens a file of the system to count them.
+  static const auto cores =
+      static_cast<int>(std::thread::hardware_concurrency());
+  int wanted = config_.threads > 0 ? config_.threads : cores;
   // Blocks are given out in the order of the calls, and findings name them.
   if (!isTalking_ && !machine.usesHeap())
     threads_ =

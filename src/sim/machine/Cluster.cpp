@@ -70,8 +70,7 @@ TensorMemory &Cta::tensorMemory() {
 
 Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
                  Watcher *checks)
-    : quota(machine.config().max_findings), machine_(machine), number_(number),
-      random_(machine.config().seed * 0x9e3779b97f4a7c15 + number) {
+    : quota(machine.config().max_findings), machine_(machine), number_(number) {
   if (checks)
     watchers_.addCheck(*checks);
   const Dim3 &size = machine.config().cluster;
@@ -82,6 +81,12 @@ Cluster::Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
         ctas_.push_back(std::make_unique<Cta>(
             machine, *this, Dim3{first[0] + x, first[1] + y, first[2] + z},
             rank++));
+}
+
+std::uint64_t Cluster::draw() {
+  if (!random_)
+    random_.emplace(machine_.config().seed * 0x9e3779b97f4a7c15 + number_);
+  return (*random_)();
 }
 
 bool Cluster::isLast(const Warp &warp, LaneMask lanes) const {
@@ -100,7 +105,7 @@ void Cluster::trigger(Cta &cta) {
   if (!machine_.gridControl().isHolding() || !hasTriggered())
     return;
   bool isRandom = machine_.config().interleaving == Interleaving::random;
-  isHeld = !isRandom || random_() % 2 == 0;
+  isHeld = !isRandom || draw() % 2 == 0;
 }
 
 bool Cluster::hasTriggered() const {
@@ -150,12 +155,12 @@ void Cluster::complete(const std::shared_ptr<Pending> &work) {
 
 /// Do one piece of pending work: the oldest, or any at random.
 bool Cluster::performOne() {
-  std::erase_if(pending_, [](const auto &work) { return work->isDone; });
+  pending_.eraseIf([](const auto &work) { return work->isDone; });
   if (pending_.empty())
     return false;
   std::size_t which = 0;
   if (machine_.config().interleaving == Interleaving::random)
-    which = random_() % pending_.size();
+    which = draw() % pending_.size();
   auto work = pending_[which];
   pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(which));
   complete(work);
@@ -190,18 +195,18 @@ bool Cluster::step(bool isAlone) {
     bool hasMoved = false;
     for (auto &cta : ctas_) {
       auto &warps = cta->warps();
-      std::size_t shift = isRandom ? random_() % warps.size() : 0;
+      std::size_t shift = isRandom ? draw() % warps.size() : 0;
       for (std::size_t i = 0; i < warps.size(); ++i) {
         Warp &warp = *warps[(i + shift) % warps.size()];
         std::uint64_t before = warp.instructions;
-        int limit = isRandom ? 1 + int(random_() % 64) : kTurn;
+        int limit = isRandom ? 1 + int(draw() % 64) : kTurn;
         // The order of atomics is what CTAs that talk get wrong.
         bool endsAtAtomics = isRandom && limit % 2 == 0;
         hasMoved |= runWarp(warp, limit, endsAtAtomics) == Progress::moved;
         instructions += warp.instructions - before;
         // However long its partners take, a lane gets its turn.
         hasMoved |= warp.breakReconvergence(kPatience);
-        if (isRandom && random_() % 4 == 0)
+        if (isRandom && draw() % 4 == 0)
           hasMoved |= performOne();
         if ((isHeld || machine_.isStopping()) && !isDone())
           return true;

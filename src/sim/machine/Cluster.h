@@ -13,6 +13,7 @@
 #include "sim/machine/events/Watchers.h"
 
 #include <map>
+#include <optional>
 #include <random>
 
 namespace kiln::sim {
@@ -38,7 +39,7 @@ struct EndlessLoop {
 };
 
 /// CTAs that can reach each other's shared memory; one if there is no cluster.
-class Cluster {
+class Cluster : public Recycled {
 public:
   /// `checks`: null where nothing is checked.
   Cluster(Machine &machine, const Dim3 &first, std::uint64_t number,
@@ -98,7 +99,18 @@ public:
     const Op *op = nullptr;
     std::string bytes;
   };
-  std::vector<Origin> origins{1};
+  class Origins {
+  public:
+    std::size_t size() const { return list_.size() + 1; }
+    const Origin &operator[](std::size_t i) const {
+      return i ? list_[i - 1] : none_;
+    }
+    void push_back(Origin origin) { list_.push_back(std::move(origin)); }
+
+  private:
+    Origin none_;
+    std::vector<Origin> list_;
+  } origins;
   std::map<const Op *, std::uint32_t> originOf;
   /// The number of an instruction's; `describe` is asked once.
   template <typename Describe>
@@ -126,6 +138,8 @@ public:
 
 private:
   bool performOne();
+  /// The next number of its seed.
+  std::uint64_t draw();
   /// Effects of instructions and of asynchronous work so far.
   std::uint64_t activity() const;
   /// Nothing can run: let waits time out and parked lanes go. False where
@@ -136,9 +150,9 @@ private:
   Watchers watchers_;
   std::uint64_t number_;
   std::vector<std::unique_ptr<Cta>> ctas_;
-  std::deque<std::shared_ptr<Pending>> pending_;
-  std::mt19937_64 random_;
-  std::uint64_t lastUnblock_ = 0; ///< activity() then
+  Queue<std::shared_ptr<Pending>> pending_;
+  std::optional<std::mt19937_64> random_; ///< made when it is asked
+  std::uint64_t lastUnblock_ = 0;         ///< activity() then
 };
 
 } // namespace kiln::sim

@@ -3,13 +3,13 @@
 
 #include "sim/clocks/SharedHistory.h"
 #include "sim/machine/Mbarrier.h"
-#include "sim/machine/memory/Memory.h"
 #include "sim/machine/OrderedWork.h"
-#include "sim/machine/memory/TensorMemory.h"
 #include "sim/machine/Warp.h"
+#include "sim/machine/memory/Memory.h"
+#include "sim/machine/memory/TensorMemory.h"
+#include "support/limits/Recycled.h"
 
 #include <array>
-#include <deque>
 #include <functional>
 
 namespace kiln::sim {
@@ -42,12 +42,12 @@ struct TensorCoreQueue {
     std::vector<PageCells> cells; ///< of its operands in shared memory
   };
   std::uint64_t formed = 0; ///< multiplications all four warps have issued
-  std::deque<Waiting> waiting;
+  Queue<Waiting> waiting;
   OrderedWork inFlight;    ///< issued by all, not done
   Component component = 0; ///< of its products in the order of accesses
 };
 
-class Cta {
+class Cta : public Recycled {
 public:
   Cta(Machine &machine, Cluster &cluster, const Dim3 &index, int rank);
 
@@ -76,7 +76,7 @@ public:
   std::map<std::uint32_t, MbarrierState> mbarriers; ///< by shared address
   std::array<CtaBarrier, 16> barriers;
   bool hasTriggered = false; ///< griddepcontrol.launch_dependents
-  int registerPool = 0; ///< free registers, for setmaxnreg
+  int registerPool = 0;      ///< free registers, for setmaxnreg
   std::array<TensorCoreQueue, 8> tensorCores; ///< one per warpgroup
   ShadowedMemory shadow;                      ///< of shared memory
   SyncPoint left; ///< what its threads knew when they left

@@ -4,8 +4,9 @@
 // the order of the run decides. Doing one does all before it.
 #pragma once
 
+#include "sim/program/Lazy.h"
+
 #include <cstdint>
-#include <deque>
 #include <functional>
 
 namespace kiln::sim {
@@ -30,7 +31,7 @@ public:
 
 private:
   std::uint64_t first_ = 0; ///< the number of the oldest
-  std::deque<std::function<void()>> inFlight_;
+  Queue<std::function<void()>> inFlight_;
 };
 
 } // namespace kiln::sim

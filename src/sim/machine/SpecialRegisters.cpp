@@ -9,6 +9,8 @@ struct Special {
   const char *name;
   int bytes;
   std::uint64_t (*value)(const Warp &warp, int lane);
+  bool isUniform = true; ///< the same in all lanes of a warp
+  void (*fill)(const Warp &warp, std::uint32_t *lanes) = nullptr;
 };
 } // namespace
 
@@ -25,6 +27,24 @@ static std::uint64_t threadCoordinate(const Warp &warp, int lane, int axis) {
 
 template <int Axis> static std::uint64_t tid(const Warp &warp, int lane) {
   return threadCoordinate(warp, lane, Axis);
+}
+/// The same of all lanes, with no division for each.
+template <int Axis>
+static void fillTid(const Warp &warp, std::uint32_t *lanes) {
+  const Dim3 &block = warp.cta().machine().config().block;
+  Dim3 at;
+  for (int axis = 0; axis < 3; ++axis)
+    at[axis] = static_cast<std::uint32_t>(threadCoordinate(warp, 0, axis));
+  for (int lane = 0; lane < kLanes; ++lane) {
+    lanes[lane] = at[Axis];
+    if (++at[0] == block[0]) {
+      at[0] = 0;
+      if (++at[1] == block[1]) {
+        at[1] = 0;
+        ++at[2];
+      }
+    }
+  }
 }
 template <int Axis> static std::uint64_t ntid(const Warp &warp, int) {
   return warp.cta().machine().config().block[Axis];
@@ -58,9 +78,9 @@ static std::uint64_t isExplicitCluster(const Warp &warp, int) {
 }
 
 static constexpr Special kSpecials[] = {
-    {"%tid.x", 4, tid<0>},
-    {"%tid.y", 4, tid<1>},
-    {"%tid.z", 4, tid<2>},
+    {"%tid.x", 4, tid<0>, false, fillTid<0>},
+    {"%tid.y", 4, tid<1>, false, fillTid<1>},
+    {"%tid.z", 4, tid<2>, false, fillTid<2>},
     {"%ntid.x", 4, ntid<0>},
     {"%ntid.y", 4, ntid<1>},
     {"%ntid.z", 4, ntid<2>},
@@ -91,7 +111,8 @@ static constexpr Special kSpecials[] = {
        const Dim3 &cluster = warp.cta().machine().config().cluster;
        return std::uint64_t(cluster[0]) * cluster[1] * cluster[2];
      }},
-    {"%laneid", 4, [](const Warp &, int lane) { return std::uint64_t(lane); }},
+    {"%laneid", 4, [](const Warp &, int lane) { return std::uint64_t(lane); },
+     false},
     {"%warpid", 4,
      [](const Warp &warp, int) { return std::uint64_t(warp.index()); }},
     {"%nwarpid", 4,
@@ -99,19 +120,23 @@ static constexpr Special kSpecials[] = {
        return std::uint64_t(warp.cta().warps().size());
      }},
     {"%lanemask_eq", 4,
-     [](const Warp &, int lane) { return std::uint64_t(1) << lane; }},
+     [](const Warp &, int lane) { return std::uint64_t(1) << lane; }, false},
     {"%lanemask_lt", 4,
-     [](const Warp &, int lane) { return (std::uint64_t(1) << lane) - 1; }},
+     [](const Warp &, int lane) { return (std::uint64_t(1) << lane) - 1; },
+     false},
     {"%lanemask_le", 4,
-     [](const Warp &, int lane) { return (std::uint64_t(2) << lane) - 1; }},
+     [](const Warp &, int lane) { return (std::uint64_t(2) << lane) - 1; },
+     false},
     {"%lanemask_gt", 4,
      [](const Warp &, int lane) {
        return std::uint64_t(~((std::uint32_t)((std::uint64_t(2) << lane) - 1)));
-     }},
+     },
+     false},
     {"%lanemask_ge", 4,
      [](const Warp &, int lane) {
        return std::uint64_t(~((std::uint32_t)((std::uint64_t(1) << lane) - 1)));
-     }},
+     },
+     false},
     {"%smid", 4,
      [](const Warp &warp, int) { return std::uint64_t(warp.cta().sm()); }},
     {"%nsmid", 4,
@@ -156,9 +181,11 @@ static constexpr Special kSpecials[] = {
 std::optional<SpecialRegister> findSpecialRegister(std::string_view name) {
   for (const Special &special : kSpecials)
     if (name == special.name)
-      return SpecialRegister{special.bytes, special.value};
+      return SpecialRegister{special.bytes, special.value, special.isUniform,
+                             special.fill};
   if (name.starts_with("%envreg") || name.starts_with("%pm"))
-    return SpecialRegister{name.ends_with("_64") ? 8 : 4, nothing};
+    return SpecialRegister{name.ends_with("_64") ? 8 : 4, nothing, true,
+                           nullptr};
   return std::nullopt;
 }
 

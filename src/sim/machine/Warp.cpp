@@ -19,8 +19,7 @@ Warp::Warp(Cta &cta, int index, const Code &code)
   int mine = std::min(kLanes, threads - index * kLanes);
   live_ = mine == kLanes ? kAllLanes : (LaneMask(1) << mine) - 1;
   for (const InitialValue &initial : code.initialValues) {
-    for (int lane = 0; lane < kLanes; ++lane)
-      write(initial.reg, lane, initial.value(*this, lane));
+    fill(initial);
     setPoison(initial.reg, kAllLanes, 0);
   }
   groups_.push_back({.pc = 0, .lanes = live_});
@@ -30,6 +29,15 @@ Warp::Warp(Cta &cta, int index, const Code &code)
   registers = cta.machine().config().registers_at_entry;
   growLocal(code.functions.front().localBytes);
   fillLocalAddresses(code.functions.front(), 0, kAllLanes);
+}
+
+void Warp::fill(const InitialValue &initial) {
+  if (initial.fill)
+    return initial.fill(*this, lanes<std::uint32_t>(initial.reg));
+  std::uint64_t first = initial.value(*this, 0);
+  for (int lane = 0; lane < kLanes; ++lane)
+    write(initial.reg, lane,
+          initial.isUniform ? first : initial.value(*this, lane));
 }
 
 Machine &Warp::machine() { return cta_.machine(); }

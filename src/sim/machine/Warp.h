@@ -9,14 +9,15 @@
 
 #include "sim/clocks/LaneClocks.h"
 #include "sim/machine/LoopWatch.h"
-#include "sim/machine/memory/Memory.h"
 #include "sim/machine/OrderedWork.h"
+#include "sim/machine/memory/Memory.h"
 #include "sim/machine/memory/RegisterPoison.h"
+#include "sim/program/Lazy.h"
 #include "sim/program/Program.h"
+#include "support/limits/Recycled.h"
 
 #include <array>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -51,8 +52,8 @@ struct Pending;
 
 /// What a warp has issued to the tensor core, counted in order.
 struct WgmmaQueue {
-  std::uint64_t issued = 0;         ///< multiplications
-  std::deque<std::uint64_t> groups; ///< per open group: issued at commit
+  std::uint64_t issued = 0;    ///< multiplications
+  Queue<std::uint64_t> groups; ///< per open group: issued at commit
   /// Registers of products this warp has not waited for, oldest first.
   struct Held {
     std::uint64_t number;
@@ -60,7 +61,7 @@ struct WgmmaQueue {
     const std::vector<Reg> &registers;
     const std::vector<Reg> &fragment; ///< of A: may be read meanwhile
   };
-  std::deque<Held> held;
+  Queue<Held> held;
   /// By Reg::index: the last instruction that touched it, and how many
   /// wgmma.fence there had been.
   struct Touch {
@@ -95,7 +96,7 @@ struct TensorQueue {
     std::uint32_t time;  ///< of its access
     bool isUsed = false; ///< an instruction has read a register of it
   };
-  std::deque<Load> loads; ///< oldest first; the first is not used
+  Queue<Load> loads; ///< oldest first; the first is not used
   /// In the order of accesses; made at the first use.
   struct Components {
     Component operations, loads, stores;
@@ -110,7 +111,7 @@ inline constexpr std::size_t kMaxGroups = 4096;
 /// Groups of asynchronous copies of one thread, oldest first.
 struct BulkGroups {
   std::vector<std::shared_ptr<Pending>> open; ///< not committed
-  std::deque<std::vector<std::shared_ptr<Pending>>> committed;
+  Queue<std::vector<std::shared_ptr<Pending>>> committed;
 };
 
 /// Lanes that have arrived at the cluster barrier and have not waited since. A
@@ -190,7 +191,7 @@ enum class Progress : std::uint8_t {
   moved, ///< it got further, or arrived where its lanes meet
 };
 
-class Warp {
+class Warp : public Recycled {
 public:
   Warp(Cta &cta, int index, const Code &code);
 
@@ -286,7 +287,7 @@ public:
   /// whole warps, and let them go on. False: there are none.
   bool checkStrayLanes();
   bool isDone() const { return live_ == 0; }
-  std::vector<Group> &groups() { return groups_; }
+  std::vector<Group, RecycledAllocator<Group>> &groups() { return groups_; }
   const LoopWatch &watch() const { return watch_; }
   /// The instructions of a spinning group's loop that read.
   std::vector<const Op *> pollsOf(const Group &group) const;
@@ -317,10 +318,11 @@ public:
   WarpClock clock;
   WgmmaQueue wgmma;
   TensorQueue tensor;
-  std::array<BulkGroups, kLanes> bulk;        ///< bulk copies, per thread
-  std::array<BulkGroups, kLanes> asyncCopies; ///< cp.async, per thread
+  PerLane<BulkGroups> bulk;        ///< bulk copies
+  PerLane<BulkGroups> asyncCopies; ///< cp.async
 
 private:
+  void fill(const InitialValue &initial);
   Step execute(const Op &op, LaneMask active);
   /// Execute up to `count` plain instructions for a group's lanes; how many
   /// were: the next one, if any, needs a closer look.
@@ -352,11 +354,11 @@ private:
   struct alignas(64) FileLine {
     std::uint8_t bytes[64];
   };
-  std::vector<FileLine> file_;
+  std::vector<FileLine, RecycledAllocator<FileLine>> file_;
   RegisterPoison poison_;
-  std::vector<LaneMask> predicates_, predPoison_;
+  std::vector<LaneMask, RecycledAllocator<LaneMask>> predicates_, predPoison_;
   std::vector<std::uint32_t> predOrigins_; ///< empty as long as there are none
-  std::vector<Group> groups_;
+  std::vector<Group, RecycledAllocator<Group>> groups_;
   Group *current_ = nullptr;
   HostMemory share_; ///< of the host's memory, for `local`
   LaneMask live_ = 0;

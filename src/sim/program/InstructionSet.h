@@ -79,6 +79,8 @@ struct Instruction {
 struct SpecialRegister {
   int bytes;
   std::uint64_t (*value)(const Warp &warp, int lane);
+  bool isUniform; ///< the same in all lanes of a warp
+  void (*fill)(const Warp &warp, std::uint32_t *lanes); ///< InitialValue::fill
 };
 
 class InstructionSet {

@@ -1,12 +1,12 @@
 // Program: decode a PTX function: registers, constants, special registers,
 // branch targets and where their paths meet again.
-#include "sim/program/flow/ControlFlow.h"
 #include "sim/program/Effect.h"
 #include "sim/program/InstructionSet.h"
+#include "sim/program/SymbolLayout.h"
+#include "sim/program/flow/ControlFlow.h"
 #include "sim/program/flow/MaskedLoads.h"
 #include "sim/program/flow/PlainRuns.h"
 #include "sim/program/flow/SpinLoop.h"
-#include "sim/program/SymbolLayout.h"
 #include "sim/program/flow/Unheeded.h"
 #include "support/Error.h"
 #include "support/limits/Budget.h"
@@ -195,7 +195,8 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
       return found->second;
     if (auto special = instructions_.findSpecial(operand.name)) {
       found->second = allocate(special->bytes);
-      code_.initialValues.push_back({found->second, special->value});
+      code_.initialValues.push_back(
+          {found->second, special->value, special->isUniform, special->fill});
       return found->second;
     }
     specials_.erase(found);

@@ -128,6 +128,9 @@ struct InitialValue {
   Reg reg;
   /// lane -> bits
   std::function<std::uint64_t(const Warp &, int lane)> value;
+  bool isUniform = true; ///< every lane has that of the first
+  /// All lanes at once, of a register of four bytes; null: one by one.
+  void (*fill)(const Warp &warp, std::uint32_t *lanes) = nullptr;
 };
 
 /// Where a parameter or a result is: a register, or bytes of a frame, which is
@@ -163,8 +166,8 @@ struct Code {
   std::uint32_t registerBytes = 0;
   std::uint32_t registerCount = 0;
   int predicateCount = 0;
-  bool hasCtaBarrier = false; ///< some instruction waits at one, or arrives
-  bool hasTrigger = false;    ///< some instruction lets dependents begin
+  bool hasCtaBarrier = false;  ///< some instruction waits at one, or arrives
+  bool hasTrigger = false;     ///< some instruction lets dependents begin
   bool hasPrimaryWait = false; ///< some waits for the launch ahead
   std::vector<InitialValue> initialValues;
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "sim/program/Program.h"
+#include "support/limits/Recycled.h"
 
 #include <array>
 #include <cstdint>
@@ -69,7 +70,7 @@ public:
 private:
   void setSomeBits(const Reg &reg, int lane, std::uint64_t bits);
 
-  std::vector<LaneMask> any_;
+  std::vector<LaneMask, RecycledAllocator<LaneMask>> any_;
   /// Lanes some bytes of which are written; empty as long as there are none.
   std::vector<LaneMask> partial_;
   std::vector<std::array<std::uint8_t, kLanes>> bytes_; ///< of those lanes
