@@ -53,8 +53,8 @@ void LaunchRaces::takePage(RaceDetector &races, std::uint64_t first,
     shared |= layer.cells &
               (touched.written | (layer.record.isWrite() ? touched.read : 0));
   });
-  if (shared)
-    page.reads.tidy();
+  if (shared && page.reads)
+    page.reads->tidy();
   for (; shared; shared &= shared - 1) {
     auto i = static_cast<std::size_t>(std::countr_zero(shared));
     page.forEachLayer([&](const Layer &layer) {

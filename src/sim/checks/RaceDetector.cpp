@@ -268,8 +268,8 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
       return false;
     Layer touched{later, cells};
     touched.record.bytes = 0xffff;
-    if (isWrite && !page.reads.list().empty() &&
-        !isOrderedAfterReads(access, touched, page.reads.list()))
+    if (isWrite && page.hasReads() &&
+        !isOrderedAfterReads(access, touched, page.reads->list()))
       return false;
   }
   if (!access.isRecorded)
@@ -282,11 +282,11 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
                     static_cast<unsigned>(std::countr_zero(left)),
                 0xffff);
     Shadow::Page &page = memory.cells.page(number);
-    if (isWrite && !page.reads.list().empty()) {
-      for (Layer &read : page.reads.list())
+    if (isWrite && page.hasReads()) {
+      for (Layer &read : page.reads->list())
         if (!isSameInstruction(access, read.record))
           read.cells &= ~cells;
-      page.reads.eraseEmpty();
+      page.reads->eraseEmpty();
     }
     auto &layers = page.layers;
     for (Layer &layer : layers) {

@@ -255,7 +255,7 @@ private:
                       Layer &earlier) const;
   /// The same of what threads have read.
   bool isOrderedAfterReads(const Access &access, const Layer &touched,
-                           std::vector<Layer> &reads) const;
+                           Layers &reads) const;
   /// A strong load of data that is ordered by nothing but the value of a flag.
   Verdict judgeAnnounced(const Access &access, const Record &earlier,
                          std::uint16_t overlap) const;

@@ -34,7 +34,7 @@ bool RaceDetector::isOrderedAfter(const Access &access, const Layer &touched,
 
 bool RaceDetector::isOrderedAfterReads(const Access &access,
                                        const Layer &touched,
-                                       std::vector<Layer> &reads) const {
+                                       Layers &reads) const {
   // Who knows of one knows of those before it. The last ones come first.
   constexpr std::size_t kKnown = 16;
   std::array<const Record *, kKnown> known{};
@@ -57,7 +57,7 @@ bool RaceDetector::isOrderedAfterReads(const Access &access,
 }
 
 /// Take what `touched` touches out of layers; other bytes of the cells stay.
-static void takeOut(std::vector<Layer> &layers, const Layer &touched) {
+static void takeOut(Layers &layers, const Layer &touched) {
   std::size_t count = layers.size();
   for (std::size_t i = 0; i < count; ++i) {
     Layer &layer = layers[i];
@@ -82,7 +82,8 @@ bool RaceDetector::touchLayer(const Access &access, ShadowedMemory &memory,
   Shadow::Page &page = memory.cells.page(number);
   bool isRead = !later.isWrite();
   if (page.isSplit || page.layers.size() >= Shadow::kMaxLayers ||
-      page.reads.list().size() >= Shadow::kMaxReads || later.isStrong() ||
+      (page.reads && page.reads->list().size() >= Shadow::kMaxReads) ||
+      later.isStrong() ||
       (early_ && &memory == &global_) ||
       (!isRead && memory.hasBarrier(number, touched.cells)))
     return false;
@@ -102,14 +103,16 @@ bool RaceDetector::touchLayer(const Access &access, ShadowedMemory &memory,
   }
   std::uint32_t edge = access.warp->clock.lastEdge;
   if (isRead) {
-    page.reads.add(touched, edge);
+    if (!page.reads)
+      page.reads = std::make_unique<Reads>();
+    page.reads->add(touched, edge);
     return true;
   }
-  if (!page.reads.list().empty()) {
-    if (!isOrderedAfterReads(whole, touched, page.reads.list()))
+  if (page.hasReads()) {
+    if (!isOrderedAfterReads(whole, touched, page.reads->list()))
       return false;
-    takeOut(page.reads.list(), touched);
-    page.reads.eraseEmpty();
+    takeOut(page.reads->list(), touched);
+    page.reads->eraseEmpty();
   }
   if (hasMet) {
     takeOut(page.layers, touched);

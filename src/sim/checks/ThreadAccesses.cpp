@@ -34,7 +34,7 @@ static LaneMask followers(const AlikeLanes &alike, std::uint64_t distance) {
 
 bool ThreadAccesses::takeAlike(const ThreadAccess &told,
                                const AlikeLanes &alike) {
-  /// More are better looked at lane by lane.
+  // More are better looked at lane by lane.
   constexpr int kMaxRuns = 8;
   bool isUniform = alike.pattern == Pattern::uniform;
   bool isOneRun =
@@ -122,21 +122,21 @@ void ThreadAccesses::takeRun(const ThreadAccess &told, const AlikeLanes &alike,
 void ThreadAccesses::keepRun(const ThreadAccess &told, const AlikeLanes &alike,
                              LaneMask lanes, ShadowedMemory &memory,
                              std::uint64_t begin, std::uint64_t end) {
+  // Within one page, and often one behind the other.
+  std::uint8_t *to = memory.cells.valuesAt(begin);
+  std::uint64_t start = alike.addresses[firstLane(lanes)];
+  if (told.valueBytes == alike.bytes && begin >= start) {
+    std::memcpy(to, told.valueOf(firstLane(lanes)) + (begin - start),
+                end - begin);
+    return;
+  }
   forEachLane(lanes, [&](int lane) {
     std::uint64_t its = alike.addresses[lane];
     std::uint64_t from = std::max(begin, its);
     std::uint64_t until = std::min(end, its + alike.bytes);
-    for (std::uint64_t at = from; at < until;) {
-      std::uint64_t cell = at / Shadow::kCellBytes;
-      std::uint64_t stop = std::min(until, (cell + 1) * Shadow::kCellBytes);
-      memory.cells.keep(cell, at % Shadow::kCellBytes,
-                        told.values +
-                            static_cast<std::size_t>(lane) *
-                                ThreadAccess::kValueBytes +
-                            (at - its),
-                        stop - at);
-      at = stop;
-    }
+    if (from < until)
+      std::memcpy(to + (from - begin), told.valueOf(lane) + (from - its),
+                  until - from);
   });
 }
 
@@ -170,8 +170,9 @@ void ThreadAccesses::flush() {
              std::countr_zero(run_.bytes) << Record::kSizeShift;
   if (isKept_ && run_.isWrite && !run_.memory->owner) {
     flags |= Record::kKept;
-    run_.memory->cells.keep(run_.cell, run_.first, &value_[run_.first],
-                            run_.end - run_.first);
+    std::memcpy(run_.memory->cells.valuesAt(
+                    run_.cell * Shadow::kCellBytes + run_.first),
+                &value_[run_.first], run_.end - run_.first);
   }
   access.record.flags = static_cast<std::uint16_t>(flags);
   access.record.lanes = access.issuers = run_.lanes;
@@ -200,7 +201,7 @@ void ThreadAccesses::add(const ThreadAccess &told, const LaneAccess &one) {
   constexpr std::uint64_t kCell = Shadow::kCellBytes;
   ShadowedMemory &memory = one.owner ? one.owner->shadow : races_.global();
   const std::uint8_t *value =
-      isKept_ ? told.values + one.lane * ThreadAccess::kValueBytes : nullptr;
+      isKept_ ? told.valueOf(one.lane) : nullptr;
   LaneMask bit = LaneMask(1) << one.lane;
   std::uint64_t begin = one.address;
   for (std::uint64_t end = begin + one.bytes; begin < end;) {

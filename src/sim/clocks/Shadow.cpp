@@ -114,11 +114,6 @@ void Reads::eraseEmpty() {
     last_ = {};
 }
 
-void Reads::clear() {
-  list_.clear();
-  last_ = {};
-}
-
 void Crowd::tidy() {
   size = 0;
   for (auto member = members.begin(); member != members.end();) {
@@ -133,10 +128,19 @@ void Crowd::tidy() {
 }
 
 Shadow::Page *Shadow::find(std::uint64_t number) {
-  if (number >= kNearPages)
-    return &far_[number];
-  near_.resize(kNearPages);
-  return &near_[number];
+  if (number < kNearPages) {
+    if (number >= near_.size()) {
+      near_.resize(std::bit_ceil(static_cast<std::size_t>(number) + 1));
+      recent_ = {};
+    }
+    return &near_[number];
+  }
+  std::uint32_t &known = farNumbers_[number];
+  if (!known) {
+    far_.emplace_back(number, Page{});
+    known = static_cast<std::uint32_t>(far_.size());
+  }
+  return &far_[known - 1].second;
 }
 
 void Shadow::split(Page &page) {
@@ -147,7 +151,8 @@ void Shadow::split(Page &page) {
     page.cells = std::make_unique<Cell[]>(kPageCells);
   }
   page.isSplit = true;
-  page.reads.tidy();
+  if (page.reads)
+    page.reads->tidy();
   page.forEachLayer([&](const Layer &layer) {
     for (CellSet left = layer.cells; left; left &= left - 1) {
       auto cell = static_cast<std::size_t>(std::countr_zero(left));
@@ -155,7 +160,7 @@ void Shadow::split(Page &page) {
     }
   });
   page.layers = {};
-  page.reads = {};
+  page.reads = nullptr;
 }
 
 void Shadow::merge(Page &page, const Record &record) {
@@ -179,22 +184,20 @@ void Shadow::forget(std::uint64_t begin, std::size_t bytes) {
   for (std::uint64_t at = begin; at < begin + bytes; at += kPageBytes) {
     Page &its = page(at / kPageBytes);
     its.layers.clear();
-    its.reads.clear();
+    its.reads = nullptr;
     its.isSplit = false;
     if (its.cells)
       std::fill_n(its.cells.get(), kPageCells, Cell{});
   }
 }
 
-void Shadow::keep(std::uint64_t index, std::size_t first,
-                  const std::uint8_t *value, std::size_t bytes) {
-  Page &its = page(index / kPageCells);
+std::uint8_t *Shadow::valuesAt(std::uint64_t address) {
+  Page &its = page(address / kPageBytes);
   if (!its.values) {
     share_.take(kPageBytes, "what the checks know of memory");
     its.values = std::make_unique_for_overwrite<std::uint8_t[]>(kPageBytes);
   }
-  std::memcpy(&its.values[index % kPageCells * kCellBytes + first], value,
-              bytes);
+  return &its.values[address % kPageBytes];
 }
 
 Shadow::More &Shadow::more(Cell &cell) {
@@ -236,7 +239,9 @@ std::vector<std::pair<std::uint64_t, Shadow::Page *>> Shadow::pages() {
 std::size_t Shadow::bytes() const {
   std::size_t total = 0;
   auto count = [&](const Page &page) {
-    total += page.layers.capacity() * sizeof(Layer) + page.reads.bytes();
+    total += page.layers.capacity() * sizeof(Layer);
+    if (page.reads)
+      total += sizeof(Reads) + page.reads->bytes();
     if (page.cells)
       total += kPageCells * sizeof(Cell);
     if (page.values)

@@ -16,11 +16,13 @@
 
 #include "kiln/run/host_memory.h"
 #include "sim/clocks/LaneClocks.h"
+#include "sim/machine/memory/AddressTable.h"
+#include "support/limits/Recycled.h"
 
 #include <array>
 #include <deque>
 #include <map>
-#include <unordered_map>
+#include <memory>
 
 namespace kiln::sim {
 
@@ -159,18 +161,19 @@ private:
   }
 };
 
+using Layers = std::vector<Layer, RecycledAllocator<Layer>>;
+
 /// What threads have read of a page, which matters when something is written.
-class Reads {
+class Reads : public Recycled {
 public:
   /// One more; `edge`: when its warp last handed something over.
   void add(const Layer &read, std::uint32_t edge);
   /// Forget what a later read of the same lanes has taken the place of.
   void tidy();
-  std::vector<Layer> &list() { return list_; }
-  const std::vector<Layer> &list() const { return list_; }
+  Layers &list() { return list_; }
+  const Layers &list() const { return list_; }
   /// Some of the list have lost cells.
   void eraseEmpty();
-  void clear();
   std::size_t bytes() const { return list_.capacity() * sizeof(Layer); }
 
 private:
@@ -179,7 +182,7 @@ private:
     return last_[(record.component * 29 + record.op) % last_.size()];
   }
 
-  std::vector<Layer> list_;
+  Layers list_;
   std::size_t limit_ = 64; ///< from here on it is tidied
   /// Numbers in the list, each plus one.
   std::array<std::uint16_t, 128> last_{};
@@ -191,28 +194,30 @@ public:
   static constexpr std::size_t kCellBytes = 16, kPageCells = 64,
                                kPageBytes = kPageCells * kCellBytes;
   /// A page with more layers is cheaper as cells.
-  static constexpr std::size_t kMaxLayers = 32, kMaxReads = 4096;
+  static constexpr std::size_t kMaxLayers = 32, kMaxReads = 1024;
 
   struct Page {
     // While it is not split, each oldest first.
-    std::vector<Layer> layers;
-    /// Weak reads of threads. Those that a later one of the same lanes has
-    /// taken the place of may be among them (Reads::tidy).
-    Reads reads;
+    Layers layers;
+    /// Weak reads of threads; null: none. Those that a later one of the same
+    /// lanes has taken the place of may be among them (Reads::tidy).
+    std::unique_ptr<Reads> reads;
     std::unique_ptr<Cell[]> cells;
     /// What threads have written last in each byte, where that is kept.
     std::unique_ptr<std::uint8_t[]> values;
     bool isSplit = false;
 
     bool isUntouched() const {
-      return !isSplit && layers.empty() && reads.list().empty();
+      return !isSplit && layers.empty() && !hasReads();
     }
     template <typename Body> void forEachLayer(Body &&body) const {
       for (const Layer &layer : layers)
         body(layer);
-      for (const Layer &read : reads.list())
-        body(read);
+      if (reads)
+        for (const Layer &read : reads->list())
+          body(read);
     }
+    bool hasReads() const { return reads && !reads->list().empty(); }
   };
 
   Page &page(std::uint64_t number) {
@@ -253,9 +258,9 @@ public:
     });
   }
   void add(Cell &cell, const Record &record);
-  /// Keep the value of a write to the bytes of a cell from `first` on.
-  void keep(std::uint64_t index, std::size_t first, const std::uint8_t *value,
-            std::size_t bytes);
+  /// Where the values of writes are kept, from the byte at an address to the end
+  /// of its page.
+  std::uint8_t *valuesAt(std::uint64_t address);
   /// The crowd of a cell; null: it has none.
   Crowd *findCrowd(Cell &cell) {
     return cell.more ? &lists_[cell.more - 1].crowd : nullptr;
@@ -294,7 +299,9 @@ private:
   }
 
   std::vector<Page> near_;
-  std::unordered_map<std::uint64_t, Page> far_;
+  /// Numbers in the list, each plus one.
+  AddressTable<std::uint32_t> farNumbers_;
+  std::deque<std::pair<std::uint64_t, Page>> far_;
   std::deque<More> lists_;
   HostMemory share_; ///< of the host's memory, for the cells
   struct Recent {

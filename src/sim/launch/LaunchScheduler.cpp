@@ -82,6 +82,8 @@ bool LaunchScheduler::take(Mine &mine) {
   mine.push_back(std::make_unique<Cluster>(
       machine_, first, number, own ? own.get() : commonChecks_.get()));
   mine.back()->ownChecks = std::move(own);
+  if (isTalking_)
+    mine.back()->sharedWriters = &machine_.lastWriters();
   if (config_.stats || config_.timeline) {
     auto observer =
         std::make_unique<LaunchObserver>(config_.stats, config_.timeline);

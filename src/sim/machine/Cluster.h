@@ -11,6 +11,7 @@
 #include "sim/machine/Cta.h"
 #include "sim/machine/FindingQuota.h"
 #include "sim/machine/events/Watchers.h"
+#include "sim/machine/memory/AddressTable.h"
 
 #include <map>
 #include <optional>
@@ -26,6 +27,29 @@ struct Pending {
   std::shared_ptr<Pending> reading = nullptr;
   const Op *op = nullptr; ///< of a thread's copy
   bool isAwaited = false; ///< somebody will know when its sources are free
+};
+
+/// Who wrote a flag last: an ordered store or an atomic.
+struct LastWriter {
+  const Op *op = nullptr;
+  Dim3 cta{};
+  int thread = 0;
+};
+
+/// The last writers of flags, for the deadlock's ledger. Clusters that talk to
+/// each other are run by one thread, and share it; others have their own.
+class LastWriters {
+public:
+  void note(const Warp &warp, const Op &op, const void *data, int lane) {
+    writers_[reinterpret_cast<std::uint64_t>(data)] = {
+        &op, warp.cta().index(), warp.thread(lane)};
+  }
+  const LastWriter *find(const void *data) const {
+    return writers_.find(reinterpret_cast<std::uint64_t>(data));
+  }
+
+private:
+  AddressTable<LastWriter> writers_; ///< by their first byte
 };
 
 /// Thrown where a cluster has executed more than it may.
@@ -88,6 +112,10 @@ public:
   std::shared_ptr<SyncPoint> barrierRound;
   std::uint64_t instructions = 0;
   RecentRegions recentRegions;
+  LastWriters &lastWriters() {
+    return sharedWriters ? *sharedWriters : ownWriters_;
+  }
+  LastWriters *sharedWriters = nullptr; ///< null: it talks to no other cluster
   std::vector<Finding> findings; ///< that did not end it
   FindingQuota quota;            ///< of those
   /// Which of them is of an id and an instruction: modules that are linked have
@@ -147,6 +175,7 @@ private:
   bool unblock();
 
   Machine &machine_;
+  LastWriters ownWriters_;
   Watchers watchers_;
   std::uint64_t number_;
   std::vector<std::unique_ptr<Cta>> ctas_;

@@ -46,16 +46,4 @@ Machine::~Machine() {
     memory_.free(gridWorkspace_);
 }
 
-void LastWriters::note(const Warp &warp, const Op &op, const void *data,
-                       int lane) {
-  std::lock_guard lock(mutex_);
-  writers_[data] = {&op, warp.cta().index(), warp.thread(lane)};
-}
-
-const LastWriter *LastWriters::find(const void *data) {
-  std::lock_guard lock(mutex_);
-  auto found = writers_.find(data);
-  return found == writers_.end() ? nullptr : &found->second;
-}
-
 } // namespace kiln::sim

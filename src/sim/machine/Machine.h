@@ -18,24 +18,6 @@ namespace kiln::sim {
 /// What a launch may print.
 inline constexpr std::uint64_t kMaxPrintedBytes = std::uint64_t(256) << 20;
 
-/// Who wrote a flag last: an ordered store or an atomic.
-struct LastWriter {
-  const Op *op;
-  Dim3 cta;
-  int thread;
-};
-
-/// The last writers of flags, for the deadlock's ledger.
-class LastWriters {
-public:
-  void note(const Warp &warp, const Op &op, const void *data, int lane);
-  const LastWriter *find(const void *data);
-
-private:
-  std::mutex mutex_;
-  std::map<const void *, LastWriter> writers_; ///< by their first byte
-};
-
 /// An entry, decoded: the same for all launches with as much shared memory.
 struct DecodedEntry {
   Code code;
@@ -65,7 +47,8 @@ public:
   void leaveAlone() { config_.isAlone = true; }
   Findings &findings() { return findings_; }
   const Findings &findings() const { return findings_; }
-  /// Kept where the launch is checked.
+  /// Of clusters that talk through global memory; kept where the launch is
+  /// checked.
   LastWriters &lastWriters() { return lastWriters_; }
   /// Text from the kernel's printf: in the order of clusters, or of events
   /// where clusters talk to each other. False where it is too much.

@@ -60,7 +60,7 @@ static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
                             address, machine.memory().describe(address));
   }
   wait.what += fmt::format(", which are {:#x}", value);
-  if (const LastWriter *last = machine.lastWriters().find(place.data))
+  if (const LastWriter *last = warp.cta().cluster().lastWriters().find(place.data))
     wait.what +=
         fmt::format(", last written by thread {} of CTA ({}, {}, {}) at {}",
                     last->thread, last->cta[0], last->cta[1], last->cta[2],

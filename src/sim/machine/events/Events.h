@@ -165,7 +165,7 @@ private:
 /// Lanes of one instruction read or write by themselves, in this order.
 struct ThreadAccess {
   static constexpr EventKind kKind = EventKind::access;
-  /// Values that are told have this much room each, by lane.
+  /// Values that are told have at most this much room each, by lane.
   static constexpr std::size_t kValueBytes = 32;
 
   Warp &warp;
@@ -174,6 +174,11 @@ struct ThreadAccess {
   bool isFirst; ///< nothing was told of the instruction before
   /// What is written, where somebody asks for it; readable a cell further.
   const std::uint8_t *values = nullptr;
+  std::size_t valueBytes = kValueBytes; ///< from a lane's to the next one's
+
+  const std::uint8_t *valueOf(int lane) const {
+    return values + static_cast<std::size_t>(lane) * valueBytes;
+  }
 };
 
 /// Who says that an asynchronous operation is over.

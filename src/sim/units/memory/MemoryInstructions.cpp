@@ -223,7 +223,7 @@ void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes) {
 /// For the ledger of a deadlock.
 static void noteWriter(Warp &warp, const Op &op, const void *data, int lane) {
   if (warp.machine().config().checks)
-    warp.machine().lastWriters().note(warp, op, data, lane);
+    warp.cta().cluster().lastWriters().note(warp, op, data, lane);
 }
 
 /// Each lane by itself.
@@ -303,17 +303,20 @@ static LaneMask moveOut(const Warp &warp, const Op &op,
   return same;
 }
 
-/// The values that lanes store, as ThreadAccess has them.
+/// The values that lanes store, one behind the other.
 template <typename M, typename S>
 static void keepValues(const Warp &warp, const Op &op, LaneMask active,
                        std::uint8_t *to) {
-  for (std::size_t i = 0; i < op.list.size(); ++i) {
+  std::size_t count = op.list.size();
+  if (count == 1 && sizeof(M) == sizeof(S)) {
+    std::memcpy(to, warp.lanes<S>(op.list[0]), sizeof(S) * kLanes);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
     const S *from = warp.lanes<S>(op.list[i]);
     forEachLane(active, [&](int lane) {
       auto value = static_cast<M>(from[lane]);
-      std::memcpy(&to[static_cast<std::size_t>(lane) *
-                          ThreadAccess::kValueBytes +
-                      i * sizeof(M)],
+      std::memcpy(to + (static_cast<std::size_t>(lane) * count + i) * sizeof(M),
                   &value, sizeof(M));
     });
   }
@@ -356,7 +359,7 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
                   access.isGlobal() && !op.semantics.isStrong;
     std::array<std::uint8_t,
                ThreadAccess::kValueBytes * kLanes + Shadow::kCellBytes>
-        values;
+        values; // readable a cell further
     if (isKept)
       keepValues<M, S>(warp, op, active, values.data());
     access.tell(same, isKept ? values.data() : nullptr);
@@ -473,7 +476,8 @@ std::uint64_t Atomic::apply(std::uint64_t old, std::uint64_t value,
   return old;
 }
 
-static Step atomic(Warp &warp, const Op &op, LaneMask active) {
+/// Where a lane needs a look of its own.
+static Step atomicByLane(Warp &warp, const Op &op, LaneMask active) {
   const Atomic &what = *static_cast<const Atomic *>(op.extra.get());
   checkAddress(warp, op, active);
   Accessor accessor(warp, op, "an atomic");
@@ -506,6 +510,83 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
     if (unwritten)
       warp.setPoisonOrigin(op.dst, origin);
   });
+  return Step::next;
+}
+
+/// One lane after another, each of which may do it at the value there.
+template <typename T, typename Combine>
+static LaneMask changeLanes(Warp &warp, const Op &op, const WarpAccess &access,
+                            LaneMask active, Combine &&combine) {
+  const T *values = warp.lanes<T>(op.src[1]);
+  T *results = op.dst.isValid() ? warp.lanes<T>(op.dst) : nullptr;
+  LaneMask changed = 0;
+  forEachLane(active, [&](int lane) {
+    std::uint8_t *place = access.at(lane);
+    T old;
+    std::memcpy(&old, place, sizeof(T));
+    T fresh = combine(old, values[lane], lane);
+    std::memcpy(place, &fresh, sizeof(T));
+    changed |= fresh != old ? kLaneBits[lane] : 0;
+    if (results)
+      results[lane] = old;
+  });
+  return changed;
+}
+
+template <typename T>
+static LaneMask changeLanes(Warp &warp, const Op &op, const Atomic &what,
+                            const WarpAccess &access, LaneMask active) {
+  auto change = [&](auto &&combine) {
+    return changeLanes<T>(warp, op, access, active, combine);
+  };
+  if (what.isSwap) {
+    const T *fresh = warp.lanes<T>(op.src[2]);
+    return change([=](T old, T expected, int lane) {
+      return old == expected ? fresh[lane] : old;
+    });
+  }
+  if (!what.reduction)
+    return change([](T, T value, int) { return value; });
+  bool isInteger = what.reduction->type < ptx::ScalarType::f16;
+  if (isInteger && what.reduction->kind == ReductionKind::add)
+    return change([](T old, T value, int) { return old + value; });
+  return change([&](T old, T value, int) {
+    what.reduction->apply(reinterpret_cast<std::uint8_t *>(&old),
+                          reinterpret_cast<const std::uint8_t *>(&value),
+                          sizeof(T));
+    return old;
+  });
+}
+
+static Step atomic(Warp &warp, const Op &op, LaneMask active) {
+  const Atomic &what = *static_cast<const Atomic *>(op.extra.get());
+  auto bytes = static_cast<std::uint32_t>(what.bytes);
+  LaneMask unwritten = warp.group().inDoubt;
+  for (int i : {0, 1, 2})
+    if (op.src[i].isValid())
+      unwritten |= warp.poison(op.src[i]);
+  auto fits = [&](const Reg &reg) { return !reg.isValid() || reg.width == bytes; };
+  bool isRegular = (bytes == 4 || bytes == 8) && fits(op.src[1]) &&
+                   fits(op.src[2]) && fits(op.dst);
+  WarpAccess access;
+  if ((unwritten & active) || !isRegular ||
+      !access.find(warp, op, what.space, active, bytes, /*isWrite=*/true) ||
+      !access.isWritten())
+    return atomicByLane(warp, op, active);
+  LaneMask changed =
+      bytes == 8 ? changeLanes<std::uint64_t>(warp, op, what, access, active)
+                 : changeLanes<std::uint32_t>(warp, op, what, access, active);
+  if (changed) {
+    warp.effects += static_cast<std::uint64_t>(countLanes(changed));
+    warp.cta().cluster().notify();
+    forEachLane(changed, [&](int lane) {
+      noteWriter(warp, op, access.at(lane), lane);
+    });
+  }
+  if (op.dst.isValid())
+    warp.setPoison(op.dst, active, 0);
+  if (warp.watchers().wants(EventKind::access))
+    access.tell();
   return Step::next;
 }
 

@@ -235,7 +235,8 @@ void WarpAccess::tell(LaneMask same, const std::uint8_t *values) const {
     return;
   AlikeLanes alike{addresses_.data(), lanes_,   same,    owner_,
                    bytes_,            isWrite_, pattern_};
-  warp_->watchers().tell(ThreadAccess{*warp_, *op_, alike, true, values});
+  warp_->watchers().tell(
+      ThreadAccess{*warp_, *op_, alike, true, values, bytes_});
 }
 
 } // namespace kiln::sim
