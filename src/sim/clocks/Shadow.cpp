@@ -71,7 +71,7 @@ bool Layer::join(const Layer &later, std::uint32_t edge) {
                                      record.bytes == later.record.bytes)))
     return false;
   record.bytes |= later.record.bytes;
-  record.time = later.record.time;
+  record.time = std::max(record.time, later.record.time);
   cells |= later.cells;
   orderedBy = ~Component(0); // nobody knows of this one yet
   return true;

@@ -16,7 +16,7 @@
 
 #include "kiln/run/host_memory.h"
 #include "sim/clocks/LaneClocks.h"
-#include "sim/machine/memory/AddressTable.h"
+#include "support/AddressTable.h"
 #include "support/limits/Recycled.h"
 
 #include <array>

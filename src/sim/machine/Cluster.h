@@ -11,7 +11,7 @@
 #include "sim/machine/Cta.h"
 #include "sim/machine/FindingQuota.h"
 #include "sim/machine/events/Watchers.h"
-#include "sim/machine/memory/AddressTable.h"
+#include "support/AddressTable.h"
 
 #include <map>
 #include <optional>

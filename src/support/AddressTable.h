@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace kiln::sim {
+namespace kiln {
 
 /// Open addressing with linear probing; nothing is ever taken out of it alone.
 /// ~0 is no key.
@@ -59,4 +59,4 @@ private:
   std::size_t count_ = 0;
 };
 
-} // namespace kiln::sim
+} // namespace kiln
