@@ -97,11 +97,11 @@ public:
 
   Buffer allocate(std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
-    return spoilt(memory_->allocate(bytes, ""));
+    return fresh(memory_->allocate(bytes, "", sim::Fresh::spoilt));
   }
   Buffer allocate_at(std::uint64_t address, std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
-    return spoilt(memory_->allocateAt(address, bytes, ""));
+    return fresh(memory_->allocateAt(address, bytes, "", sim::Fresh::spoilt));
   }
   Buffer share(void *data, std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
@@ -258,11 +258,10 @@ private:
     });
     streams_->finish([&] { return isDone; });
   }
-  /// NaN in every float type: what nobody writes cannot pass for a zero.
-  Buffer spoilt(sim::Region &region) {
+  /// Fresh memory, where the limit leaves room for it.
+  Buffer fresh(sim::Region &region) {
     Buffer owner = own(region);
     checkMemory(region.bytes);
-    std::memset(region.data.get(), 0xff, region.bytes);
     return owner;
   }
   /// Throws RuntimeError where so many bytes more are beyond the limit.
@@ -270,9 +269,10 @@ private:
     std::uint64_t limit = options_.memory_limit_bytes;
     std::uint64_t taken = limit ? residentBytes() : 0;
     if (limit && (taken > limit || bytes > limit - taken))
-      runtimeError("not enough memory for a buffer of {} bytes: the process has "
-                   "{} bytes, and the limit is {} bytes (--memory-limit)",
-                   bytes, taken, limit);
+      runtimeError(
+          "not enough memory for a buffer of {} bytes: the process has "
+          "{} bytes, and the limit is {} bytes (--memory-limit)",
+          bytes, taken, limit);
   }
   Buffer own(const sim::Region &region) {
     return Buffer(region.base, region.bytes,
@@ -504,11 +504,10 @@ bool SimDevice::can_reorder(const LaunchDescription &description) {
   BudgetScope scope(budgetOf(optionsOf(description)),
                     "the decoding of the PTX");
   auto module = moduleOf(description);
-  return sim::canReorder(
-      module
-          ->decoded(module->find(description.name),
-                    description.dynamic_smem_bytes)
-          ->code);
+  return sim::canReorder(module
+                             ->decoded(module->find(description.name),
+                                       description.dynamic_smem_bytes)
+                             ->code);
 }
 
 Snapshot::~Snapshot() = default;

@@ -1,5 +1,6 @@
 // Memory: buffers in global memory and their validity.
 #include "sim/machine/memory/Memory.h"
+#include "sim/machine/memory/SpoiltPages.h"
 #include "support/Error.h"
 
 #include <algorithm>
@@ -102,7 +103,7 @@ Region *GlobalMemory::overlapping(std::uint64_t base, std::size_t bytes) {
 }
 
 Region &GlobalMemory::add(std::uint64_t base, std::size_t bytes,
-                          const std::string &name) {
+                          const std::string &name, Fresh fresh) {
   auto region = std::make_unique<Region>();
   region->name = name.empty() ? fmt::format("buffer {}", count_) : name;
   region->base = base;
@@ -110,7 +111,7 @@ Region &GlobalMemory::add(std::uint64_t base, std::size_t bytes,
   region->share.take(bytes, region->name);
   region->share.take(bytes / 8, region->name);
   try {
-    region->data = zeroBytes(bytes);
+    region->data = fresh == Fresh::zero ? zeroBytes(bytes) : spoiltBytes(bytes);
     region->valid = ValidBits(bytes);
   } catch (const std::bad_alloc &) {
     HostMemory::fail(bytes, region->name);
@@ -124,18 +125,19 @@ Region &GlobalMemory::add(std::uint64_t base, std::size_t bytes,
 static constexpr std::uint64_t kGap = 4096;
 static constexpr std::uint64_t kAlign = 256;
 
-Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name) {
+Region &GlobalMemory::allocate(std::size_t bytes, const std::string &name,
+                               Fresh fresh) {
   std::lock_guard lock(mutex_);
   // What lies at an address of its own is passed over.
   while (Region *there = overlapping(next_, bytes + kGap))
     next_ = (there->base + there->bytes + kGap + kAlign - 1) / kAlign * kAlign;
-  Region &region = add(next_, bytes, name);
+  Region &region = add(next_, bytes, name, fresh);
   next_ += (bytes + kGap + kAlign - 1) / kAlign * kAlign;
   return region;
 }
 
 Region &GlobalMemory::allocateAt(std::uint64_t base, std::size_t bytes,
-                                 const std::string &name) {
+                                 const std::string &name, Fresh fresh) {
   constexpr std::uint64_t kLow = 4096, kLowEnd = kSharedWindow,
                           kHigh = kCodeWindow + kSharedWindow,
                           kHighEnd = std::uint64_t(1) << 49;
@@ -153,7 +155,7 @@ Region &GlobalMemory::allocateAt(std::uint64_t base, std::size_t bytes,
   if (Region *there = overlapping(base, std::max<std::size_t>(bytes, 1)))
     userError("{} bytes at {:#x} overlap {}, {} bytes at {:#x}", bytes, base,
               there->name, there->bytes, there->base);
-  return add(base, bytes, name);
+  return add(base, bytes, name, fresh);
 }
 
 Region &GlobalMemory::share(void *data, std::size_t bytes,

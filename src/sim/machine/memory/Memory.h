@@ -105,15 +105,22 @@ struct Region {
   }
 };
 
+/// What fresh memory holds; either way it costs nothing until it is touched.
+enum class Fresh : std::uint8_t {
+  zero,
+  spoilt, ///< NaN in every float type (SpoiltPages)
+};
+
 /// All buffers of a device. Allocation takes a lock; finding one does not, and
 /// must not run while another thread allocates or frees: launches do neither.
 class GlobalMemory {
 public:
   /// Throws RuntimeError where the host has not so much memory.
-  Region &allocate(std::size_t bytes, const std::string &name);
+  Region &allocate(std::size_t bytes, const std::string &name,
+                   Fresh fresh = Fresh::zero);
   /// The same at an address (kiln/sim.h). Throws UserError too.
   Region &allocateAt(std::uint64_t base, std::size_t bytes,
-                     const std::string &name);
+                     const std::string &name, Fresh fresh = Fresh::zero);
   /// Memory of the host that kernels use at its own address. What is in it
   /// counts as written: nobody sees the host do so. Throws UserError where it
   /// overlaps what is there.
@@ -146,7 +153,8 @@ public:
 private:
   /// A buffer that has a part of that range; null: none.
   Region *overlapping(std::uint64_t base, std::size_t bytes);
-  Region &add(std::uint64_t base, std::size_t bytes, const std::string &name);
+  Region &add(std::uint64_t base, std::size_t bytes, const std::string &name,
+              Fresh fresh);
   /// The buffer at an address; null: memory of the host.
   Region *holding(std::uint64_t address);
 
