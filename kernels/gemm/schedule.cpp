@@ -43,6 +43,7 @@ number(std::string_view key, std::string_view meaning, bool is_open = false) {
   return {.key = key,
           .help = meaning,
           .is_open = is_open,
+          .value = "N",
           .get = get_number<field>,
           .set = set_number<field, least>};
 }
@@ -54,6 +55,7 @@ pair(std::string_view key, std::string_view meaning, bool is_open = false) {
   return {.key = key,
           .help = meaning,
           .is_open = is_open,
+          .value = "NxN",
           .get = get_pair<first, second>,
           .set = set_pair<first, second, least>};
 }

@@ -139,16 +139,19 @@ void add_attention_command(Command app, Action &action) {
   auto options = std::make_shared<AttentionCommand>();
   command
       .add_option("sizes", options->sizes, sizes_help<AttentionProblem>())
+      .value_name("N")
       .required()
       .expected(6);
   options->fields.add_to(command);
   command
       .add_option("--lengths", options->lengths,
                   help_of<AttentionProblem>("total-queries"))
+      .value_name("N")
       .delimiter(',');
   command
       .add_option("--key-lengths", options->key_lengths,
                   help_of<AttentionProblem>("total-keys"))
+      .value_name("N")
       .delimiter(',');
   options->schedule_fields.add_to(command);
   options->common.add_to(command);

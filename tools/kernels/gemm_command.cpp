@@ -262,19 +262,24 @@ void add_gemm_command(Command app, Action &action) {
       "gemm", "build, run and verify D = act(alpha * A * B + beta * C + bias)");
   auto options = std::make_shared<GemmCommand>();
   command.add_option("sizes", options->gemm.sizes, "M N K")
+      .value_name("N")
       .required()
       .expected(3);
   options->gemm.add_to(command);
   command.add_option("--device", options->device,
                      "auto, sim, cuda, cuda:N or none")
+      .value_name("NAME")
       .capture_default_str();
   // Ids of --allow are findings or ptxas' warnings.
   options->check.add_to(command, door_launches, {"allow"});
   command.add_option("--data-seed", options->data_seed, "of the numbers")
       .capture_default_str();
-  command.add_option("--a", options->a_path, "A, from a .npy file");
-  command.add_option("--b", options->b_path, "B, from a .npy file");
-  command.add_option("--save", options->save_path, "D, to a .npy file");
+  command.add_option("--a", options->a_path, "A, from a .npy file")
+      .value_name("FILE");
+  command.add_option("--b", options->b_path, "B, from a .npy file")
+      .value_name("FILE");
+  command.add_option("--save", options->save_path, "D, to a .npy file")
+      .value_name("FILE");
   command.add_flag("--debug-print", options->is_traced,
                    "each role prints what it waits for, loads and multiplies "
                    "(multistage and warp-specialized)");
@@ -285,10 +290,14 @@ void add_gemm_command(Command app, Action &action) {
   command.add_flag("--no-cache", options->is_without_cache,
                    "compile again, keep nothing");
   add_to(command, options->assemble);
-  command.add_option("--save-ir", options->save_ir_folder,
-                     "write every stage of the kernel into this folder");
-  command.add_option("--save-kernel", options->save_kernel_path,
-                     "write the kernel to this file");
+  command
+      .add_option("--save-ir", options->save_ir_folder,
+                  "write every stage of the kernel into this folder")
+      .value_name("FOLDER");
+  command
+      .add_option("--save-kernel", options->save_kernel_path,
+                  "write the kernel to this file")
+      .value_name("FILE");
   command.callback([&action, options] {
     // One list on the command line: ptxas says C7508, the simulator words.
     std::vector<std::string> &allowed = options->assemble.allow;

@@ -144,12 +144,14 @@ void add_grouped_gemm_command(Command app, Action &action) {
   auto options = std::make_shared<GroupedCommand>();
   command
       .add_option("sizes", options->sizes, sizes_help<GroupedGemmProblem>())
+      .value_name("N")
       .required()
       .expected(4);
   options->fields.add_to(command);
   command
       .add_option("--rows", options->rows,
                   "of each group, with commas between, where they have fewer")
+      .value_name("N")
       .delimiter(',');
   command.add_flag("--random-rows", options->is_random,
                    "of each group, from 0 on, drawn from the data's seed");

@@ -10,6 +10,7 @@ namespace kiln::cli {
 
 void KernelCommand::add_to(Command command) {
   command.add_option("--device", device, "auto, sim, cuda, cuda:N or none")
+      .value_name("NAME")
       .capture_default_str();
   check.add_to(command, door_launches);
   command.add_option("--data-seed", data_seed, "of the numbers")
@@ -18,8 +19,10 @@ void KernelCommand::add_to(Command command) {
                    "do not compare with the reference");
   command.add_flag("--no-cache", is_without_cache,
                    "compile again, keep nothing");
-  command.add_option("--save-kernel", save_kernel_path,
-                     "write the kernel to this file");
+  command
+      .add_option("--save-kernel", save_kernel_path,
+                  "write the kernel to this file")
+      .value_name("FILE");
 }
 
 ExitStatus run(const KernelCommand &command, const KernelRun &kernel_run) {

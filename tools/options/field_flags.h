@@ -67,6 +67,7 @@ private:
       return;
     }
     Option option = command.add_option(name, flag.texts, help).expected(1);
+    option.value_name(std::string(field.value.empty() ? "WORD" : field.value));
     // Values are left out where they are usual; words that stand alone are not.
     if (field.form < FieldForm::value && !field.follow)
       option.default_text(field.get(Record()));

@@ -19,11 +19,14 @@ static bool is_count(std::string_view text) {
 
 void GemmOptions::add_problem_to(Command command) {
   problem_fields_.add_to(command);
-  command.add_option("--alpha", alpha, help_of<GemmProblem>("alpha"));
-  command.add_option("--beta", beta, help_of<GemmProblem>("beta"));
+  command.add_option("--alpha", alpha, help_of<GemmProblem>("alpha"))
+      .value_name("X");
+  command.add_option("--beta", beta, help_of<GemmProblem>("beta"))
+      .value_name("X");
   command
       .add_option("--runtime", runtime_dims,
                   "dimensions that are arguments of the kernel: m,n,k,batch")
+      .value_name("DIM")
       .delimiter(',')
       .one_value_each();
 }
@@ -34,20 +37,25 @@ void GemmOptions::add_to(Command command) {
       .add_option("--schedule", schedule_kind,
                   "auto; model: auto without what was measured; multistage, "
                   "warp-specialized, cooperative, pingpong")
+      .value_name("WORD")
       .capture_default_str();
-  command.add_option("--target", target,
-                     "what to build for, such as sm_90a; left out: what the "
-                     "device runs");
-  command.add_option("--tile", tile, "MxNxK of one CTA's step");
+  command
+      .add_option("--target", target,
+                  "what to build for, such as sm_90a; left out: what the "
+                  "device runs")
+      .value_name("TARGET");
+  command.add_option("--tile", tile, "of one CTA's step").value_name("MxNxK");
   schedule_fields_.add_to(command);
 }
 
 void add_to(Command command, AssembleOptions &options) {
   command.add_option("--ptxas", options.ptxas, "the ptxas to assemble with")
+      .value_name("FILE")
       .existing_file();
   command
       .add_option("--allow", options.allow,
                   "a ptxas diagnostic not to fail on, such as C7508")
+      .value_name("CODE")
       .one_value_each();
 }
 

@@ -44,6 +44,8 @@ template <typename Record> struct Field {
   std::string_view flag_value = "on"; ///< what a flag of a command stands for
   bool is_always_said = false; ///< in the text and JSON, also where it is usual
   bool is_open = false;        ///< 0 stands for what fits the rest
+  /// What stands for its value in a help text: "N"; empty: WORD.
+  std::string_view value = {};
 
   std::string (*get)(const Record &) = nullptr;
   /// Throws UserError where the text is no value of it; `label` is for that.

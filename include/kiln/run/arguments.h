@@ -18,6 +18,11 @@
 
 namespace KILN_API kiln {
 
+/// Where each argument that the kernel takes, in its order and but for
+/// workspaces, is among the names. Throws UserError where one is not there.
+std::vector<std::size_t>
+argument_order(const Kernel &kernel, std::span<const std::string_view> names);
+
 /// A number is converted to the type that the kernel has. A buffer at the
 /// address 0 counts as not given.
 struct NamedArgument {

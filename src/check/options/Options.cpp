@@ -11,6 +11,24 @@ namespace kiln {
 
 static constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
+/// The whole numbers that an option takes, in words and as it reads them.
+template <std::uint64_t least, std::uint64_t most = kAny> struct Whole {
+  static const char *words() {
+    static const std::string text =
+        most == kAny ? fmt::format("a whole number from {} on", least)
+                     : fmt::format("a whole number from {} to {}", least, most);
+    return text.c_str();
+  }
+  static std::uint64_t of(const OptionText &text) {
+    return text.whole(least, most);
+  }
+};
+using Interleaved = Whole<1, kMaxInterleavings>;
+using HostThreads = Whole<0, kMaxSimThreads>;
+using Multiprocessors = Whole<0, kMaxSimSms>;
+using FromNought = Whole<0>;
+using FromOne = Whole<1>;
+
 /// An id of a finding; explain() lists them where there is none of that name.
 static std::string findingOf(const OptionText &text) {
   return std::string(explain(text.text).id);
@@ -35,20 +53,18 @@ static const std::vector<CheckOption> kOptions = {
      "order",
      [](S &s, const T &t) { s.interleavings.set(t.word()); }},
     {"interleavings", OptionKind::whole, "N",
-     "a whole number from 1 to 1000000", "3, or 1 where an interleaving is named",
+     Interleaved::words(), "3, or 1 where an interleaving is named",
      "run each launch in N interleavings; those behind eager and lazy are random",
      door_everywhere,
      {},
      "schedules",
-     [](S &s, const T &t) {
-       s.interleavings.count = t.whole(1, kMaxInterleavings);
-     }},
-    {"seed", OptionKind::whole, "N", "a whole number from 0 on", "0",
+     [](S &s, const T &t) { s.interleavings.count = Interleaved::of(t); }},
+    {"seed", OptionKind::whole, "N", FromNought::words(), "0",
      "the seed of the first random interleaving; the next one has the next seed",
      door_everywhere,
      {},
      nullptr,
-     [](S &s, const T &t) { s.interleavings.seed = t.whole(0, kAny); }},
+     [](S &s, const T &t) { s.interleavings.seed = FromNought::of(t); }},
     {"checks", OptionKind::words, "WORD", "on or off", "on",
      "look for defects; off: run faster, and only what would trap on a GPU is "
      "found",
@@ -63,13 +79,13 @@ static const std::vector<CheckOption> kOptions = {
      {"on", "off"},
      nullptr,
      [](S &s, const T &t) { s.sim.target_check = t.on_off(); }},
-    {"threads", OptionKind::whole, "N", "a whole number from 0 to 1024",
+    {"threads", OptionKind::whole, "N", HostThreads::words(),
      "0: one for each core", "simulate with N threads of this machine",
      door_everywhere,
      {},
      nullptr,
      [](S &s, const T &t) {
-       s.sim.threads = static_cast<int>(t.whole(0, kMaxSimThreads));
+       s.sim.threads = static_cast<int>(HostThreads::of(t));
      }},
     {"gpu", OptionKind::text, "NAME", "a name that `kiln devices --all` lists",
      "what the PTX needs", "simulate this GPU, such as h200 or rtx5090",
@@ -80,19 +96,19 @@ static const std::vector<CheckOption> kOptions = {
        DeviceDescription::by_name(t.text); // throws where there is none
        s.gpu = t.text;
      }},
-    {"sms", OptionKind::whole, "N", "a whole number from 0 to 4096",
+    {"sms", OptionKind::whole, "N", Multiprocessors::words(),
      "0: as the GPU has", "simulate a GPU with N multiprocessors",
      door_everywhere,
      {},
      nullptr,
-     [](S &s, const T &t) { s.sms = static_cast<int>(t.whole(0, kMaxSimSms)); }},
-    {"max-instructions", OptionKind::whole, "N", "a whole number from 0 on",
+     [](S &s, const T &t) { s.sms = static_cast<int>(Multiprocessors::of(t)); }},
+    {"max-instructions", OptionKind::whole, "N", FromNought::words(),
      "250000000",
      "end a launch when a CTA has executed N warp instructions; 0: never",
      door_everywhere,
      {},
      nullptr,
-     [](S &s, const T &t) { s.sim.max_instructions = t.whole(0, kAny); }},
+     [](S &s, const T &t) { s.sim.max_instructions = FromNought::of(t); }},
     {"time-limit", OptionKind::seconds, "SECONDS",
      "a number of seconds from 0 on", "0",
      "end a launch after so many seconds, and refuse PTX whose reading takes "
@@ -139,11 +155,11 @@ static const std::vector<CheckOption> kOptions = {
      {},
      nullptr,
      [](S &s, const T &t) { s.kernel = regexOf(t); }},
-    {"launch", OptionKind::list, "N", "a whole number from 1 on", "all",
+    {"launch", OptionKind::list, "N", FromOne::words(), "all",
      "check only the launch of this number", door_programs,
      {},
      nullptr,
-     [](S &s, const T &t) { s.launches.push_back(t.whole(1, kAny)); }},
+     [](S &s, const T &t) { s.launches.push_back(FromOne::of(t)); }},
     {"capture", OptionKind::folder, "FOLDER", "a folder", "none",
      "write the chosen launches to this folder: PTX, launch file and memory, for "
      "`kiln sim FOLDER/NAME.json`",
@@ -159,13 +175,13 @@ static const std::vector<CheckOption> kOptions = {
      {},
      nullptr,
      [](S &s, const T &t) { s.sim.memory_limit_bytes = t.bytes(); }},
-    {"max-findings", OptionKind::whole, "N", "a whole number from 0 on", "1000",
+    {"max-findings", OptionKind::whole, "N", FromNought::words(), "1000",
      "keep N findings of a launch, errors rather than others, and count the "
      "rest; 0: keep all",
      door_everywhere,
      {},
      nullptr,
-     [](S &s, const T &t) { s.sim.max_findings = t.whole(0, kAny); }},
+     [](S &s, const T &t) { s.sim.max_findings = FromNought::of(t); }},
 };
 
 std::span<const CheckOption> check_options() { return kOptions; }

@@ -1,6 +1,7 @@
-// GemmRun: the arguments of a GEMM in the order its kernel takes them.
+// GemmRun: a GEMM with random operands, held against a reference.
 #include "GemmRun.h"
 
+#include <kiln/run/arguments.h>
 #include <kiln/run/run.h>
 
 namespace conformance {
@@ -51,43 +52,45 @@ void expect_gemm(Device &device, const Kernel &kernel,
   auto b = numbers(problem.type, reference.b_elements(), seed + 100);
   auto d = poisoned(problem.out, reference.d_elements());
   std::vector<std::uint8_t> c, bias;
-  std::vector<HostArgument> arguments = {a, b};
   std::vector<std::uint8_t> a_scales, b_scales;
   if (problem.scaling != Scaling::none) {
     a_scales = factors(problem.scaling, size.batch, {true, size.m, size.k},
                        seed + 400);
     b_scales = factors(problem.scaling, size.batch, {false, size.n, size.k},
                        seed + 500);
-    arguments.push_back(a_scales);
-    arguments.push_back(b_scales);
   }
-  if (problem.has_beta) {
+  if (problem.has_beta)
     c = numbers(problem.out, reference.c_elements(), seed + 200);
-    arguments.push_back(c);
-  }
-  if (problem.bias != GemmBias::none) {
+  if (problem.bias != GemmBias::none)
     bias = numbers(problem.bias_type(), reference.bias_elements(), seed + 300);
-    arguments.push_back(bias);
-  }
-  arguments.push_back(d);
   reference.a = a.data(), reference.b = b.data();
   reference.a_scales = a_scales.data(), reference.b_scales = b_scales.data();
   reference.c = c.data(), reference.bias = bias.data();
   reference.poison = 0xFF;
-  if (problem.has_alpha) {
+  if (problem.has_alpha)
     reference.alpha = 1.25;
-    arguments.push_back(1.25f);
-  }
-  if (problem.has_beta) {
+  if (problem.has_beta)
     reference.beta = -0.75;
-    arguments.push_back(-0.75f);
-  }
-  for (const auto &[dim, value] : {std::pair{problem.m, size.m},
-                                   {problem.n, size.n},
-                                   {problem.k, size.k},
-                                   {problem.batch, size.batch}})
-    if (!dim.is_constant())
-      arguments.push_back(value);
+  const std::string_view names[] = {"a",    "b",     "a_scales", "b_scales",
+                                    "c",    "bias",  "d",        "alpha",
+                                    "beta", "m",     "n",        "k",
+                                    "batch"};
+  const HostArgument given[] = {a,
+                                b,
+                                a_scales,
+                                b_scales,
+                                c,
+                                bias,
+                                d,
+                                static_cast<float>(reference.alpha),
+                                static_cast<float>(reference.beta),
+                                size.m,
+                                size.n,
+                                size.k,
+                                size.batch};
+  std::vector<HostArgument> arguments;
+  for (std::size_t i : argument_order(kernel, names))
+    arguments.push_back(given[i]);
   LaunchResult result =
       try_run(device, kernel, std::span<const HostArgument>(arguments));
   for (const Finding &finding : result.findings)

@@ -42,15 +42,27 @@ TEST(Arguments, AreInTheOrderOfTheKernel) {
   EXPECT_EQ(std::get<Scalar>(arguments[3]).value(), 0.5);
 }
 
+TEST(Arguments, TheOrderServesWhateverHasNames) {
+  const std::string_view names[] = {"unused", "alpha", "m", "a", "d"};
+  EXPECT_EQ(argument_order(kernelOfFive(), names),
+            (std::vector<std::size_t>{4, 3, 2, 1}));
+}
+
 TEST(Arguments, Refused) {
   Buffer buffer(0x1000, 8);
   EXPECT_EQ(refused({{"d", buffer}}),
             "k takes 'a', and a call has no such operand; give a number in the "
             "problem");
-  EXPECT_EQ(refused({{"d", buffer}, {"a", Buffer()}}),
+  EXPECT_EQ(refused({{"d", buffer}, {"a", Buffer()}, {"m", Scalar(1)}, {"alpha", Scalar(1)}}),
             "k takes 'a', and the call has no buffer for it");
-  EXPECT_EQ(refused({{"d", Scalar(1)}}),
+  EXPECT_EQ(refused({{"d", Scalar(1)},
+                     {"a", buffer},
+                     {"m", Scalar(1)},
+                     {"alpha", Scalar(1)}}),
             "k takes 'd', and the call has no buffer for it");
-  EXPECT_EQ(refused({{"d", buffer}, {"a", buffer}, {"m", buffer}}),
+  EXPECT_EQ(refused({{"d", buffer},
+                     {"a", buffer},
+                     {"m", buffer},
+                     {"alpha", Scalar(1)}}),
             "k takes 'm', and the call has no number for it");
 }
