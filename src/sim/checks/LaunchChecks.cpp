@@ -89,16 +89,29 @@ static void noteUsed(Warp &warp, const Op &op) {
                                               {.all = loads.front().time});
 }
 
-/// A load before `op` has read what `op` may throw away: where it does not, the
+/// `op` uses what loads before it have read, in some lanes at least: there the
 /// access counts.
-static void tellMasked(Warp &warp, const Op &op, LaneMask active) {
-  const MaskedLoad &masked =
-      warp.code().maskedLoads[static_cast<std::size_t>(op.masks)];
-  const Op &load = warp.code().ops[static_cast<std::size_t>(masked.load)];
-  LaneMask mask = warp.pred(masked.mask);
-  LaneMask used = active & (masked.isUsedWhere ? mask : ~mask);
-  if (used)
-    load.effect->tellOrder(warp, load, used);
+static void tellLate(Warp &warp, const Op &op, LaneMask active) {
+  const Code &code = warp.code();
+  warp.lateValues.resize(static_cast<std::size_t>(code.lateCount));
+  for (const LateUse &use :
+       code.lateUses[static_cast<std::size_t>(op.late)]) {
+    LaneMask used = active;
+    if (use.number >= 0) {
+      LaneMask &waiting = warp.lateValues[static_cast<std::size_t>(use.number)];
+      if (use.isBegin) {
+        waiting |= active;
+        continue;
+      }
+      used &= waiting;
+      if (use.mask.isValid())
+        used &= use.isUsedWhere ? warp.pred(use.mask) : ~warp.pred(use.mask);
+      waiting &= ~used;
+    }
+    const Op &load = code.ops[static_cast<std::size_t>(use.load)];
+    if (used)
+      load.effect->tellOrder(warp, load, used, use.elements);
+  }
 }
 
 /// `touching` has touched a register of a product; null: it is the first one.
@@ -167,8 +180,8 @@ void LaunchChecks::on(const RegisterUse &event) {
   }
   if (op.readsLoaded && !warp.tensor.loads.empty())
     noteUsed(warp, op);
-  if (op.masks >= 0)
-    tellMasked(warp, op, active);
+  if (op.late >= 0)
+    tellLate(warp, op, active);
   if (op.poison.isGeneral())
     passPoison(warp, op, active);
 }

@@ -316,6 +316,9 @@ public:
   /// like).
   ClusterArrivals clusterArrivals;
   WarpClock clock;
+  /// Lanes that have read a value which has not counted yet, by
+  /// LateUse::number.
+  std::vector<LaneMask> lateValues;
   WgmmaQueue wgmma;
   TensorQueue tensor;
   PerLane<BulkGroups> bulk;        ///< bulk copies

@@ -66,8 +66,10 @@ struct Effect {
   /// The mbarrier of a copy.
   Reg barrier;
   std::int64_t barrierOffset = 0;
-  /// Tell the order of a load's accesses behind it (Op::isMasked).
-  void (*tellOrder)(Warp &warp, const Op &op, LaneMask lanes) = nullptr;
+  /// Tell the order of accesses to some elements of a load behind it
+  /// (Op::isMasked).
+  void (*tellOrder)(Warp &warp, const Op &op, LaneMask lanes,
+                    std::uint32_t elements) = nullptr;
   Reg size;  ///< bytes of a bulk copy without a tensor map
   Reg shape; ///< the instruction descriptor of a tcgen05.mma
   Reg mask;  ///< CTAs that a tcgen05.commit tells; not valid: one

@@ -4,7 +4,7 @@
 #include "sim/program/InstructionSet.h"
 #include "sim/program/SymbolLayout.h"
 #include "sim/program/flow/ControlFlow.h"
-#include "sim/program/flow/MaskedLoads.h"
+#include "sim/program/flow/LateLoads.h"
 #include "sim/program/flow/PlainRuns.h"
 #include "sim/program/flow/SpinLoop.h"
 #include "sim/program/flow/Unheeded.h"
@@ -346,7 +346,7 @@ void Decoder::decodeBody() {
     return; // nothing will run
   addSpinLoops(*this, code_.ops, firstInstruction());
   markUnheeded(function, code_.ops, firstInstruction());
-  markMasked(*this, code_, firstInstruction());
+  markLate(*this, code_, firstInstruction());
 }
 
 void Decoder::tellRefusals() {

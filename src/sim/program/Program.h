@@ -88,7 +88,7 @@ struct alignas(64) Op {
   bool isTracked = false;
   bool isListWritten = false; ///< `list` holds destinations
   bool decidesLoop = false; ///< what it gives decides about a loop that waits
-  bool isMasked = false;    ///< a load; another one tells of it (`masks`)
+  bool isMasked = false;    ///< a load; others tell of it (`late`)
   Reg dst;
   Reg src[4];
   /// Of a plain one, for what is known beside values: the sources and the
@@ -111,16 +111,19 @@ struct alignas(64) Op {
   std::shared_ptr<const SpinLoop> spin; ///< of a branch backwards; may be null
   /// A wait or an atomic whose answer decides nothing at all.
   bool isUnheeded = false;
-  std::int32_t masks = -1;          ///< which of Code::maskedLoads; -1: none
+  std::int32_t late = -1;           ///< which of Code::lateUses; -1: none
   const Instruction *row = nullptr; ///< of the registry
   const ptx::Instruction *origin = nullptr;
 };
 
-/// What an instruction makes of the value of a load before it (MaskedLoads.h).
-struct MaskedLoad {
-  int load = -1;           ///< index of the instruction
-  Pred mask;               ///< what decides
-  bool isUsedWhere = true; ///< the value counts where `mask` is that
+/// What an instruction makes of a value that a load has read (LateLoads.h).
+struct LateUse {
+  int load = -1;   ///< index of the instruction
+  int number = -1; ///< of the value (Warp::lateValues); -1: it counts at once
+  std::uint32_t elements = 0; ///< of the load, one bit each
+  bool isBegin = false;       ///< it is read here, and counts nowhere yet
+  Pred mask;                  ///< not valid: it counts in all lanes
+  bool isUsedWhere = true;    ///< it counts where `mask` is that
 };
 
 /// A register whose 32 lanes are filled when a warp starts.
@@ -162,7 +165,8 @@ struct Code {
   std::vector<FunctionCode> functions;               ///< the entry first
   std::unordered_map<std::uint64_t, int> functionAt; ///< by address
   std::vector<Op> ops;
-  std::vector<MaskedLoad> maskedLoads; ///< by Op::masks
+  std::vector<std::vector<LateUse>> lateUses; ///< by Op::late
+  int lateCount = 0;                          ///< LateUse::number
   std::uint32_t registerBytes = 0;
   std::uint32_t registerCount = 0;
   int predicateCount = 0;

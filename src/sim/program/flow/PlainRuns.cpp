@@ -17,7 +17,7 @@ static bool isPlain(const Op &op) {
   bool hasSource = op.src[0].isValid() || op.psrc.isValid();
   return isPure && isSimple && hasSource && op.isQuiet && !op.isAligned &&
          op.effect->kind == EffectKind::none && op.target < 0 && !op.spin &&
-         !op.touchesAccumulator && !op.readsLoaded && op.masks < 0 &&
+         !op.touchesAccumulator && !op.readsLoaded && op.late < 0 &&
          op.poison.kind != PoisonRule::Kind::none;
 }
 
@@ -32,7 +32,7 @@ void markPlain(Code &code) {
   std::uint16_t count = 0;
   for (std::size_t i = code.ops.size(); i-- > 0;) {
     Op &op = code.ops[i];
-    op.isTracked = op.touchesAccumulator || op.readsLoaded || op.masks >= 0 ||
+    op.isTracked = op.touchesAccumulator || op.readsLoaded || op.late >= 0 ||
                    op.poison.isGeneral();
     if (isMeeting[i + 1])
       count = 0;

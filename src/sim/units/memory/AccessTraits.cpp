@@ -24,8 +24,13 @@ static void describeAccess(Decoder &decoder,
 void loadEffect(Decoder &decoder, const ptx::Instruction &instruction,
                 Effect &effect) {
   effect.kind = EffectKind::load;
-  effect.tellOrder = tellOrderOfLoad;
   describeAccess(decoder, instruction, effect);
+}
+
+void laneLoadEffect(Decoder &decoder, const ptx::Instruction &instruction,
+                    Effect &effect) {
+  loadEffect(decoder, instruction, effect);
+  effect.tellOrder = tellOrderOfLoad;
 }
 
 void storeEffect(Decoder &decoder, const ptx::Instruction &instruction,

@@ -6,10 +6,14 @@
 namespace kiln::sim {
 
 /// Tell the order of accesses of what a load has read.
-void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes);
+void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes,
+                     std::uint32_t elements);
 /// Effects of a load, a store and an atomic.
 void loadEffect(Decoder &decoder, const ptx::Instruction &instruction,
                 Effect &effect);
+/// Of ld: each lane reads by itself, and its order may be told later.
+void laneLoadEffect(Decoder &decoder, const ptx::Instruction &instruction,
+                    Effect &effect);
 void storeEffect(Decoder &decoder, const ptx::Instruction &instruction,
                  Effect &effect);
 void atomicEffect(Decoder &decoder, const ptx::Instruction &instruction,

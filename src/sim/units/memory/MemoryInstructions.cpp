@@ -9,6 +9,7 @@
 #include "support/Error.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace kiln::sim {
@@ -210,14 +211,23 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes) {
+void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes,
+                     std::uint32_t elements) {
   MemoryFlags flags = MemoryFlags::unpack(op.flags);
   Accessor accessor(warp, op, "a load", /*isBehind=*/true);
-  std::size_t bytes = flags.bytes * op.list.size();
-  forEachLane(lanes, [&](int lane) {
-    accessor.locate(flags.space, addressOf(warp, op, lane), bytes, bytes, lane,
-                    false);
-  });
+  // Elements that follow each other are one access.
+  auto first = static_cast<unsigned>(std::countr_zero(elements));
+  while (first < op.list.size()) {
+    auto count = static_cast<unsigned>(std::countr_one(elements >> first));
+    std::size_t bytes = std::size_t(count) * flags.bytes;
+    forEachLane(lanes, [&](int lane) {
+      accessor.locate(flags.space,
+                      addressOf(warp, op, lane) + first * flags.bytes, bytes,
+                      flags.bytes, lane, false);
+    });
+    std::uint32_t left = elements >> first >> count << count << first;
+    first = left ? static_cast<unsigned>(std::countr_zero(left)) : ~0u;
+  }
 }
 
 /// For the ledger of a deadlock.
@@ -623,7 +633,7 @@ std::vector<Instruction> memoryInstructions() {
        "accepted",
        "b128, ORDER SPACE CACHE -> =t [a] policy; "
        ", ORDER SPACE CACHE VECTOR DATA -> ={~t} [a] policy",
-       {.effect = loadEffect,
+       {.effect = laneLoadEffect,
         .semantics = accessSemantics,
         .addresses = readsAt<1>}},
       {"ldu",
@@ -631,7 +641,7 @@ std::vector<Instruction> memoryInstructions() {
        Unit::memory,
        "as ld",
        ", global VECTOR DATA -> ={~t} [a]",
-       {.effect = loadEffect,
+       {.effect = laneLoadEffect,
         .semantics = accessSemantics,
         .addresses = readsAt<1>}},
       {"st",
