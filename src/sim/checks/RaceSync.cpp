@@ -42,13 +42,15 @@ static void see(Warp &warp, const MemorySemantics &order, LaneMask lanes,
 }
 
 /// A strong write says something of the strong stores before it to whoever
-/// reads it, though without a release nothing follows from that.
+/// reads it, though without a release nothing follows from that. So does a
+/// counter by which the last one knows that all have added to a sum.
 static void announce(Warp &warp, const MemorySemantics &order,
                      ShadowedMemory &memory, std::uint64_t address) {
   // So many flags have a kernel's threads; more would take memory for nothing.
   constexpr std::size_t kAddresses = 1 << 16;
   warp.clock.hasStrongStores |= !order.isAtomic;
-  if (!warp.clock.hasStrongStores || memory.locations.size() >= kAddresses)
+  bool isSaying = warp.clock.hasStrongStores || order.isCounter;
+  if (!isSaying || memory.locations.size() >= kAddresses)
     return;
   warp.group().clocks.announce(memory.locations[address].announced, warp.clock);
 }

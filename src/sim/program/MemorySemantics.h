@@ -18,6 +18,7 @@ struct MemorySemantics {
   bool isAtomic = false;    ///< reads, changes and writes at once
   bool isReturning = false; ///< and the thread sees what was read
   bool isHeeded = true;     ///< which decides something, or is kept
+  bool isCounter = false;   ///< whoever comes at some number does more
   Scope scope = Scope::gpu;
 };
 

@@ -19,6 +19,37 @@ static void forEachRegister(const ptx::Operand &operand, Body &&body) {
     forEachRegister(element, body);
 }
 
+/// Atomics that count threads or CTAs, of which the one that gets some number
+/// does more than the others: atom.inc, and those whose answer, or a sum of it,
+/// is compared for equality. The answer of atom.cas tells what was there.
+static void markCounters(std::vector<Op> &ops, int first, std::size_t count) {
+  auto isCandidate = [](const Op &op) {
+    return op.semantics.isReturning && !op.effect->isSwap;
+  };
+  if (std::none_of(ops.begin() + first, ops.end(), isCandidate))
+    return;
+  std::vector<bool> isAsked(count, false);
+  auto isOne = [&](const ptx::Operand &operand) {
+    return operand.reg >= 0 && isAsked[static_cast<std::size_t>(operand.reg)];
+  };
+  // From the end back: what is added to comes before it is compared.
+  for (std::size_t i = ops.size(); i-- > static_cast<std::size_t>(first);) {
+    Op &op = ops[i];
+    const ptx::Instruction &origin = *op.origin;
+    const auto &operands = origin.operands;
+    bool isComparison = op.pdst.isValid() && op.row->isArithmetic() &&
+                        (origin.has("eq") || origin.has("ne"));
+    bool isSum = op.dst.isValid() && op.row->isArithmetic() &&
+                 !operands.empty() && isOne(operands[0]);
+    for (std::size_t n = 1; (isComparison || isSum) && n < operands.size(); ++n)
+      if (operands[n].reg >= 0)
+        isAsked[static_cast<std::size_t>(operands[n].reg)] = true;
+    if (isCandidate(op))
+      op.semantics.isCounter =
+          origin.has("inc") || (!operands.empty() && isOne(operands[0]));
+  }
+}
+
 void markUnheeded(const ptx::Function &function, std::vector<Op> &ops,
                   int first) {
   auto isAsking = [](const Op &op) {
@@ -64,6 +95,7 @@ void markUnheeded(const ptx::Function &function, std::vector<Op> &ops,
     for (const Op *writer : writers[reg])
       lookAtSources(*writer);
   }
+  markCounters(ops, first, count);
   for (std::size_t i = first; i < ops.size(); ++i)
     if (isAsking(ops[i])) {
       bool isHeeded = false;
