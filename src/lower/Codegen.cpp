@@ -1,6 +1,7 @@
 // Codegen: LLVM's half of the lowering, from the llvm dialect to PTX text.
 #include "isa/Needs.h"
 #include "isa/PtxVersion.h"
+#include "kiln/base/text.h"
 #include "lower/Lowering.h"
 #include "support/Error.h"
 #include "support/text/PtxText.h"
@@ -49,10 +50,12 @@ public:
       : target_(isa::findTarget(target)), asked_(asked) {}
 
   void add(const llvm::CallInst &call);
+  /// LLVM's own atomics and fences, which say their scope in words.
+  void addScope(const llvm::Instruction &instruction);
   int version() const { return version_; }
 
 private:
-  void add(const isa::Spelled &spelled, const llvm::CallInst &call);
+  void add(const isa::Spelled &spelled, const llvm::Instruction &where);
 
   std::optional<isa::Target> target_;
   int asked_;
@@ -60,31 +63,33 @@ private:
 };
 } // namespace
 
-/// Refuse at the C++ line of a call.
-[[noreturn]] static void refuseAt(const llvm::CallInst &call,
+/// Refuse at the C++ line of an instruction.
+[[noreturn]] static void refuseAt(const llvm::Instruction &where,
                                   const std::string &message) {
-  const llvm::DebugLoc &loc = call.getDebugLoc();
+  const llvm::DebugLoc &loc = where.getDebugLoc();
   if (!loc)
     userError("{}", message);
   userErrorAt({loc->getFilename().str(), loc.getLine()}, "{}", message);
 }
 
-void ModuleNeeds::add(const isa::Spelled &spelled, const llvm::CallInst &call) {
+void ModuleNeeds::add(const isa::Spelled &spelled,
+                      const llvm::Instruction &where) {
   using isa::ptxVersionText;
   if (auto lack = isa::findLack(spelled, target_, asked_)) {
     if (lack->version)
-      refuseAt(call, fmt::format("{} came with PTX {}, and PTX {} is asked for",
-                                 lack->what, ptxVersionText(lack->version),
-                                 ptxVersionText(asked_)));
-    refuseAt(call, fmt::format("{} needs {}; the kernel is compiled for {}",
-                               lack->what, lack->needed(), target_->name()));
+      refuseAt(where,
+               fmt::format("{} came with PTX {}, and PTX {} is asked for",
+                           lack->what, ptxVersionText(lack->version),
+                           ptxVersionText(asked_)));
+    refuseAt(where, fmt::format("{} needs {}; the kernel is compiled for {}",
+                                lack->what, lack->needed(), target_->name()));
   }
   int needed = target_ ? isa::neededVersion(spelled, *target_) : 0;
   if (needed > isa::kNewestWritable)
-    refuseAt(call, fmt::format("{} came with PTX {}, and PTX {} is the newest "
-                               "that LLVM writes",
-                               spelled.opcode, ptxVersionText(needed),
-                               ptxVersionText(isa::kNewestWritable)));
+    refuseAt(where, fmt::format("{} came with PTX {}, and PTX {} is the newest "
+                                "that LLVM writes",
+                                spelled.opcode, ptxVersionText(needed),
+                                ptxVersionText(isa::kNewestWritable)));
   version_ = std::max(version_, needed);
 }
 
@@ -104,6 +109,26 @@ void ModuleNeeds::add(const llvm::CallInst &call) {
     add(isa::spell(std::string_view(name)), call);
 }
 
+void ModuleNeeds::addScope(const llvm::Instruction &instruction) {
+  std::optional<llvm::SyncScope::ID> scope =
+      llvm::getAtomicSyncScopeID(&instruction);
+  if (!scope)
+    return;
+  llvm::SmallVector<llvm::StringRef> names;
+  instruction.getContext().getSyncScopeNames(names);
+  llvm::StringRef name = names[*scope];
+  constexpr llvm::StringRef kKnown[] = {"", "singlethread", "block", "cluster",
+                                        "device"};
+  if (!llvm::is_contained(kKnown, name))
+    refuseAt(instruction,
+             fmt::format("syncscope(\"{}\") is no scope of a GPU; use block, "
+                         "cluster or device, or none for the whole system",
+                         printable(name.str())));
+  if (name == "cluster")
+    for (const isa::Spelled &spelled : isa::spellAll("fence.acq_rel.cluster;"))
+      add(spelled, instruction);
+}
+
 /// The PTX version to write: what was asked for, or the oldest that has all
 /// that the module uses.
 static int chooseVersion(const llvm::Module &module, const std::string &target,
@@ -119,9 +144,11 @@ static int chooseVersion(const llvm::Module &module, const std::string &target,
   ModuleNeeds needs(target, asked);
   for (const llvm::Function &function : module)
     for (const llvm::BasicBlock &block : function)
-      for (const llvm::Instruction &instruction : block)
+      for (const llvm::Instruction &instruction : block) {
+        needs.addScope(instruction);
         if (const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
           needs.add(*call);
+      }
   return asked ? asked : std::max(oldest, needs.version());
 }
 
