@@ -149,10 +149,11 @@ public:
       origins.push_back({&op, describe()});
     return known->second;
   }
-  /// Stores of values that depend on bytes nobody wrote, to shared or local
-  /// memory: the last one of four bytes, and where its value was first read.
+  /// Stores of values that depend on bytes nobody wrote: the last one of four
+  /// bytes, and where its value was first read. Of global memory so many are
+  /// kept that a report needs.
   struct UnwrittenStore {
-    static constexpr std::size_t kBytes = 4;
+    static constexpr std::size_t kBytes = 4, kMostGlobal = 1 << 16;
     const Op *op = nullptr;
     std::uint32_t origin = 0;
   };

@@ -25,6 +25,7 @@ struct Moved {
   Reg to;
   std::array<std::uint64_t, kLanes> bits;
   std::array<std::uint64_t, kLanes> poison;
+  std::uint32_t origin = 0; ///< of what is unwritten
 };
 } // namespace
 
@@ -58,6 +59,8 @@ static std::vector<Moved> moveSlots(Warp &warp, const std::vector<Slot> &from,
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (to[i].reg.isValid()) {
       Moved value{to[i].reg, {}, {}};
+      if (from[i].reg.isValid())
+        value.origin = warp.poisonOrigin(from[i].reg);
       forEachLane(lanes, [&](int lane) {
         if (from[i].reg.isValid()) {
           value.bits[lane] = warp.read(from[i].reg, lane);
@@ -68,6 +71,8 @@ static std::vector<Moved> moveSlots(Warp &warp, const std::vector<Slot> &from,
         std::size_t bytes = std::min<std::uint32_t>(from[i].bytes, 8);
         std::memcpy(&value.bits[lane], place.data, bytes);
         value.poison[lane] = place.unwritten(bytes);
+        if (value.poison[lane] && !value.origin)
+          value.origin = place.valid->origin(place.offset, bytes);
       });
       moved.push_back(value);
       continue;
@@ -96,6 +101,7 @@ static void writeMoved(Warp &warp, const std::vector<Moved> &moved,
       warp.write(value.to, lane, value.bits[lane]);
       warp.setPoisonBits(value.to, lane, value.poison[lane]);
     });
+    warp.setPoisonOrigin(value.to, value.origin);
   }
 }
 
@@ -110,7 +116,8 @@ void Warp::growLocal(std::uint32_t bytes) {
   for (int lane = 0; lane < kLanes && localBytes; ++lane) {
     std::size_t to = std::size_t(fresh) * lane;
     std::size_t from = std::size_t(localBytes) * lane;
-    copyBytes({&memory[to], &valid, to}, {&local[from], &localValid, from},
+    copyBytes({&memory[to], &valid, to, nullptr, /*isLocal=*/true},
+              {&local[from], &localValid, from, nullptr, /*isLocal=*/true},
               localBytes);
   }
   local = std::move(memory);

@@ -113,21 +113,27 @@ static Step loadMatrix(Warp &warp, const Op &op, LaneMask active) {
   // All elements first: the address may be in a register that is written.
   std::vector<std::uint64_t> values(matrix.rows * matrix.columns);
   LaneMask unknown = 0;
+  std::uint32_t origin = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     ByteRange place = accessor.locate(
         access.space, elementAddress(warp, op, access, static_cast<int>(i)),
         bytes, bytes, 0, false);
     std::memcpy(&values[i], place.data, bytes);
-    if (!place.isWritten(bytes))
-      unknown |= LaneMask(1) << (i / matrix.perLane());
+    if (place.isWritten(bytes) || mayYetBeWritten(warp, place))
+      continue;
+    unknown |= LaneMask(1) << (i / matrix.perLane());
+    if (!origin)
+      origin = originOf(warp, op, place, bytes);
   }
   int slots = matrix.registers() * matrix.perRegister();
   for (int lane = 0; lane < kLanes; ++lane)
     for (int i = 0; i < slots; ++i)
       writeElement(warp, matrix, op.list.data(), lane, i,
                    values[lane * matrix.perLane() + i % matrix.perLane()]);
-  for (const Reg &reg : op.list)
+  for (const Reg &reg : op.list) {
     warp.setPoison(reg, kAllLanes, unknown);
+    warp.setPoisonOrigin(reg, origin);
+  }
   return Step::next;
 }
 
@@ -147,11 +153,14 @@ static Step storeMatrix(Warp &warp, const Op &op, LaneMask active) {
         elementBits(warp, matrix, op.list.data(), lane, element);
     std::memcpy(place.data, &bits, bytes);
     bool isKnown = !(warp.poison(reg) >> lane & 1);
-    place.mark(bytes, isKnown ? 0 : ~std::uint64_t(0));
+    std::uint32_t origin = isKnown ? 0 : warp.poisonOrigin(reg);
+    place.mark(bytes, isKnown ? 0 : ~std::uint64_t(0), origin);
     if (!isKnown && place.isGlobal())
       warp.machine().findings().report(
           FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
-          "a value that depends on bytes nobody wrote goes to global memory");
+          "a value that depends on bytes nobody wrote goes to global memory" +
+              warp.machine().findings().originText(warp, origin),
+          {}, warp.cta().cluster().origins[origin].op);
   }
   return Step::next;
 }
@@ -188,6 +197,15 @@ static std::vector<bool> unwrittenElements(const Warp &warp,
   return bad;
 }
 
+/// Where unwritten bytes of the operands, from `first` on, were read first.
+static std::uint32_t originOfSources(const Warp &warp, const Op &op,
+                                     const Reg *first) {
+  for (const Reg *reg = first; reg != op.list.data() + op.list.size(); ++reg)
+    if (std::uint32_t origin = warp.poison(*reg) ? warp.poisonOrigin(*reg) : 0)
+      return origin;
+  return 0;
+}
+
 template <typename T>
 static Step multiplyFragments(Warp &warp, const Op &op, LaneMask active) {
   checkOperands(warp, op, active);
@@ -205,12 +223,15 @@ static Step multiplyFragments(Warp &warp, const Op &op, LaneMask active) {
                           readElement<T>(warp, product.b, b, k, column), sum);
     }
   std::vector<bool> unwritten = unwrittenElements(warp, product, a, b, c);
+  std::uint32_t origin = originOfSources(warp, op, a);
   int perLane = product.d.perLane();
   for (int i = 0; i < rows * columns; ++i)
     writeElement(warp, product.d, d, i / perLane, i % perLane,
                  fromNumber(sums[i], product.d.type, product.isSaturated));
-  for (int i = 0; i < product.d.registers(); ++i)
+  for (int i = 0; i < product.d.registers(); ++i) {
     warp.setPoison(d[i], kAllLanes, 0);
+    warp.setPoisonOrigin(d[i], origin);
+  }
   for (int i = 0; i < rows * columns; ++i)
     if (unwritten[i]) {
       LaneMask bit = LaneMask(1) << (i / perLane);

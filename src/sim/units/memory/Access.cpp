@@ -193,9 +193,10 @@ std::uint32_t originOf(Warp &warp, const Op &op, const ByteRange &place,
   ByteRange first = firstUnwritten(place, bytes);
   auto store = cluster.unwrittenStores.find(
       {first.valid, first.offset / Cluster::UnwrittenStore::kBytes});
-  // What was written there since by something else is none of that store's.
-  bool isOfStore =
-      store != cluster.unwrittenStores.end() && store->second.origin == known;
+  // What was written there since by something else is none of that store's;
+  // global memory keeps no origins, for other clusters have numbers of theirs.
+  bool isOfStore = store != cluster.unwrittenStores.end() &&
+                   (place.isGlobal() || store->second.origin == known);
   if (known && !isOfStore)
     return known;
   return cluster.noteOrigin(op, [&] {

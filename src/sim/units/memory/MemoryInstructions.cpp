@@ -77,13 +77,14 @@ static void markStored(Warp &warp, const Op &op, const ByteRange &place,
   place.mark(bytes, unwritten, origin);
   if (!unwritten)
     return;
-  if (!place.isGlobal()) {
-    constexpr std::size_t kBytes = Cluster::UnwrittenStore::kBytes;
-    for (std::size_t at = 0; at < bytes; at += kBytes)
-      warp.cta().cluster().unwrittenStores[{
-          place.valid, (place.offset + at) / kBytes}] = {&op, origin};
+  auto &stores = warp.cta().cluster().unwrittenStores;
+  constexpr std::size_t kBytes = Cluster::UnwrittenStore::kBytes;
+  bool isNoted =
+      !place.isGlobal() || stores.size() < Cluster::UnwrittenStore::kMostGlobal;
+  for (std::size_t at = 0; isNoted && at < bytes; at += kBytes)
+    stores[{place.valid, (place.offset + at) / kBytes}] = {&op, origin};
+  if (!place.isGlobal())
     return;
-  }
   // Whatever stores it, what was not loaded is one defect.
   warp.machine().findings().report(
       FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,

@@ -254,6 +254,45 @@ TEST(Poison, RemembersWhereItWasReadFirst) {
                  "memory; they were read at PTX:");
 }
 
+TEST(Poison, FragmentsRememberWhatWasRead) {
+  // Elements of A that nobody wrote reach D.
+  RunKernel run(
+      ".reg .b32 %a<8>, %b<8>, %c<8>, %d<8>;"
+      "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%a0, %a1, %a2, %a3, "
+      "%a4, %a5, %a6, %a7}, [%in+4096];"
+      "wmma.load.b.sync.aligned.col.m16n16k16.global.f16 {%b0, %b1, %b2, %b3, "
+      "%b4, %b5, %b6, %b7}, [%in];"
+      "wmma.load.c.sync.aligned.row.m16n16k16.global.f16 {%c0, %c1, %c2, "
+      "%c3}, [%in+1024];"
+      "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%d0, %d1, %d2, %d3}, "
+      "{%a0, %a1, %a2, %a3, %a4, %a5, %a6, %a7}, {%b0, %b1, %b2, %b3, %b4, "
+      "%b5, %b6, %b7}, {%c0, %c1, %c2, %c3};"
+      "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%out], {%d0, %d1, "
+      "%d2, %d3};");
+  run.input(std::vector<std::uint16_t>(1024));
+  std::string found = run.finding();
+  expectContains(found, "uninitialized-store: a value that depends on bytes "
+                        "nobody wrote goes to global memory; they were read "
+                        "at PTX:");
+  expectContains(found, ": byte 4096 of in (8192 bytes), which nobody wrote");
+}
+
+TEST(Poison, GlobalMemoryNamesTheStoreOfSuchAValue) {
+  RunKernel run("ld.global.u32 %r1, [%in];\n"
+                "st.global.u32 [%out], %r1;\n"
+                "ld.global.u32 %r2, [%out];\n"
+                "add.u64 %x0, %out, 64;\n"
+                "st.global.u32 [%x0], %r2;");
+  run.config.block = {1, 1, 1};
+  LaunchResult result = run.run();
+  ASSERT_EQ(result.findings.size(), 2u);
+  expectContains(result.findings[1].message,
+                 "byte 0 of out (8192 bytes), where PTX:");
+  expectContains(result.findings[1].message,
+                 " has stored a value that depends on bytes nobody wrote; they "
+                 "were read at PTX:");
+}
+
 TEST(Poison, CopiesRememberWhatTheyHaveRead) {
   const std::string load = "ld.shared.u32 %r9, [%s+4];";
   for (const std::string &between : {

@@ -91,6 +91,36 @@ TEST(Call, PassesRegisters) {
     EXPECT_EQ(run.result(lane), 2 * lane + 42);
 }
 
+TEST(Call, RemembersWhereUnwrittenBytesWereRead) {
+  const char *const kMemory = R"(
+.func (.param .b32 result) same(.param .b32 value)
+{
+  .reg .b32 %v;
+  ld.param.b32 %v, [value];
+  st.param.b32 [result], %v;
+  ret;
+}
+)";
+  for (const std::string &declarations :
+       {std::string(kDouble), std::string(kMemory)}) {
+    bool isMemory = declarations == kMemory;
+    RunModule run(declarations, isMemory
+                                    ? "ld.global.b32 %r1, [%out+4096];"
+                                      "{ .param .b32 given; .param .b32 taken;"
+                                      "st.param.b32 [given], %r1;"
+                                      "call (taken), same, (given);"
+                                      "ld.param.b32 %r2, [taken]; }"
+                                      "st.global.b32 [%at], %r2;"
+                                    : "ld.global.b32 %r1, [%out+4096];"
+                                      "call (%r2), twice, (%r1);"
+                                      "st.global.b32 [%at], %r2;");
+    std::string found = run.finding();
+    EXPECT_NE(found.find("; they were read at PTX:"), std::string::npos)
+        << found;
+    EXPECT_NE(found.find("byte 4096 of out"), std::string::npos) << found;
+  }
+}
+
 /// Some lanes call, some return early, and all go on together.
 TEST(Call, JoinsLanesBehindTheCall) {
   RunModule run(R"(
