@@ -221,40 +221,60 @@ struct Pending {
   std::mutex mutex;
   Exploration exploration;
   ExploredRun run;
+  std::size_t ended = 0; ///< launches of it
   bool hasEnded = false;
   bool isLeft = false; ///< nobody waits for the first run any more
   std::function<void(Exploration)> finished;
 };
 } // namespace
 
+/// A launch of the first run is over; the last one ends the run.
+static void takeResult(Pending &pending, LaunchResult result,
+                       std::size_t count) {
+  std::unique_lock lock(pending.mutex);
+  ExploredRun &run = pending.run;
+  // What is behind a launch that did not finish says nothing.
+  if (run.is_finished) {
+    run.is_finished = result.is_finished;
+    run.launches.push_back(std::move(result));
+  }
+  if (++pending.ended < count)
+    return;
+  pending.exploration.runs.push_back(std::move(run));
+  pending.hasEnded = true;
+  if (!pending.isLeft)
+    return;
+  lock.unlock();
+  pending.finished(std::move(pending.exploration));
+}
+
 /// Put the first run into the stream.
 static std::shared_ptr<Pending>
-startFirst(Device &device, const Explorer &explorer, LaunchDescription launch,
-           const Stream &stream, std::function<void(Exploration)> finished) {
+startFirst(Device &device, const Explorer &explorer,
+           std::vector<LaunchDescription> launches, const Stream &stream,
+           std::function<void(Exploration)> finished) {
   auto pending = std::make_shared<Pending>();
   pending->finished = std::move(finished);
   pending->run.interleaving = explorer.interleaving(0);
   auto options =
       std::make_shared<SimOptions>(*explorer.optionsOf(0, pending->run.printed));
-  launch.options = options;
-  device.enqueue(launch, stream, [pending](LaunchResult result) {
-    std::unique_lock lock(pending->mutex);
-    pending->run.is_finished = result.is_finished;
-    pending->run.launches.push_back(std::move(result));
-    pending->exploration.runs.push_back(std::move(pending->run));
-    pending->hasEnded = true;
-    if (!pending->isLeft)
-      return;
-    lock.unlock();
-    pending->finished(std::move(pending->exploration));
-  });
+  for (LaunchDescription &launch : launches)
+    launch.options = options;
+  auto ended = [pending, count = launches.size()](LaunchResult result) {
+    takeResult(*pending, std::move(result), count);
+  };
+  if (launches.size() > 1)
+    device.simulation()->enqueue_chain(launches, stream, ended);
+  else
+    device.enqueue(launches.front(), stream, ended);
   return pending;
 }
 
-void explore_in_stream(Device &device, const LaunchDescription &launch,
+void explore_in_stream(Device &device,
+                       std::span<const LaunchDescription> launches,
                        const Stream &stream, const ExploreOptions &options,
                        std::function<void(Exploration)> finished) {
-  Explorer explorer(device, std::span(&launch, 1), options);
+  Explorer explorer(device, launches, options);
   Exploration plan;
   explorer.choose(plan);
   std::unique_ptr<Snapshot> before;
@@ -264,7 +284,9 @@ void explore_in_stream(Device &device, const LaunchDescription &launch,
     lock = before->hold();
   }
   bool isAlone = !before || before->is_idle();
-  auto pending = startFirst(device, explorer, launch, stream, std::move(finished));
+  auto pending =
+      startFirst(device, explorer, {launches.begin(), launches.end()}, stream,
+                 std::move(finished));
   std::unique_lock guard(pending->mutex);
   Exploration &exploration = pending->exploration;
   exploration.single_because = plan.single_because;

@@ -13,7 +13,7 @@
 namespace kiln::cudart {
 
 std::vector<std::string> ProgramModule::texts() const {
-  const DeviceDescription &device = Session::get().device().description();
+  const DeviceDescription &device = Session::get().description();
   FatbinText text =
       isWrapper_ ? readFatbin(image_, device) : readImage(image_, device);
   if (text.ptx.empty())
@@ -23,7 +23,7 @@ std::vector<std::string> ProgramModule::texts() const {
 }
 
 std::shared_ptr<const LoadedModule> ProgramModule::share() {
-  Device &device = Session::get().device();
+  Device &device = Session::get().opened();
   std::lock_guard lock(mutex_);
   if (loaded_)
     return loaded_;
@@ -47,7 +47,7 @@ const EntryInfo &Function::entry() {
 Session &Session::get() {
   static Session *session = [] {
     auto *made = new Session; // NOLINT: never destroyed
-    std::atexit([] { Session::get().findings().conclude(); });
+    std::atexit([] { Session::get().conclude(); });
     return made;
   }();
   return *session;
@@ -60,7 +60,11 @@ Session &Session::get() {
   std::_Exit(static_cast<int>(error.exit_status()));
 }
 
-Session::Session() {
+Session::Session()
+    : aside_([this](std::span<const LaunchDescription> launches,
+                    const Stream &stream, bool isChecked, Finished finished) {
+        explore(launches, stream, isChecked, std::move(finished));
+      }) {
   try {
     set_from_environment(settings_, door_programs, readVariable);
     settings_.interleavings.list(); // throws where there are not so many
@@ -104,7 +108,18 @@ void Session::open() {
   noteDeviceOpened();
 }
 
+void Session::conclude() {
+  aside_.finish();
+  findings_.conclude();
+}
+
 Device &Session::device() {
+  Device &device = opened();
+  aside_.finish();
+  return device;
+}
+
+Device &Session::opened() {
   std::call_once(opened_, [this] {
     try {
       open();
@@ -122,6 +137,7 @@ ProgramModule *Session::addModule(const void *image, bool isWrapper) {
 }
 
 void Session::removeModule(ProgramModule *module) {
+  aside_.finish();
   std::lock_guard lock(mutex_);
   std::erase_if(functions_,
                 [&](const auto &row) { return row.second.module == module; });
@@ -226,6 +242,7 @@ void Session::registerHost(void *data, std::size_t bytes, unsigned flags) {
 
 bool Session::free(std::uint64_t address,
                    std::initializer_list<Allocation::Kind> kinds) {
+  aside_.finish();  // which may use it
   Allocation freed; // released without the mutex: it waits for launches
   {
     std::lock_guard lock(mutex_);

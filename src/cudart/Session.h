@@ -8,6 +8,7 @@
 
 #include "cudart/Capture.h"
 #include "cudart/Findings.h"
+#include "cudart/LaunchesAside.h"
 #include "kiln/check/options.h"
 #include "support/text/NamePattern.h"
 
@@ -104,8 +105,12 @@ public:
   /// no library of CUDA's, so that they may run on a GPU too.
   void serveMlir();
 
+  /// For whoever uses it or waits for it: what was put aside has been run.
   Device &device();
+  const DeviceDescription &description() { return opened().description(); }
   Findings &findings() { return findings_; }
+  /// At the end of the program.
+  void conclude();
   /// How a program without kernels for the device gets some.
   const std::string &advice() const { return advice_; }
 
@@ -141,6 +146,9 @@ public:
 private:
   Session();
   void open();
+  /// As it is, whatever was put aside.
+  Device &opened();
+  friend class ProgramModule; // which loads itself there
   LaunchDescription describe(const Launch &launch);
   /// Whether --kernel and --launch mean it.
   bool isChosen(const std::string &kernel, std::uint64_t number) const;
@@ -148,6 +156,8 @@ private:
   using Finished = std::function<void(Exploration)>;
   void run(const LaunchDescription &description, const LaunchNote &note,
            const Stream &stream, Finished finished);
+  void explore(std::span<const LaunchDescription> launches,
+               const Stream &stream, bool isChecked, Finished finished);
   /// `finished`, and before it the launch is written to the folder.
   Finished capturing(const LaunchDescription &description,
                      const LaunchNote &note, const Launch &launch,
@@ -163,6 +173,7 @@ private:
   std::shared_ptr<Device> device_;
   std::atomic<std::uint64_t> launchCount_{0};
   Findings findings_;
+  LaunchesAside aside_;
 
   std::recursive_mutex mutex_; ///< of what follows
   std::vector<std::unique_ptr<ProgramModule>> modules_;

@@ -47,15 +47,23 @@ bool Session::isChosen(const std::string &kernel, std::uint64_t number) const {
 
 void Session::run(const LaunchDescription &description, const LaunchNote &note,
                   const Stream &stream, Finished finished) {
-  if (note.isChecked)
-    return explore_in_stream(device(), description, stream, explore_,
+  Simulation *simulation = opened().simulation();
+  if (simulation && !capture_)
+    return aside_.add(*simulation, description, stream, note.isChecked,
+                      std::move(finished));
+  explore({&description, 1}, stream, note.isChecked, std::move(finished));
+}
+
+void Session::explore(std::span<const LaunchDescription> launches,
+                      const Stream &stream, bool isChecked, Finished finished) {
+  if (isChecked)
+    return explore_in_stream(opened(), launches, stream, explore_,
                              std::move(finished));
   ExploreOptions unchecked = explore_;
   unchecked.sim.checks = false;
   unchecked.interleavings = {.only = unchecked.sim.interleaving,
                              .seed = unchecked.sim.seed};
-  explore_in_stream(device(), description, stream, unchecked,
-                    std::move(finished));
+  explore_in_stream(opened(), launches, stream, unchecked, std::move(finished));
 }
 
 Session::Finished Session::capturing(const LaunchDescription &description,
@@ -89,7 +97,7 @@ void Session::launch(const Launch &launch) {
     if (function.shown.empty())
       function.shown = demangle(function.name);
   }
-  bool isSim = device().simulation() != nullptr;
+  bool isSim = opened().simulation() != nullptr;
   LaunchNote note{++launchCount_, function.shown, launch.grid, launch.block,
                   launch.cluster};
   bool isWanted = isSim && isChosen(note.kernel, note.number);
@@ -101,6 +109,9 @@ void Session::launch(const Launch &launch) {
           note, {.runs = {{.launches = {device().launch(description,
                                                         launch.stream)}}}});
     Finished finished = [this, note](const Exploration &exploration) {
+      if (exploration.runs.empty())
+        return findings_.refuse(note, "the launch ahead of it, which it may "
+                                      "overlap, did not finish");
       findings_.take(note, exploration);
     };
     if (isWanted && capture_)

@@ -86,11 +86,20 @@ using AfterRun = std::function<void(ExploredRun &)>;
 Exploration explore(Device &device, std::span<const LaunchDescription> launches,
                     const ExploreOptions &options, const AfterRun &after = {});
 
-/// The same for one launch behind what is in a stream: `finished` is told when it
-/// is over, which may be after this returns. A launch that waits for the host or
-/// for another stream runs in one interleaving.
-void explore_in_stream(Device &device, const LaunchDescription &launch,
+/// The same for launches behind what is in a stream, of which all but the first
+/// are dependent: `finished` is told when they are over, which may be after
+/// this returns. Launches that wait for the host or for another stream run in
+/// one interleaving.
+void explore_in_stream(Device &device,
+                       std::span<const LaunchDescription> launches,
                        const Stream &stream, const ExploreOptions &options,
                        std::function<void(Exploration)> finished);
+inline void explore_in_stream(Device &device, const LaunchDescription &launch,
+                              const Stream &stream,
+                              const ExploreOptions &options,
+                              std::function<void(Exploration)> finished) {
+  explore_in_stream(device, std::span(&launch, 1), stream, options,
+                    std::move(finished));
+}
 
 } // namespace kiln

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,6 +76,19 @@ public:
   [[nodiscard]] virtual std::vector<LaunchResult>
   launch_chain(std::span<const LaunchDescription> launches,
                const Stream &stream) = 0;
+  /// The same without waiting: `ended` is told of each, in their order, which
+  /// may be after this returns.
+  virtual void enqueue_chain(std::span<const LaunchDescription> launches,
+                             const Stream &stream,
+                             std::function<void(LaunchResult)> ended) = 0;
+  /// Whether a dependent launch behind it may begin before it has ended: it
+  /// executes griddepcontrol.launch_dependents.
+  virtual bool lets_dependents_begin(const LaunchDescription &launch) = 0;
+  /// Record an event behind a launch, which it does not wait for: it happens
+  /// when every CTA has triggered or ended. What the launches of another stream
+  /// do that wait for it is compared with that launch, as what a dependent one
+  /// does.
+  virtual void record_trigger(const Event &event, const Stream &stream) = 0;
   /// Whether another interleaving of the launch could show anything else: it has
   /// asynchronous operations, atomic, volatile or ordered accesses, or cluster
   /// barriers.

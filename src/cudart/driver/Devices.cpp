@@ -31,7 +31,7 @@ KILN_CUDA CUresult cuDeviceGet(CUdevice *device, int ordinal) {
                       : static_cast<int>(CUDA_ERROR_INVALID_DEVICE);
 }
 KILN_CUDA CUresult cuDeviceGetName(char *name, int length, CUdevice) {
-  std::string text = Session::get().device().description().name + " (Kiln)";
+  std::string text = Session::get().description().name + " (Kiln)";
   auto most = static_cast<std::size_t>(std::max(length, 1)) - 1;
   std::size_t count = std::min(text.size(), most);
   std::memcpy(name, text.data(), count);
@@ -39,8 +39,7 @@ KILN_CUDA CUresult cuDeviceGetName(char *name, int length, CUdevice) {
   return cudaSuccess;
 }
 KILN_CUDA CUresult cuDeviceTotalMem_v2(std::size_t *bytes, CUdevice) {
-  *bytes = static_cast<std::size_t>(
-      Session::get().device().description().memory_bytes);
+  *bytes = static_cast<std::size_t>(Session::get().description().memory_bytes);
   return cudaSuccess;
 }
 KILN_CUDA CUresult cuDeviceGetUuid_v2(void *uuid, CUdevice) {

@@ -80,6 +80,7 @@ enum : int {
   cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeClusterDimension = 4,
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+  cudaLaunchAttributeProgrammaticEvent = 7,
 };
 struct cudaLaunchAttribute {
   int id;
@@ -92,6 +93,10 @@ struct cudaLaunchAttribute {
       unsigned x, y, z;
     } clusterDim;
     int programmaticStreamSerializationAllowed;
+    struct {
+      cudaEvent_t event;
+      int flags, triggerAtBlockStart;
+    } programmaticEvent;
   } value;
 };
 struct cudaLaunchConfig_t {

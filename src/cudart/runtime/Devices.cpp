@@ -7,7 +7,7 @@
 using namespace kiln::cudart;
 
 static const kiln::DeviceDescription &description() {
-  return Session::get().device().description();
+  return Session::get().description();
 }
 
 /// What programs that ask for a version should believe.

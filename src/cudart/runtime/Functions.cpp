@@ -21,8 +21,7 @@ KILN_CUDA cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
   return withFunction(
       "cudaFuncGetAttributes", handle, [&](Function &function) -> cudaError_t {
         const kiln::EntryInfo &entry = function.entry();
-        const kiln::DeviceDescription &device =
-            Session::get().device().description();
+        const kiln::DeviceDescription &device = Session::get().description();
         *attributes = {};
         attributes->sharedSizeBytes = entry.static_smem_bytes;
         attributes->localSizeBytes = entry.local_bytes;
@@ -45,9 +44,8 @@ KILN_CUDA cudaError_t cudaFuncSetAttribute(const void *handle, int attribute,
   return withFunction(
       "cudaFuncSetAttribute", handle, [&](Function &function) -> cudaError_t {
         if (attribute == dynamicSmem) {
-          int most =
-              Session::get().device().description().max_smem_per_cta_bytes -
-              static_cast<int>(function.entry().static_smem_bytes);
+          int most = Session::get().description().max_smem_per_cta_bytes -
+                     static_cast<int>(function.entry().static_smem_bytes);
           if (value < 0 || value > most)
             return cudaErrorInvalidValue;
           function.maxDynamicSmemBytes = static_cast<std::uint32_t>(value);
@@ -125,7 +123,7 @@ KILN_CUDA cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(
   return withFunction("cudaOccupancyAvailableDynamicSMemPerBlock", handle,
                       [&](Function &function) -> cudaError_t {
                         const kiln::DeviceDescription &device =
-                            Session::get().device().description();
+                            Session::get().description();
                         if (blocks <= 0)
                           return cudaErrorInvalidValue;
                         int each = device.smem_per_sm_bytes / blocks -
@@ -153,8 +151,7 @@ KILN_CUDA cudaError_t cudaOccupancyMaxActiveClusters(
   return withFunction(
       "cudaOccupancyMaxActiveClusters", handle,
       [&](Function &function) -> cudaError_t {
-        const kiln::DeviceDescription &device =
-            Session::get().device().description();
+        const kiln::DeviceDescription &device = Session::get().description();
         int perSm = Session::get().occupancy(
             function,
             {config->blockDim.x, config->blockDim.y, config->blockDim.z},
@@ -171,7 +168,7 @@ KILN_CUDA cudaError_t cudaOccupancyMaxPotentialClusterSize(
   return withFunction("cudaOccupancyMaxPotentialClusterSize", handle,
                       [&](Function &function) -> cudaError_t {
                         const kiln::DeviceDescription &device =
-                            Session::get().device().description();
+                            Session::get().description();
                         *ctas = function.isNonPortableClusterAllowed
                                     ? device.max_nonportable_cluster_ctas
                                     : device.max_cluster_ctas;

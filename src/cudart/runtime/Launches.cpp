@@ -1,12 +1,14 @@
 // Launches: of kernels, in every form, and of host functions.
+#include "cudart/Handles.h"
 #include "cudart/runtime/Call.h"
+#include "kiln/check/simulation.h"
 #include "support/LaunchShape.h"
 
 using namespace kiln::cudart;
 
 /// What CUDA says against a launch before it is tried.
 static cudaError_t refusalOf(const Launch &launch) {
-  const kiln::DeviceDescription &device = Session::get().device().description();
+  const kiln::DeviceDescription &device = Session::get().description();
   Function &function = *launch.function;
   const kiln::EntryInfo &entry = function.entry();
   for (int axis = 0; axis < 3; ++axis)
@@ -115,6 +117,21 @@ KILN_CUDA cudaError_t cudaLaunchCooperativeKernel(const void *function,
 }
 KILN_CUDA_ALSO(cudaLaunchCooperativeKernel, _ptsz)
 
+/// The launch before it in the stream tells of its trigger by the event.
+static cudaError_t recordTrigger(cudaEvent_t event, cudaStream_t stream) {
+  return call("cudaLaunchKernelExC", [&]() -> cudaError_t {
+    if (!Handles::get().has(event, Handles::Kind::event))
+      return cudaErrorInvalidResourceHandle;
+    kiln::Device &device = Session::get().device();
+    if (kiln::Simulation *simulation = device.simulation())
+      simulation->record_trigger(event->event, streamOf(stream));
+    else
+      device.record(event->event, streamOf(stream));
+    event->isRecorded = true;
+    return cudaSuccess;
+  });
+}
+
 KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                           const void *function,
                                           void **parameters) {
@@ -122,6 +139,7 @@ KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
     return noteError(cudaErrorInvalidValue);
   Launch launch = launchOf(config->gridDim, config->blockDim, parameters,
                            config->dynamicSmemBytes);
+  cudaEvent_t triggered = nullptr;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute &attribute = config->attrs[i];
     if (attribute.id == cudaLaunchAttributeCooperative)
@@ -133,8 +151,14 @@ KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
     else if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
       launch.isDependent =
           attribute.value.programmaticStreamSerializationAllowed != 0;
+    else if (attribute.id == cudaLaunchAttributeProgrammaticEvent)
+      triggered = attribute.value.programmaticEvent.event;
   }
-  return launchKernel("cudaLaunchKernelExC", function, launch, config->stream);
+  cudaError_t error =
+      launchKernel("cudaLaunchKernelExC", function, launch, config->stream);
+  if (error != cudaSuccess || !triggered)
+    return error;
+  return recordTrigger(triggered, config->stream);
 }
 KILN_CUDA_ALSO(cudaLaunchKernelExC, _ptsz)
 

@@ -169,8 +169,8 @@ KILN_CUDA cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
 
 KILN_CUDA cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
   return call("cudaMemGetInfo", [&] {
-    auto bytes = static_cast<std::size_t>(
-        Session::get().device().description().memory_bytes);
+    auto bytes =
+        static_cast<std::size_t>(Session::get().description().memory_bytes);
     *total = bytes;
     *free = bytes - bytes / 16;
     return cudaSuccess;

@@ -40,7 +40,8 @@ void LaunchChain::begin(std::size_t number) {
   link.hasBegun = true;
   GridControl &grid = link.machine().gridControl();
   bool hasPrimary = number > 0 || queue_.previous;
-  if (link.prepared->isDependent && hasPrimary)
+  bool isByEvent = number == 0 && queue_.previous && queue_.previous->isByEvent;
+  if (isByEvent || (link.prepared->isDependent && hasPrimary))
     grid.depend();
   bool isLazy = link.machine().config().interleaving == Interleaving::lazy;
   grid.hold(!isLazy && number + 1 < links_.size());

@@ -29,6 +29,9 @@ struct EndedLaunch {
   std::shared_ptr<PreparedLaunch> prepared;
   /// Launches ahead of it that one behind it may overlap, too.
   Launches before = {};
+  /// An event has told another stream of it: whatever is launched there may
+  /// overlap it.
+  bool isByEvent = false;
 };
 
 class LaunchChain {

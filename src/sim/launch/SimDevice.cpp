@@ -51,6 +51,8 @@ struct Allocation {
 struct SimEvent {
   std::uint64_t recorded = 0, happened = 0;
   Clock::time_point time = {};
+  /// The launch whose trigger it tells of; null: it tells of the end.
+  std::shared_ptr<const sim::EndedLaunch> primary = nullptr;
 };
 
 /// Of what comes before a launch.
@@ -83,6 +85,10 @@ public:
     makeReady(description, true);
   }
   bool can_reorder(const LaunchDescription &description) override;
+  bool lets_dependents_begin(const LaunchDescription &description) override;
+  void enqueue_chain(std::span<const LaunchDescription> descriptions,
+                     const Stream &stream,
+                     std::function<void(LaunchResult)> ended) override;
   std::vector<LaunchResult>
   launch_chain(std::span<const LaunchDescription> descriptions,
                const Stream &stream) override;
@@ -156,6 +162,22 @@ public:
     streams_->put(queueOf(stream), [event, &point, number](bool) {
       point.happened = std::max(point.happened, number);
       point.time = Clock::now();
+      point.primary = nullptr;
+      return State::done;
+    });
+  }
+  void record_trigger(const Event &event, const Stream &stream) override {
+    SimEvent &point = of(event);
+    std::lock_guard lock(streams_->mutex());
+    std::uint64_t number = ++point.recorded;
+    sim::Streams::Queue &queue = queueOf(stream);
+    streams_->put(queue, [event, &point, &queue, number](bool) {
+      point.happened = std::max(point.happened, number);
+      point.time = Clock::now();
+      point.primary = queue.previous;
+      // A dependent launch behind it is still directly behind the launch.
+      if (queue.previous)
+        queue.previous = std::make_shared<sim::EndedLaunch>(*queue.previous);
       return State::done;
     });
   }
@@ -163,8 +185,16 @@ public:
     SimEvent &point = of(event);
     std::lock_guard lock(streams_->mutex());
     std::uint64_t number = point.recorded;
-    streams_->put(queueOf(stream), [event, &point, number](bool) {
-      return point.happened >= number ? State::done : State::waiting;
+    sim::Streams::Queue &queue = queueOf(stream);
+    streams_->put(queue, [event, &point, &queue, number](bool) {
+      if (point.happened < number)
+        return State::waiting;
+      if (point.primary) {
+        auto ahead = std::make_shared<sim::EndedLaunch>(*point.primary);
+        ahead->isByEvent = true;
+        queue.previous = std::move(ahead);
+      }
+      return State::done;
     });
   }
   bool is_done(const Stream &stream) override {
@@ -292,6 +322,8 @@ private:
   const SimOptions &optionsOf(const LaunchDescription &description) const {
     return description.options ? *description.options : options_;
   }
+  /// Of its kernel, which the module keeps.
+  const sim::Code &codeOf(const LaunchDescription &description);
   sim::LaunchConfig configOf(const LaunchDescription &description,
                              const ptx::Function &entry,
                              const sim::EntryRegisters &registers);
@@ -450,18 +482,22 @@ SimDevice::launch_chain(std::span<const LaunchDescription> descriptions,
                         const Stream &stream) {
   checkMayWait();
   std::vector<LaunchResult> results;
-  {
-    std::lock_guard lock(streams_->mutex());
-    auto chain = std::make_shared<sim::LaunchChain>(queueOf(stream));
-    for (const LaunchDescription &description : descriptions)
-      chain->add(makeReady(description, false), [&](LaunchResult result) {
-        results.push_back(std::move(result));
-      });
-    streams_->put(queueOf(stream),
-                  [chain](bool isLast) { return chain->advance(isLast); });
-  }
+  enqueue_chain(descriptions, stream, [&](LaunchResult result) {
+    results.push_back(std::move(result));
+  });
   streams_->finish([&] { return results.size() == descriptions.size(); });
   return results;
+}
+
+void SimDevice::enqueue_chain(std::span<const LaunchDescription> descriptions,
+                              const Stream &stream,
+                              std::function<void(LaunchResult)> ended) {
+  std::lock_guard lock(streams_->mutex());
+  auto chain = std::make_shared<sim::LaunchChain>(queueOf(stream));
+  for (const LaunchDescription &description : descriptions)
+    chain->add(makeReady(description, false), ended);
+  streams_->put(queueOf(stream),
+                [chain](bool isLast) { return chain->advance(isLast); });
 }
 
 void SimDevice::enqueue(const LaunchDescription &description,
@@ -500,14 +536,21 @@ int SimDevice::occupancy(const LaunchDescription &description) {
 }
 
 bool SimDevice::can_reorder(const LaunchDescription &description) {
+  return sim::canReorder(codeOf(description));
+}
+
+bool SimDevice::lets_dependents_begin(const LaunchDescription &description) {
+  return codeOf(description).hasTrigger;
+}
+
+const sim::Code &SimDevice::codeOf(const LaunchDescription &description) {
   std::lock_guard lock(streams_->mutex());
   BudgetScope scope(budgetOf(optionsOf(description)),
                     "the decoding of the PTX");
   auto module = moduleOf(description);
-  return sim::canReorder(module
-                             ->decoded(module->find(description.name),
-                                       description.dynamic_smem_bytes)
-                             ->code);
+  return module
+      ->decoded(module->find(description.name), description.dynamic_smem_bytes)
+      ->code;
 }
 
 Snapshot::~Snapshot() = default;
