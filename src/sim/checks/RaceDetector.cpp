@@ -72,7 +72,8 @@ Access RaceDetector::plain(Warp &warp, const Op &op, bool isWrite) {
   if (op.semantics.isStrong)
     flags |= Record::kStrong | unsigned(op.semantics.scope)
                                    << Record::kScopeShift;
-  access.record = {.time = ++warp.clock.now,
+  bool isLate = readAt_ != ~std::uint32_t(0);
+  access.record = {.time = isLate ? readAt_ : ++warp.clock.now,
                    .lanes = 0,
                    .component = warp.clock.lanes,
                    .op = indexOf(warp, op),
@@ -198,7 +199,8 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
     reportOverBarrier(access, memory, index, bytes);
   auto meet = [&](Record &earlier) {
     auto overlap = static_cast<std::uint16_t>(earlier.bytes & bytes);
-    if (!overlap || isSameInstruction(access, earlier))
+    if (!overlap || isSameInstruction(access, earlier) ||
+        (earlier.component == later.component && earlier.time > readAt_))
       return;
     bool isGone = isReplaced(access, earlier);
     if (isWrite || earlier.isWrite()) {

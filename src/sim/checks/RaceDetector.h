@@ -74,6 +74,13 @@ struct ToldRaces {
               std::uint64_t count = 1);
 };
 
+/// Whether a load is the first one of a loop of atom.cas (RaceSwap).
+struct FirstOfSwap {
+  bool isForSwap = false;
+  /// Those that it may race with; empty: all atomics.
+  std::set<const Op *> others = {};
+};
+
 class RaceDetector {
 public:
   /// `keepsValues`: of what threads write to global memory.
@@ -189,6 +196,10 @@ public:
   const EarlyAccesses *early() const { return early_.get(); }
   /// Whether the warp's group knows that the primary of the launch has ended.
   bool knowsPrimary(Warp &warp) const;
+
+  /// What a warp reads from here on it has read then (WarpClock::now): what its
+  /// lanes have done since came after it.
+  void setReadAt(std::uint32_t time = ~std::uint32_t(0)) { readAt_ = time; }
 
   ShadowedMemory &global() { return global_; }
   const ShadowedMemory &global() const { return global_; }
@@ -318,8 +329,9 @@ private:
   ShadowedMemory global_;
   std::unique_ptr<EarlyAccesses> early_;
   ToldRaces told_;
+  std::uint32_t readAt_ = ~std::uint32_t(0);
   /// Loads that were asked of.
-  mutable std::map<const Op *, bool> firstOfSwap_;
+  mutable std::map<const Op *, FirstOfSwap> firstOfSwap_;
   mutable std::map<std::uint32_t, bool> usedAtOnce_;
 };
 

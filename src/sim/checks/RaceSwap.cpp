@@ -7,12 +7,15 @@
 // the same value there: so it is de facto allowed where the value goes nowhere
 // but into the operands of atom.cas at that address, by way of arithmetic, and
 // into the comparison with what the atom.cas gave back; or where it is used
-// behind that comparison, when the two were the same.
+// behind that comparison, when the two were the same; or where it decides, as a
+// maximum or a minimum does, that there is nothing to store (SwapGates).
 #include "sim/checks/RaceDetector.h"
+#include "sim/checks/SwapGates.h"
 #include "sim/machine/Machine.h"
 #include "sim/program/Effect.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace kiln::sim {
@@ -39,11 +42,12 @@ public:
     hasTables_ = !function.branchTargets.empty();
   }
 
-  /// Whether it is for atom.cas alone.
-  bool isForSwap() {
+  /// What it is for, and the atom.cas that it may race with.
+  FirstOfSwap find() {
     const ptx::Operand &result = load_.origin->operands[0];
     if (result.kind != ptx::Operand::Kind::reg || swaps_.empty())
-      return false;
+      return {};
+    gates_.emplace(all_, ops_, swaps_, load_);
     follow(result.reg);
     while (!next_.empty() && isRight_) {
       int reg = next_.back();
@@ -51,7 +55,13 @@ public:
       for (const Op *op : ops_)
         look(*op, reg);
     }
-    return isRight_ && isCompared_;
+    if (!isRight_ || !isCompared_)
+      return {};
+    if (!isGated_)
+      return {.isForSwap = true};
+    if (!gates_->areAllAlike())
+      return {};
+    return {.isForSwap = true, .others = {swaps_.begin(), swaps_.end()}};
   }
 
 private:
@@ -137,6 +147,10 @@ private:
       return;
     if (isQuestion(op) || isBehindLoop(op))
       return;
+    if (gates_->isGate(op)) {
+      isGated_ = true;
+      return;
+    }
     isRight_ &= op.row->isArithmetic() && origin.predicate != reg;
     if (!isRight_)
       return;
@@ -154,7 +168,8 @@ private:
   bool hasTables_ = false;        ///< of branches
   std::set<int> followed_;
   std::vector<int> next_;
-  bool isRight_ = true, isCompared_ = false;
+  std::optional<SwapGates> gates_;
+  bool isRight_ = true, isCompared_ = false, isGated_ = false;
 };
 } // namespace
 
@@ -167,14 +182,15 @@ bool RaceDetector::isFirstOfSwap(const Access &access,
   if (load.effect->kind != EffectKind::load || load.semantics.isStrong ||
       load.list.size() != 1 || atomic.effect->kind != EffectKind::atomic)
     return false;
-  auto [known, isNew] = firstOfSwap_.try_emplace(&load, false);
+  auto [known, isNew] = firstOfSwap_.try_emplace(&load);
   if (isNew)
     for (const ptx::Function &function : machine_.code().module->functions)
       if (!function.body.empty() && load.origin >= function.body.data() &&
           load.origin <= &function.body.back())
-        known->second =
-            FirstRead(machine_.code().ops, function, load).isForSwap();
-  return known->second;
+        known->second = FirstRead(machine_.code().ops, function, load).find();
+  const FirstOfSwap &found = known->second;
+  return found.isForSwap &&
+         (found.others.empty() || found.others.contains(&atomic));
 }
 
 } // namespace kiln::sim
