@@ -91,26 +91,33 @@ static void noteUsed(Warp &warp, const Op &op) {
 
 /// `op` uses what loads before it have read, in some lanes at least: there the
 /// access counts.
-static void tellLate(Warp &warp, const Op &op, LaneMask active) {
+static void tellLate(RaceDetector &races, Warp &warp, const Op &op,
+                     LaneMask active) {
   const Code &code = warp.code();
   warp.lateValues.resize(static_cast<std::size_t>(code.lateCount));
-  for (const LateUse &use :
-       code.lateUses[static_cast<std::size_t>(op.late)]) {
-    LaneMask used = active;
-    if (use.number >= 0) {
-      LaneMask &waiting = warp.lateValues[static_cast<std::size_t>(use.number)];
-      if (use.isBegin) {
-        waiting |= active;
-        continue;
-      }
-      used &= waiting;
-      if (use.mask.isValid())
-        used &= use.isUsedWhere ? warp.pred(use.mask) : ~warp.pred(use.mask);
-      waiting &= ~used;
-    }
+  for (const LateUse &use : code.lateUses[static_cast<std::size_t>(op.late)]) {
     const Op &load = code.ops[static_cast<std::size_t>(use.load)];
-    if (used)
-      load.effect->tellOrder(warp, load, used, use.elements);
+    if (use.number < 0) {
+      load.effect->tellOrder(warp, load, active, use.elements);
+      continue;
+    }
+    auto &[waiting, time] =
+        warp.lateValues[static_cast<std::size_t>(use.number)];
+    if (use.isBegin) {
+      if (!(waiting & ~active))
+        time = ++warp.clock.now;
+      waiting |= active;
+      continue;
+    }
+    LaneMask used = active & waiting;
+    if (use.mask.isValid())
+      used &= use.isUsedWhere ? warp.pred(use.mask) : ~warp.pred(use.mask);
+    waiting &= ~used;
+    if (!used)
+      continue;
+    races.setReadAt(time);
+    load.effect->tellOrder(warp, load, used, use.elements);
+    races.setReadAt();
   }
 }
 
@@ -146,6 +153,33 @@ static void tellUnfenced(RaceDetector &races, const WgmmaBegin &event,
 
 /// Registers that were touched need a wgmma.fence before a product uses them,
 /// and the first product of a kernel needs one in any case.
+/// Warn where TMA wrote an operand in another swizzle than it is read in. Its
+/// first bytes tell.
+void LaunchChecks::on(const OperandRead &event) {
+  ShadowedMemory &shadow = event.cta.shadow;
+  if (event.firstOffset >= event.cta.shared.size() || shadow.swizzles.empty())
+    return;
+  Warp &warp = event.warp;
+  FindingId id = event.op.effect->kind == EffectKind::product
+                     ? FindingId::wgmmaSwizzle
+                     : FindingId::tcgen05Swizzle;
+  auto check = [&](const Record &record) {
+    auto written = shadow.swizzles.find(record.op);
+    if (!record.isWrite() || written == shadow.swizzles.end() ||
+        written->second == event.swizzleBytes)
+      return;
+    Findings &findings = warp.machine().findings();
+    findings.report(
+        id, warp, event.op, warp.live(),
+        fmt::format("operand {} is read in swizzle {} and was written in "
+                    "swizzle {} at {}",
+                    event.isA ? "A" : "B", event.swizzleBytes, written->second,
+                    findings.placeOf(warp.code().ops[record.op])),
+        {"shared", event.start});
+  };
+  shadow.cells.peek(event.firstOffset / Shadow::kCellBytes, check);
+}
+
 void LaunchChecks::on(const WgmmaBegin &event) {
   Warp &warp = event.warp;
   WgmmaQueue &wgmma = warp.wgmma;
@@ -181,7 +215,7 @@ void LaunchChecks::on(const RegisterUse &event) {
   if (op.readsLoaded && !warp.tensor.loads.empty())
     noteUsed(warp, op);
   if (op.late >= 0)
-    tellLate(warp, op, active);
+    tellLate(races_, warp, op, active);
   if (op.poison.isGeneral())
     passPoison(warp, op, active);
 }

@@ -31,6 +31,7 @@ public:
   void on(const RegisterUse &event) override;
   void on(const ThreadAccess &event) override { accesses_.take(event); }
   void on(const AsyncAccess &event) override;
+  void on(const OperandRead &event) override;
   void on(const TensorMapUse &event) override;
   void on(const AsyncBegin &event) override;
   void on(const CopyGroup &event) override;

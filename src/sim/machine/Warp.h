@@ -316,9 +316,13 @@ public:
   /// like).
   ClusterArrivals clusterArrivals;
   WarpClock clock;
-  /// Lanes that have read a value which has not counted yet, by
-  /// LateUse::number.
-  std::vector<LaneMask> lateValues;
+  /// Lanes that have read a value which has not counted yet, and since when
+  /// (WarpClock::now), by LateUse::number.
+  struct LateValue {
+    LaneMask lanes = 0;
+    std::uint32_t time = 0;
+  };
+  std::vector<LateValue> lateValues;
   WgmmaQueue wgmma;
   TensorQueue tensor;
   PerLane<BulkGroups> bulk;        ///< bulk copies

@@ -37,6 +37,16 @@ LaunchObserver::LaunchObserver(bool isTiming, bool isDrawing)
     : recorder(isDrawing ? std::make_unique<Recorder>() : nullptr),
       isTiming_(isTiming) {}
 
+EventMask LaunchObserver::interests() const {
+  EventMask mask = maskOf(EventKind::instruction);
+  return recorder ? mask | maskOf(EventKind::access) : mask;
+}
+
+void LaunchObserver::on(const AsyncAccess &event) {
+  if (recorder)
+    recorder->take(event);
+}
+
 void LaunchObserver::watch(Cluster &cluster) {
   // Its time begins before what the checks do.
   cluster.watchers().addFirst(*this);

@@ -25,12 +25,11 @@ public:
 
   /// Be told of a cluster's events.
   void watch(Cluster &cluster);
-  EventMask interests() const override {
-    return maskOf(EventKind::instruction);
-  }
+  EventMask interests() const override;
   using Watcher::on;
   void on(const InstructionBegin &event) override;
   void on(const InstructionEnd &event) override;
+  void on(const AsyncAccess &event) override;
   void beginCheck() override;
   void endCheck() override;
 

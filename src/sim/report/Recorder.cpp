@@ -1,6 +1,5 @@
 // Recorder: clocks, and when each thing happens that a warp can wait for.
 #include "sim/report/Recorder.h"
-#include "sim/machine/memory/TensorMapImage.h"
 #include "sim/program/Effect.h"
 #include "sim/units/matrix/Tcgen05Descriptor.h"
 #include "sim/units/memory/Access.h"
@@ -30,25 +29,6 @@ static std::pair<Cta *, std::uint32_t> sharedAt(Warp &warp, Reg reg,
   std::uint32_t plain;
   Cta *cta = sharedOwner(warp.cta(), address, plain);
   return {cta ? cta : &warp.cta(), plain};
-}
-
-/// Bytes of a bulk copy.
-static std::uint64_t bytesOf(Warp &warp, const Op &op, int lane) {
-  const Effect &effect = *op.effect;
-  if (!effect.isTensor)
-    return effect.size.isValid() ? warp.read(effect.size, lane) : 16;
-  std::uint64_t address = warp.read(effect.operand, lane) +
-                          static_cast<std::uint64_t>(effect.operandOffset);
-  ByteRange place =
-      Accessor(warp, op, "reading a tensor map")
-          .locate(Space::generic, address, kTensorMapBytes, 64, lane, false);
-  std::optional<TensorMap> map = decode(place.data);
-  if (!map)
-    return 0;
-  auto bytes = static_cast<std::uint64_t>(bytes_of(map->type, map->box[0]));
-  for (std::size_t i = 1; i < map->box.size(); ++i)
-    bytes *= map->box[i];
-  return bytes;
 }
 
 Recorder::Time Recorder::now(const Warp &warp) {
@@ -89,46 +69,78 @@ void Recorder::waitUntil(Warp &warp, const Op &op, Timeline::Awaited awaited,
   clocks_[&warp].skew += static_cast<std::int64_t>(time - start);
 }
 
-void Recorder::beginCopy(Warp &warp, const Op &op, int lane) {
-  const Effect &effect = *op.effect;
-  std::uint64_t bytes = bytesOf(warp, op, lane);
+void Recorder::take(const AsyncAccess &event) {
+  bool isLoad =
+      event.isWrite && event.owner && event.over.by == Completion::By::mbarrier;
+  if (isLoad)
+    return beginLoad(event);
+  if (!event.isWrite && event.over.by == Completion::By::bulkGroupRead)
+    beginStore(event);
+}
+
+static std::uint64_t bytesOf(const AsyncAccess &event) {
+  std::uint64_t bytes = 0;
+  for (const ByteRun &run : event.runs)
+    bytes += run.bytes;
+  return bytes;
+}
+
+Recorder::Time Recorder::useCopyEngine(Warp &warp, std::uint64_t bytes,
+                                       Time &start) {
   Time &free = copyEngine_[&warp.cta()];
-  Time start = std::max(now(warp), free);
-  free = start + std::max<Time>(1, bytes / kBytesPerUnit);
-  bool isLoad = effect.kind == EffectKind::copyIn;
-  Drawn &drawn =
-      draw(warp, op, {Timeline::Agent::tma},
-           isLoad ? Timeline::Kind::load : Timeline::Kind::store, start, free);
-  clocks_[&warp].hasCopies |= isLoad;
-  if (!isLoad) {
-    Groups &groups = groups_[{&warp, lane, true}];
-    groups.open = std::max(groups.open, free);
-    return;
+  start = std::max(now(warp), free);
+  return free = start + std::max<Time>(1, bytes / kBytesPerUnit);
+}
+
+void Recorder::beginStore(const AsyncAccess &event) {
+  Time start = 0;
+  Time end = useCopyEngine(event.warp, bytesOf(event), start);
+  draw(event.warp, event.op, {Timeline::Agent::tma}, Timeline::Kind::store,
+       start, end);
+  forEachLane(event.issuers, [&](int lane) {
+    Groups &groups = groups_[{&event.warp, lane, true}];
+    groups.open = std::max(groups.open, end);
+  });
+}
+
+/// A multicast brings the same to several CTAs of the cluster, at one time.
+void Recorder::beginLoad(const AsyncAccess &event) {
+  Warp &warp = event.warp;
+  int lane = firstLane(event.issuers);
+  bool isFirst = lastLoad_.warp != &warp ||
+                 lastLoad_.instruction != warp.instructions ||
+                 lastLoad_.lane != lane;
+  std::uint64_t bytes = bytesOf(event);
+  if (isFirst) {
+    Time start = 0;
+    Time end = useCopyEngine(warp, bytes, start);
+    lastLoad_ = {&warp, warp.instructions, lane, drawn_.size(), end};
+    draw(warp, event.op, {Timeline::Agent::tma}, Timeline::Kind::load, start,
+         end);
+    clocks_[&warp].hasCopies = true;
   }
-  auto [owner, address] =
-      sharedAt(warp, effect.barrier, effect.barrierOffset, lane);
-  auto [target, destination] =
-      sharedAt(warp, effect.address, effect.offset, lane);
-  drawn.barrier = address;
-  drawn.cta = owner;
-  if (auto found = owner->mbarriers.find(address);
-      found != owner->mbarriers.end())
-    drawn.phase = found->second.phase;
-  drawn.life = barriers_[{owner, address}].life;
-  tiles_[{target, destination}] = {
+  const Cta *cta = event.over.cta;
+  std::uint32_t address = event.over.object;
+  Barrier &barrier = barriers_[{cta, address}];
+  auto found = cta->mbarriers.find(address);
+  bool isThere = found != cta->mbarriers.end();
+  // Of several, the one of the CTA that issued it.
+  if (isFirst || cta == &warp.cta()) {
+    Drawn &drawn = drawn_[lastLoad_.drawn];
+    drawn.barrier = address;
+    drawn.cta = cta;
+    drawn.phase = isThere ? found->second.phase : 0;
+    drawn.life = barrier.life;
+  }
+  auto destination = static_cast<std::uint32_t>(event.runs.front().begin) +
+                     kFirstSharedAddress;
+  tiles_[{event.owner, destination}] = {
       destination + static_cast<std::uint32_t>(bytes), address};
-  // A multicast brings the same to others of the cluster.
-  for (std::size_t rank = 0; rank < warp.cta().cluster().size(); ++rank) {
-    Cta &cta = warp.cta().cluster().cta(static_cast<int>(rank));
-    auto found = cta.mbarriers.find(address);
-    bool isReached = &cta == owner || effect.isMulticast;
-    if (!isReached || found == cta.mbarriers.end())
-      continue;
-    Barrier &barrier = barriers_[{&cta, address}];
-    barrier.hasCopies = true;
-    Time &done = barrier.phases[found->second.phase];
-    done = std::max(done, free);
-  }
+  if (!isThere)
+    return;
+  barrier.hasCopies = true;
+  Time &done = barrier.phases[found->second.phase];
+  done = std::max(done, lastLoad_.done);
 }
 
 /// Copies of the threads' own, which go through the caches and not by TMA.
@@ -262,11 +274,7 @@ void Recorder::before(Warp &warp, const Op &op, LaneMask active) {
     return;
   case EffectKind::copyIn:
     if (!effect.barrier.isValid())
-      return beginAsyncCopies(warp, op, active);
-    forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
-    return;
-  case EffectKind::copyOut:
-    forEachLane(active, [&](int lane) { beginCopy(warp, op, lane); });
+      beginAsyncCopies(warp, op, active);
     return;
   case EffectKind::copyCommit:
     return commitCopies(warp, op, active);

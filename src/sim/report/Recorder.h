@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kiln/check/timeline.h"
+#include "sim/machine/events/Events.h"
 #include "sim/program/Program.h"
 
 #include <deque>
@@ -22,6 +23,8 @@ public:
   /// Called around each instruction that a warp executes.
   void before(Warp &warp, const Op &op, LaneMask active);
   void after(Warp &warp, const Op &op, LaneMask active, Step step);
+  /// Called for what copies begin to touch.
+  void take(const AsyncAccess &event);
   /// All events, slots filled in; by CTA, then by start.
   std::vector<Timeline::Event> take();
 
@@ -58,7 +61,10 @@ private:
   /// The warp stands still until `time`.
   void waitUntil(Warp &warp, const Op &op, Timeline::Awaited awaited, Time time,
                  std::uint32_t barrier = 0);
-  void beginCopy(Warp &warp, const Op &op, int lane);
+  /// The copy engine works on so many bytes; returns when it is done.
+  Time useCopyEngine(Warp &warp, std::uint64_t bytes, Time &start);
+  void beginLoad(const AsyncAccess &event);
+  void beginStore(const AsyncAccess &event);
   void beginAsyncCopies(Warp &warp, const Op &op, LaneMask active);
   void commitCopies(Warp &warp, const Op &op, LaneMask active);
   bool isComplete(const Drawn &drawn) const;
@@ -76,6 +82,15 @@ private:
   /// Groups of bulk copies and of cp.async, by lane.
   std::map<std::tuple<const Warp *, int, bool>, Groups> groups_;
   std::map<const Cta *, Time> copyEngine_; ///< free from then on
+  /// The load that was begun last: a multicast tells of each CTA it reaches.
+  struct Load {
+    const Warp *warp = nullptr;
+    std::uint64_t instruction = 0;
+    int lane = 0;
+    std::size_t drawn = 0;
+    Time done = 0;
+  };
+  Load lastLoad_;
   /// The last cp.async of a CTA, an event; they follow one another.
   std::map<const Cta *, std::size_t> asyncCopies_;
   /// By CTA and warpgroup; that of tcgen05 has the number -1.

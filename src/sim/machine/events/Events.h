@@ -227,6 +227,18 @@ struct AsyncAccess {
   int swizzle = -1; ///< what a copy by a tensor map writes in; -1: no such copy
 };
 
+/// The tensor core will read an operand from shared memory in some swizzle.
+struct OperandRead {
+  static constexpr EventKind kKind = EventKind::access;
+  Warp &warp;
+  const Op &op;
+  Cta &cta;
+  std::uint32_t start;       ///< what the descriptor says
+  std::uint32_t firstOffset; ///< of the first element, from the first byte on
+  int swizzleBytes;
+  bool isA; ///< else it is operand B
+};
+
 /// A copy reads a tensor map through its proxy.
 struct TensorMapUse {
   static constexpr EventKind kKind = EventKind::access;

@@ -30,6 +30,7 @@ public:
   virtual void on(const RegisterUse &) {}
   virtual void on(const ThreadAccess &) {}
   virtual void on(const AsyncAccess &) {}
+  virtual void on(const OperandRead &) {}
   virtual void on(const TensorMapUse &) {}
   virtual void on(const AsyncBegin &) {}
   virtual void on(const CopyGroup &) {}

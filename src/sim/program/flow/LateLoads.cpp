@@ -3,10 +3,11 @@
 // The value is followed through arithmetic whose results have no other writer.
 // What else reads it is a use; so is arithmetic that a predicate may throw the
 // value away in, for the lanes that keep it. From the uses back to the load go
-// the paths on which the value is alive; a load all of whose paths lead to a use
-// is an access where it stands, as any other.
+// the paths on which the value is alive; a load all of whose paths lead to a
+// use is an access where it stands, as any other.
 #include "sim/program/flow/LateLoads.h"
 #include "sim/program/Effect.h"
+#include "support/limits/Budget.h"
 
 #include <algorithm>
 #include <map>
@@ -69,8 +70,7 @@ private:
   /// Whether nobody else notices when it is executed.
   static bool isQuiet(const Op &op) {
     return op.row->isArithmetic() || isPlain(op, EffectKind::load) ||
-           isPlain(op, EffectKind::store) ||
-           op.row->traits.flow != Flow::next;
+           isPlain(op, EffectKind::store) || op.row->traits.flow != Flow::next;
   }
 
   template <typename Body>
@@ -171,8 +171,7 @@ private:
           uses[writers.front()] = {};
         }
         bool isArithmetic = op.row->isArithmetic();
-        std::optional<Use> mask =
-            isArithmetic ? maskOf(op, reg) : std::nullopt;
+        std::optional<Use> mask = isArithmetic ? maskOf(op, reg) : std::nullopt;
         if (mask) {
           uses.emplace(user, *mask);
           continue;
@@ -280,6 +279,7 @@ private:
   }
 
   void markLoad(int load) {
+    checkBudget();
     const Op &op = ops_[at(load)];
     const ptx::Operand &result = op.origin->operands[0];
     std::size_t count = op.list.size();

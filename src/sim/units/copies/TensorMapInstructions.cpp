@@ -53,7 +53,7 @@ static Step replaceField(Warp &warp, const Op &op, LaneMask active) {
 
 /// cp_fenceproxy: the whole warp copies one map and publishes it.
 static Step copyMap(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
+  checkWholeWarp(warp, op, active);
   int lane = firstLane(active);
   Accessor accessor(warp, op, "the copy of a tensor map");
   ByteRange to =

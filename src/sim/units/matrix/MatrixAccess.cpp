@@ -1,4 +1,4 @@
-// MatrixAccess: bounds, cells and swizzles of operands.
+// MatrixAccess: bounds and cells of operands.
 #include "sim/units/matrix/MatrixAccess.h"
 #include "support/Error.h"
 
@@ -105,28 +105,12 @@ std::vector<PageCells> cellsOf(const Cta &cta,
   return list.places;
 }
 
-void checkSwizzle(Warp &warp, const Op &op, Cta &cta,
-                  const std::vector<OperandView> &views, FindingId id) {
-  for (const OperandView &view : views) {
-    std::uint32_t offset = view.address(0, 0) - kFirstSharedAddress;
-    if (offset >= cta.shared.size() || cta.shadow.swizzles.empty())
-      continue;
-    auto check = [&](const Record &record) {
-      auto written = cta.shadow.swizzles.find(record.op);
-      if (!record.isWrite() || written == cta.shadow.swizzles.end() ||
-          written->second == view.swizzleBytes)
-        return;
-      warp.machine().findings().report(
-          id, warp, op, warp.live(),
-          fmt::format(
-              "operand {} is read in swizzle {} and was written in "
-              "swizzle {} at {}",
-              view.isA ? "A" : "B", view.swizzleBytes, written->second,
-              warp.machine().findings().placeOf(warp.code().ops[record.op])),
-          {"shared", view.start});
-    };
-    cta.shadow.cells.peek(offset / Shadow::kCellBytes, check);
-  }
+void tellSwizzles(Warp &warp, const Op &op, Cta &cta,
+                  const std::vector<OperandView> &views) {
+  for (const OperandView &view : views)
+    warp.watchers().tell(OperandRead{warp, op, cta, view.start,
+                                     view.address(0, 0) - kFirstSharedAddress,
+                                     view.swizzleBytes, view.isA});
 }
 
 std::uint32_t originOf(Warp &warp, const Op &op, const Cta &cta,

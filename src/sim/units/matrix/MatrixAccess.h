@@ -15,10 +15,9 @@ void checkBounds(Warp &warp, const Op &op, const Cta &cta,
 std::vector<PageCells> cellsOf(const Cta &cta,
                                const std::vector<OperandView> &views);
 
-/// Warn where TMA wrote an operand in another swizzle than it is read in. Its
-/// first bytes tell.
-void checkSwizzle(Warp &warp, const Op &op, Cta &cta,
-                  const std::vector<OperandView> &views, FindingId id);
+/// Tell who watches in which swizzle operands are read.
+void tellSwizzles(Warp &warp, const Op &op, Cta &cta,
+                  const std::vector<OperandView> &views);
 
 /// Where the first byte of an operand's row that nobody has written was read
 /// first; by `op`, where nobody has before.

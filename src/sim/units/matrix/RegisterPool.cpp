@@ -7,7 +7,7 @@ namespace kiln::sim {
 
 /// setmaxnreg moves registers between a warpgroup and the CTA's pool.
 static Step setRegisters(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
+  checkWholeWarp(warp, op, active);
   if (warp.registers == 0) {
     warp.machine().findings().report(
         FindingId::setmaxnregIgnored, warp, op, active,

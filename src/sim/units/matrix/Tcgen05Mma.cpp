@@ -135,7 +135,7 @@ static void tell(Warp &warp, const Op &op, int lane,
   std::vector<PageCells> cells = cellsOf(warp.cta(), views);
   for (Cta *cta : issued.ctas) {
     tellOperands(warp, op, bit, *cta, cells);
-    checkSwizzle(warp, op, *cta, views, FindingId::tcgen05Swizzle);
+    tellSwizzles(warp, op, *cta, views);
     for (const TensorUse &use : uses)
       tellTensorAccess(warp, op, bit, Completion::By::tensorOperations,
                        use.isWrite, *cta, {&use.range, 1});

@@ -65,7 +65,7 @@ static void tellReads(Warp &warp, const Op &op, const Product &product,
 }
 
 static Step issueWgmma(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
+  checkWholeWarp(warp, op, active);
   const auto &product = *static_cast<const Product *>(op.extra.get());
   auto group = groupOf(warp, op);
   Cta &cta = warp.cta();
@@ -99,8 +99,7 @@ static Step issueWgmma(Warp &warp, const Op &op, LaneMask active) {
     CheckTime time(warp.watchers().clock());
     tellReads(warp, op, product, entry, number, isLast);
     if (isLast)
-      checkSwizzle(warp, op, cta, viewsOf(product, descriptorA, descriptorB),
-                   FindingId::wgmmaSwizzle);
+      tellSwizzles(warp, op, cta, viewsOf(product, descriptorA, descriptorB));
   }
   if (!isLast)
     return Step::next;
@@ -115,14 +114,14 @@ static Step issueWgmma(Warp &warp, const Op &op, LaneMask active) {
 }
 
 static Step fence(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
+  checkWholeWarp(warp, op, active);
   ++warp.wgmma.fences;
   warp.wgmma.isFenced = true;
   return Step::next;
 }
 
 static Step commit(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
+  checkWholeWarp(warp, op, active);
   warp.wgmma.groups.push_back(warp.wgmma.issued);
   if (warp.wgmma.groups.size() > kMaxGroups)
     warp.wgmma.groups.pop_front();
@@ -130,7 +129,7 @@ static Step commit(Warp &warp, const Op &op, LaneMask active) {
 }
 
 static Step wait(Warp &warp, const Op &op, LaneMask active) {
-  checkAligned(warp, op, active);
+  checkWholeWarp(warp, op, active);
   auto &groups = warp.wgmma.groups;
   auto keep = static_cast<std::size_t>(op.imm);
   if (groups.size() <= keep)

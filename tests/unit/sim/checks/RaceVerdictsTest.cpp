@@ -276,6 +276,75 @@ TEST(CasFirstRead, IsARaceWhereTheValueGoesElsewhere) {
   EXPECT_FALSE(isRace(sumBySwap("")));
 }
 
+/// What nvcc makes of a maximum by atomicCAS that ends early.
+static std::string maximumBySwap(const std::string &leave,
+                                 const std::string &again = "again") {
+  return "mov.u32 %r2, %t;"
+         "ld.global.u32 %r1, [%in];"
+         "again:" +
+         leave +
+         "within: atom.global.cas.b32 %r3, [%in], %r1, %r2;"
+         "setp.ne.u32 %p1, %r1, %r3;"
+         "mov.u32 %r1, %r3;"
+         "@%p1 bra " +
+         again + ";done:";
+}
+
+TEST(CasFirstRead, IsAWarningWhereAMaximumEndsEarly) {
+  for (const char *leave :
+       {"setp.ge.u32 %p2, %r1, %r2; @%p2 bra done;",
+        "setp.le.u32 %p2, %r2, %r1; @%p2 bra done;",
+        "setp.gt.u32 %p2, %r2, %r1; @!%p2 bra done;",
+        "setp.gt.u32 %p2, %r2, %r1; @%p2 bra within; bra done;",
+        "mov.b32 %f0, %r1; mov.b32 %f1, %r2; setp.leu.f32 %p2, %f1, %f0;"
+        "@%p2 bra done;"}) {
+    SCOPED_TRACE(leave);
+    std::string kernel = maximumBySwap(leave);
+    for (Interleaving order : kOrders) {
+      int seeds = order == Interleaving::random ? 200 : 1;
+      for (int seed = 0; seed < seeds; ++seed) {
+        RunKernel run(kernel);
+        run.input(std::vector<std::uint32_t>(64));
+        run.config.grid = {2, 1, 1};
+        run.config.block = {64, 1, 1};
+        run.config.interleaving = order;
+        run.config.seed = static_cast<std::uint64_t>(seed);
+        ASSERT_EQ(idsOf(run), Ids{"cas-first-read"}) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(CasFirstRead, IsARaceWhereWhatIsStoredMayBeLess) {
+  auto isRace = [](const std::string &instructions) {
+    RunKernel run(instructions);
+    run.input(counting<std::uint32_t>(64));
+    run.config.block = {64, 1, 1};
+    Ids ids = idsOf(run);
+    return std::find(ids.begin(), ids.end(), "race") != ids.end();
+  };
+  std::string leave = "setp.ge.u32 %p2, %r1, %r2; @%p2 bra done;";
+  EXPECT_FALSE(isRace(maximumBySwap(leave)));
+  // A second round stores whatever stands there.
+  EXPECT_TRUE(isRace(maximumBySwap(leave, "within")));
+  // One goes up, and one goes down.
+  EXPECT_TRUE(isRace(maximumBySwap("and.b32 %r9, %t, 1;"
+                                   "setp.eq.u32 %p4, %r9, 0;"
+                                   "@%p4 bra up;"
+                                   "setp.le.u32 %p3, %r1, %r2;"
+                                   "@%p3 bra done;"
+                                   "bra within;"
+                                   "up:" +
+                                   leave)));
+  // Something else is stored than was compared.
+  EXPECT_TRUE(isRace(maximumBySwap("setp.ge.u32 %p2, %r1, 7; @%p2 bra done;")));
+  EXPECT_TRUE(isRace(maximumBySwap("setp.ne.u32 %p2, %r1, %r2;"
+                                   "@%p2 bra done;")));
+  // Another atomic changes the place as it likes.
+  EXPECT_TRUE(
+      isRace(maximumBySwap(leave) + "atom.global.exch.b32 %r4, [%in], 0;"));
+}
+
 TEST(GenericSharedAddress, IsAWarningAndMeansItsLowBits) {
   RunKernel run("st.shared.u32 [%s+4], 77;"
                 "cvt.u64.u32 %x0, %s;"
@@ -404,6 +473,28 @@ TEST(LateLoad, IsFollowedThroughALoop) {
   };
   EXPECT_FALSE(hasRace(loop(64)));
   EXPECT_TRUE(hasRace(loop(32)));
+}
+
+TEST(LateLoad, WasReadBeforeItsWarpWentOn) {
+  // The lanes run together until one of them stores: no error, as it was.
+  for (const char *way : {"@%p0 bra reads; st.shared.u32 [%s], 7; bra done;"
+                          "reads: st.shared.u32 [%r3+64], %r1;",
+                          "@!%p0 bra writes; st.shared.u32 [%r3+64], %r1;"
+                          "bra done; writes: st.shared.u32 [%s], 7;"}) {
+    SCOPED_TRACE(way);
+    std::string text = "setp.ne.u32 %p0, %t, 0;"
+                       "@!%p0 st.shared.u32 [%s], 0;"
+                       "bar.sync 0;"
+                       "shl.b32 %r3, %t, 2; add.u32 %r3, %r3, %s;"
+                       "ld.shared.u32 %r1, [%s];" +
+                       std::string(way) + "done:";
+    for (Interleaving order : kOrders) {
+      RunKernel run(text);
+      run.config.interleaving = order;
+      for (const std::string &id : idsOf(run))
+        EXPECT_EQ(id, "warp-convergence");
+    }
+  }
 }
 
 TEST(LateLoad, OfAVectorCountsByItsElements) {

@@ -395,6 +395,20 @@ TEST(Matrix, FindsWhatIsWrong) {
   expectContains(half.finding(),
                  "partial-warp: movmatrix.sync.aligned.m8n8.trans.b16 is "
                  "for whole warps and this one has 16 lanes");
+  // Lanes that have left are as little there as those that never were.
+  for (const char *whole :
+       {"movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5;",
+        "wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;",
+        "wgmma.wait_group.sync.aligned 0;",
+        "setmaxnreg.dec.sync.aligned.u32 40;"}) {
+    SCOPED_TRACE(whole);
+    RunKernel left("setp.ge.u32 %p1, %t, 20; @%p1 exit;" + std::string(whole));
+    left.config.block = {128, 1, 1};
+    left.config.registers_at_entry = 128;
+    expectContains(left.finding(), "partial-warp: ");
+    expectContains(left.finding(),
+                   "is for whole warps and this one has 20 lanes");
+  }
   RunKernel odd("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%s+8];");
   expectContains(odd.finding(), "misaligned: a row of ldmatrix of 16 bytes at "
                                 "shared address 1032, which is not a multiple "
