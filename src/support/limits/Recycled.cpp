@@ -20,6 +20,7 @@ namespace kiln {
 
 static constexpr std::align_val_t kAlignment{64};
 
+#if KILN_RECYCLES
 /// The least block, and the largest that is kept.
 static constexpr std::size_t kLeast = 64, kLargest = std::size_t(1) << 20;
 /// Sizes from one power of two to the next.
@@ -45,7 +46,6 @@ static Size sizeOf(std::size_t bytes) {
           floor + above * step};
 }
 
-#if KILN_RECYCLES
 namespace {
 class Shelves {
 public:
