@@ -27,8 +27,8 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := build
-.PHONY: build installed run test check-all dist package install format clean help setup \
-  setup_for_tests
+.PHONY: build installed run test check-all dist package wheel install format clean help \
+  setup setup_for_tests
 
 build: $(CONFIGURED) ## the kiln command, at build/kiln
 	@$(NINJA) --target kiln_cli $(SHOW)
@@ -59,6 +59,10 @@ dist: ## one self-contained executable, at dist/kiln
 package: dist ## a .deb and the self-contained executable, in dist/
 	@$(MAKE) --no-print-directory PRESET=package installed
 	@scripts/package build-package dist
+
+wheel: $(CONFIGURED) ## the Python package, in dist/
+	@$(NINJA) --target wheel $(SHOW)
+	@scripts/wheel $(BUILD) dist
 
 install: installed ## the command, the libraries and the headers, under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null

@@ -9,18 +9,27 @@
 #include <kiln/base/error.h>
 
 #include <functional>
+#include <string>
 
 namespace kiln::cli {
 
 /// What the command line asks for; set while it is parsed.
 using Action = std::function<ExitStatus()>;
 
+// The compiler's (tools/kernels, tools/bench, tools/tune).
 void add_gemm_command(Command app, Action &action);
 void add_attention_command(Command app, Action &action);
 void add_grouped_gemm_command(Command app, Action &action);
 void add_emit_command(Command app, Action &action);
 void add_bench_command(Command app, Action &action);
 void add_tune_command(Command app, Action &action);
+/// All of these; in a command that is built without the compiler, words that
+/// say what is missing (without_compiler.cpp).
+void add_compiler_commands(Command app, Action &action);
+/// "kiln 0.1.0 (LLVM 22.1.8)"
+std::string version_line();
+
+// Everybody's.
 void add_sim_command(Command app, Action &action);
 void add_run_command(Command app, Action &action);
 void add_layout_command(Command app, Action &action);

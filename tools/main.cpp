@@ -8,7 +8,6 @@
 #include "console/run_watch.h"
 #include "options/unknown_words.h"
 
-#include <kiln/run/compile.h>
 #include <kiln/base/error.h>
 #include <kiln/base/text.h>
 
@@ -68,12 +67,7 @@ static std::string command_of(const CLI::App &app) {
 static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::Action action;
   cli::Command commands(app);
-  cli::add_gemm_command(commands, action);
-  cli::add_attention_command(commands, action);
-  cli::add_grouped_gemm_command(commands, action);
-  cli::add_emit_command(commands, action);
-  cli::add_bench_command(commands, action);
-  cli::add_tune_command(commands, action);
+  cli::add_compiler_commands(commands, action);
   cli::add_sim_command(commands, action);
   cli::add_run_command(commands, action);
   cli::add_layout_command(commands, action);
@@ -105,7 +99,7 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
 int main(int argc, char **argv) {
   secure_streams();
   CLI::App app("Tile programs in C++ to tensor-core kernels", "kiln");
-  app.set_version_flag("--version", [] { return "kiln " + version(); });
+  app.set_version_flag("--version", cli::version_line);
   try {
     return conclude(run_command(app, argc, argv));
   } catch (const CLI::ParseError &error) {

@@ -1,7 +1,7 @@
 // bench_command: products beside cuBLASLt, in one process and in turns.
 #include "bench_run.h"
 #include "commands.h"
-#include "options/gemm_options.h"
+#include "kernels/gemm_options.h"
 #include "kernels/gemm_sets.h"
 #include "problem_list.h"
 #include "console/say.h"

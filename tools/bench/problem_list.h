@@ -3,7 +3,7 @@
 #pragma once
 
 #include "options/command_line.h"
-#include "options/gemm_options.h"
+#include "kernels/gemm_options.h"
 
 #include <string>
 #include <vector>

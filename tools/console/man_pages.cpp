@@ -1,7 +1,7 @@
 // man_pages: roff, with the macros of man(7).
 #include "man_pages.h"
+#include "commands.h"
 
-#include <kiln/run/compile.h>
 #include <kiln/base/error.h>
 #include <kiln/base/file.h>
 #include <kiln/base/text.h>
@@ -55,9 +55,9 @@ private:
 
 std::string ManPage::to_string() {
   text_ =
-      fmt::format(".TH \"{}\" 1 \"\" \"kiln {}\" \"Kiln\"\n.SH NAME\n{} \\- "
+      fmt::format(".TH \"{}\" 1 \"\" \"{}\" \"Kiln\"\n.SH NAME\n{} \\- "
                   "{}\n",
-                  escaped(name()), version(), escaped(name()),
+                  escaped(name()), version_line(), escaped(name()),
                   escaped(app_.get_description()));
   add_synopsis();
   add_options();

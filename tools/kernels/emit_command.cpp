@@ -1,7 +1,7 @@
 // emit_command: a kernel at any stage on its way to machine code.
 #include "commands.h"
 #include "console/output_file.h"
-#include "options/gemm_options.h"
+#include "kernels/gemm_options.h"
 
 #include <kiln/base/file.h>
 #include <kiln/check/launch_file.h>

@@ -3,7 +3,7 @@
 // The last line is the verdict: PASS, FAIL, or DONE where nothing was verified.
 #include "commands.h"
 #include "gemm_matrices.h"
-#include "options/gemm_options.h"
+#include "kernels/gemm_options.h"
 #include "kernel_run.h"
 #include "console/output_file.h"
 #include "console/say.h"

@@ -117,6 +117,11 @@ bool Command::has_subcommand() const {
 
 void Command::prefix_command() { app_->prefix_command(); }
 
+void Command::any_words() {
+  app_->allow_extras();
+  app_->set_help_flag();
+}
+
 std::vector<std::string> Command::remaining() const {
   return app_->remaining();
 }

@@ -69,6 +69,8 @@ public:
   bool has_subcommand() const;
   /// Everything from the first word that is no option on is another program's.
   void prefix_command();
+  /// Whatever follows is taken, and nobody looks at it.
+  void any_words();
   std::vector<std::string> remaining() const;
 
 private:

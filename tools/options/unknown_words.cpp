@@ -91,6 +91,8 @@ void check_words(const CLI::App &app, int argc, const char *const *argv) {
         return; // a program, and what is its own
       else
         continue;
+      if (command->get_allow_extras())
+        return;
       path += " " + command->get_name();
       is_first = false;
       continue;

@@ -4,7 +4,7 @@
 // one has written.
 #pragma once
 
-#include "options/gemm_options.h"
+#include "kernels/gemm_options.h"
 
 #include <kiln/measure/measure.h>
 

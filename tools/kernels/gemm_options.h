@@ -6,8 +6,8 @@
 // pick_schedule chose it, or, with a schedule named, as GemmSchedule has it.
 #pragma once
 
-#include "command_line.h"
-#include "field_flags.h"
+#include "options/command_line.h"
+#include "options/field_flags.h"
 
 #include <kiln/run/assemble.h>
 #include <kiln/run/device.h>

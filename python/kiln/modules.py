@@ -1,0 +1,172 @@
+"""Modules of PTX, their kernels, and launches."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import recording
+from ._library import c, handle, structure, text
+from .arguments import Arguments
+from .devices import Device
+from .errors import RefusedError
+from .options import make_options
+from .report import Report
+from .watch import run_watched
+
+Shape = int | Sequence[int]
+
+
+def _shape(name: str, value: Shape) -> tuple[int, int, int]:
+    sizes = tuple(value) if isinstance(value, Sequence) else (value,)
+    if not 1 <= len(sizes) <= 3 or isinstance(value, (str, bytes)):
+        raise RefusedError(f"{name} is {value!r}; it takes one to three whole numbers")
+    numbers = []
+    for size in sizes:
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            raise TypeError(f"{name} is {value!r}; it takes one to three whole numbers")
+        number = size.__index__()
+        if not 1 <= number < 2**32:
+            raise RefusedError(f"{name} is {value!r}; each of its sizes is from 1 to 2**32 - 1")
+        numbers.append(number)
+    return (numbers + [1, 1])[0], (numbers + [1, 1])[1], (numbers + [1, 1])[2]
+
+
+class Kernel:
+    """An entry of a module."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module = module
+        self.name = name
+        count = ctypes.c_size_t()
+        entry = name.encode()
+        c.module_parameters(module._handle, entry, ctypes.byref(count), None, 0)
+        sizes = (ctypes.c_uint32 * max(count.value, 1))()
+        c.module_parameters(module._handle, entry, ctypes.byref(count), sizes, count.value)
+        #: bytes of each parameter
+        self.parameter_bytes: tuple[int, ...] = tuple(sizes[: count.value])
+
+    @property
+    def registers(self) -> int:
+        """Per thread: ptxas' count where one is found, else a bound."""
+        count = ctypes.c_int()
+        c.module_registers(self.module._handle, self.name.encode(), ctypes.byref(count))
+        return count.value
+
+    def launch(
+        self,
+        grid: Shape,
+        block: Shape,
+        args: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        cluster: Shape = 1,
+        shared: int = 0,
+        cooperative: bool = False,
+        **options: object,
+    ) -> Report:
+        """Launch, in several interleavings, and say what was found.
+
+        `args` has a value for each parameter of the entry: an array (numpy,
+        torch, anything with `__array_interface__` or DLPack), a number, a
+        struct (bytes, ctypes, a dataclass) or a `kiln.TensorMap`; with names,
+        which findings use, where it is a mapping. What the kernel writes is in
+        the arrays afterwards, as the first interleaving left it. `shared` is
+        dynamic shared memory in bytes. The options are those of docs/options.md.
+        """
+        device = self.module.device
+        arguments = Arguments(device, self, args)
+        launch = structure("kiln_launch")
+        launch.module = self.module._handle
+        launch.entry = self.name.encode()
+        launch.grid[:] = _shape("grid", grid)
+        launch.block[:] = _shape("block", block)
+        launch.cluster[:] = _shape("cluster", cluster)
+        if isinstance(shared, bool) or not hasattr(shared, "__index__"):
+            raise TypeError(f"shared is {shared!r}; it takes a number of bytes")
+        if not 0 <= shared.__index__() < 2**32:
+            raise RefusedError(f"shared is {shared!r}; it takes a number of bytes from 0 on")
+        launch.dynamic_smem_bytes = shared.__index__()
+        launch.is_cooperative = bool(cooperative)
+        launch.parameters = arguments.parameters
+        launches = (ctypes.POINTER(type(launch)) * 1)(ctypes.pointer(launch))
+        settings = make_options(device.options | recording.default_options() | options)
+        with arguments:
+            report = run_watched(device, launches, settings)
+        recording.record(report)
+        return report
+
+    def __repr__(self) -> str:
+        return f"<kiln.Kernel {self.name}>"
+
+
+class Module:
+    """PTX that a device has taken in."""
+
+    def __init__(self, device: Device, texts: Sequence[str | bytes]) -> None:
+        self.device = device
+        self._handle = handle()
+        encoded = [value.encode() if isinstance(value, str) else value for value in texts]
+        array = (ctypes.c_char_p * len(encoded))(*encoded)
+        c.module_load(device._handle, array, len(encoded), ctypes.byref(self._handle))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of its entries."""
+        count = c.module_entry_count(self._handle)
+        return tuple(text(c.module_entry_name(self._handle, i)) for i in range(count))
+
+    def kernel(self, name: str | None = None) -> Kernel:
+        """The entry of that name; without one, the only one."""
+        names = self.kernels
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            asked = "name one of its entries" if name is None else f"there is no entry '{name}'"
+            known = ", ".join(names) or "none"
+            raise RefusedError(f"{asked}; the module has {known}")
+        return Kernel(self, name)
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self.kernel(name)
+
+    def __repr__(self) -> str:
+        return f"<kiln.Module: {', '.join(self.kernels)}>"
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None and c is not None:
+            c.module_free(self._handle)
+
+
+def _is_text(source: str | bytes) -> bool:
+    newline = "\n" if isinstance(source, str) else b"\n"
+    return newline in source  # type: ignore[operator]
+
+
+def load(
+    source: str | bytes | os.PathLike[str] | Sequence[str | bytes | os.PathLike[str]],
+    device: Device | None = None,
+    **options: object,
+) -> Module:
+    """PTX as text, or the path of a file that has it; several are linked.
+
+    Without a device it is simulated on the GPU that the PTX is for.
+    """
+    many = isinstance(source, Sequence) and not isinstance(source, (str, bytes))
+    sources: Sequence[Any] = source if many else [source]  # type: ignore[assignment]
+    texts = [_text_of(one) for one in sources]
+    return Module(device or Device("sim", **options), texts)
+
+
+def _text_of(source: Any) -> str | bytes:
+    if isinstance(source, (str, bytes)) and _is_text(source):
+        return source
+    if not isinstance(source, (str, bytes, os.PathLike)):
+        raise TypeError(f"PTX is a text or the path of a file, not {type(source).__name__}")
+    path = Path(os.fsdecode(source))
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileNotFoundError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""`pytest --kiln`: every launch of a test is checked."""
