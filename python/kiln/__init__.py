@@ -12,9 +12,9 @@ framework on Kiln's devices; docs/python.md has it all.
 
 from .devices import Buffer, Device
 from .errors import (
-    ContractError,
     FindingError,
     InternalError,
+    Interrupted,
     KilnError,
     MachineError,
     RefusedError,
@@ -32,18 +32,20 @@ from .report import (
     explain,
     finding_ids,
 )
+from .tensor_map import TensorMap
+from .tensors import uninitialized
 from .version import __version__
 
 __all__ = [
     "Buffer",
     "Comparison",
-    "ContractError",
     "Device",
     "Explanation",
     "Finding",
     "FindingError",
     "Frame",
     "InternalError",
+    "Interrupted",
     "Kernel",
     "KilnError",
     "Launch",
@@ -52,12 +54,14 @@ __all__ = [
     "Other",
     "RefusedError",
     "Report",
+    "TensorMap",
     "__version__",
     "activate",
     "explain",
     "finding_ids",
     "load",
     "option_names",
+    "uninitialized",
 ]
 
 

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from ._library import c, handle, text
+from .errors import RefusedError
 from .options import make_options
 
 
@@ -25,6 +26,19 @@ class Device:
         self.options = options
         self._lock = threading.Lock()  # of launches: they take turns
         c.device_open_with(id.encode(), make_options(options), ctypes.byref(self._handle))
+        c.device_set_quiet(self._handle, 1)
+
+    @classmethod
+    def _for(cls, ptx: str | bytes, options: dict[str, object]) -> Device:
+        """A simulator of the GPU that the PTX is for, or that the options name."""
+        device = cls.__new__(cls)
+        device._handle = handle()
+        device.options = options
+        device._lock = threading.Lock()
+        encoded = ptx.encode() if isinstance(ptx, str) else ptx
+        c.device_open_for(encoded, make_options(options), ctypes.byref(device._handle))
+        c.device_set_quiet(device._handle, 1)
+        return device
 
     @property
     def name(self) -> str:
@@ -37,16 +51,30 @@ class Device:
 
     def allocate(self, bytes: int, name: str = "") -> Buffer:
         """Fresh memory, which nothing has written yet."""
+        if isinstance(bytes, bool) or not hasattr(bytes, "__index__"):
+            raise TypeError(f"a buffer has a number of bytes, not {bytes!r}")
+        if not 0 <= bytes.__index__() < 2**63:
+            raise RefusedError(f"a buffer of {bytes} bytes cannot be; it has from 0 to 2**63 - 1")
         buffer = handle()
         c.buffer_allocate(self._handle, bytes, ctypes.byref(buffer))
         return Buffer(self, buffer, name=name)
 
-    def share(self, address: int, bytes: int, owner: Any = None, name: str = "") -> Buffer:
+    @property
+    def is_simulator(self) -> bool:
+        return self.name.startswith("sim")
+
+    def _share(self, address: int, bytes: int, owner: Any, name: str = "") -> Buffer:
         """Memory of this process that kernels use at its own address. `owner`
         is kept as long as the buffer is."""
         buffer = handle()
         c.buffer_share(self._handle, address, bytes, ctypes.byref(buffer))
         return Buffer(self, buffer, owner, name)
+
+    def _wrap(self, address: int, bytes: int, owner: Any) -> Buffer:
+        """Memory of the device that somebody else owns."""
+        buffer = handle()
+        c.buffer_wrap(self._handle, address, bytes, ctypes.byref(buffer))
+        return Buffer(self, buffer, owner)
 
     def __repr__(self) -> str:
         return f"kiln.Device({self.name!r})"
@@ -74,6 +102,12 @@ class Buffer:
     @property
     def nbytes(self) -> int:
         return int(c.buffer_bytes(self._handle))
+
+    def slice(self, offset: int, bytes: int) -> Buffer:
+        """A part of it, which keeps the whole."""
+        part = handle()
+        c.buffer_slice(self._handle, offset, bytes, ctypes.byref(part))
+        return Buffer(self.device, part, self)
 
     def write(self, data: Any, offset: int = 0) -> None:
         """Copy the bytes of `data`, anything with the buffer protocol, into it."""

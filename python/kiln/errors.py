@@ -39,8 +39,12 @@ class FindingError(KilnError, AssertionError):
         self.report = report
 
 
-class ContractError(RefusedError, TypeError):
-    """Arguments do not fit what a saved kernel's contract says."""
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a launch. `report` has what was found until then."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 _KINDS: dict[int, type[KilnError]] = {

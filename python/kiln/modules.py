@@ -10,7 +10,7 @@ from typing import Any
 
 from . import recording
 from ._library import c, handle, structure, text
-from .arguments import Arguments
+from .arguments import Arguments, Parameter
 from .devices import Device
 from .errors import RefusedError
 from .options import make_options
@@ -35,19 +35,25 @@ def _shape(name: str, value: Shape) -> tuple[int, int, int]:
     return (numbers + [1, 1])[0], (numbers + [1, 1])[1], (numbers + [1, 1])[2]
 
 
+def _parameter(module: Any, entry: bytes, index: int) -> Parameter:
+    told = structure("kiln_parameter")
+    c.module_parameter(module, entry, index, ctypes.byref(told))
+    return Parameter(index, text(told.name), text(told.kind), text(told.type), told.size)
+
+
 class Kernel:
     """An entry of a module."""
 
     def __init__(self, module: Module, name: str) -> None:
         self.module = module
         self.name = name
-        count = ctypes.c_size_t()
         entry = name.encode()
+        count = ctypes.c_size_t()
         c.module_parameters(module._handle, entry, ctypes.byref(count), None, 0)
-        sizes = (ctypes.c_uint32 * max(count.value, 1))()
-        c.module_parameters(module._handle, entry, ctypes.byref(count), sizes, count.value)
-        #: bytes of each parameter
-        self.parameter_bytes: tuple[int, ...] = tuple(sizes[: count.value])
+        #: what the entry takes
+        self.parameters: tuple[Parameter, ...] = tuple(
+            _parameter(module._handle, entry, i) for i in range(count.value)
+        )
 
     @property
     def registers(self) -> int:
@@ -65,6 +71,7 @@ class Kernel:
         cluster: Shape = 1,
         shared: int = 0,
         cooperative: bool = False,
+        progress: bool | None = None,
         **options: object,
     ) -> Report:
         """Launch, in several interleavings, and say what was found.
@@ -75,9 +82,9 @@ class Kernel:
         which findings use, where it is a mapping. What the kernel writes is in
         the arrays afterwards, as the first interleaving left it. `shared` is
         dynamic shared memory in bytes. The options are those of docs/options.md.
+        A bar shows how far it is, on a terminal or where `progress` is true.
         """
         device = self.module.device
-        arguments = Arguments(device, self, args)
         launch = structure("kiln_launch")
         launch.module = self.module._handle
         launch.entry = self.name.encode()
@@ -90,13 +97,15 @@ class Kernel:
             raise RefusedError(f"shared is {shared!r}; it takes a number of bytes from 0 on")
         launch.dynamic_smem_bytes = shared.__index__()
         launch.is_cooperative = bool(cooperative)
-        launch.parameters = arguments.parameters
         launches = (ctypes.POINTER(type(launch)) * 1)(ctypes.pointer(launch))
         settings = make_options(device.options | recording.default_options() | options)
-        with arguments:
-            report = run_watched(device, launches, settings)
-        recording.record(report)
-        return report
+        with Arguments(device, self, args) as parameters:
+            launch.parameters = parameters
+            return run_watched(
+                device,
+                lambda result: c.explore(device._handle, launches, 1, ctypes.byref(settings), result),
+                progress,
+            )
 
     def __repr__(self) -> str:
         return f"<kiln.Kernel {self.name}>"
@@ -157,7 +166,9 @@ def load(
     many = isinstance(source, Sequence) and not isinstance(source, (str, bytes))
     sources: Sequence[Any] = source if many else [source]  # type: ignore[assignment]
     texts = [_text_of(one) for one in sources]
-    return Module(device or Device("sim", **options), texts)
+    if device is None:
+        device = Device._for(texts[0], options)
+    return Module(device, texts)
 
 
 def _text_of(source: Any) -> str | bytes:

@@ -115,10 +115,14 @@ class Report:
     is an error.
     """
 
-    def __init__(self, json_text: str, texts: list[str], formats: dict[str, str]) -> None:
+    def __init__(
+        self, json_text: str, texts: list[str], formats: dict[str, str], printed: str = ""
+    ) -> None:
         self._json = json_text
         self._texts = texts
         self._formats = formats
+        #: what the kernels printed in the first interleaving
+        self.printed = printed
         data = json.loads(json_text)
         self.version: int = data["version"]  #: of the form of the JSON
         self.kiln: str = data["kiln"]  #: the version of Kiln that wrote it
@@ -150,7 +154,8 @@ class Report:
                 formatted = ctypes.c_char_p()
                 c.result_format(result, name.encode(), ctypes.byref(formatted))
                 formats[name] = text(formatted.value)
-            return cls(text(c.result_json(result)), texts, formats)
+            printed = text(c.result_printed(result))
+            return cls(text(c.result_json(result)), texts, formats, printed)
         finally:
             c.result_free(result)
 
@@ -178,7 +183,7 @@ class Report:
         return f"<kiln.Report: {self.verdict}{': ' + ids if ids else ''}>"
 
     def __reduce__(self) -> Any:
-        return Report, (self._json, self._texts, self._formats)
+        return Report, (self._json, self._texts, self._formats, self.printed)
 
     def to_json(self) -> str:
         """As docs/report.schema.json has it."""

@@ -1,5 +1,6 @@
 // Devices: errors, devices and buffers of the C interface.
 #include "capi/Handles.h"
+#include "kiln/check/sim.h"
 #include "kiln/run/open_device.h"
 #include "support/Error.h"
 
@@ -52,15 +53,22 @@ CheckSettings settingsOf(const kiln_options *options) {
   return settings;
 }
 
+static kiln_device *handleOf(std::shared_ptr<Device> device,
+                             CheckSettings settings) {
+  std::string name = device->name();
+  return new kiln_device{std::move(device), std::move(name),
+                         std::move(settings)};
+}
+
 static kiln_device *open(const char *id, CheckSettings settings) {
-  std::shared_ptr<Device> device =
-      open_device(id ? id : "auto", settings.sim_options());
-  return new kiln_device{device, device->name(), std::move(settings)};
+  return handleOf(open_device(id ? id : "auto", settings.sim_options()),
+                  std::move(settings));
 }
 
 } // namespace kiln::capi
 
 int kiln_c_version(void) { return KILN_C_VERSION; }
+const char *kiln_version(void) { return KILN_VERSION; }
 
 const char *kiln_error_message(const kiln_error *error) {
   return error ? error->message.c_str() : "";
@@ -88,6 +96,19 @@ kiln_error *kiln_device_open_with(const char *id, const kiln_options *options,
     *device = open(id, settingsOf(options));
   });
 }
+kiln_error *kiln_device_open_for(const char *ptx, const kiln_options *options,
+                                 kiln_device **device) {
+  return attempt([&] {
+    require(ptx, "ptx");
+    require(device, "device");
+    CheckSettings settings = settingsOf(options);
+    const DeviceDescription &fallback = settings.gpu.empty()
+                                            ? sim_device_for(ptx)
+                                            : DeviceDescription::h200();
+    *device = handleOf(open_sim(settings.sim_options(fallback)),
+                       std::move(settings));
+  });
+}
 const char *kiln_device_name(const kiln_device *device) {
   return device ? device->name.c_str() : "";
 }
@@ -96,6 +117,21 @@ kiln_error *kiln_device_synchronize(kiln_device *device) {
     require(device, "device");
     device->device->synchronize();
   });
+}
+void kiln_device_set_interrupted(kiln_device *device, int is_interrupted) {
+  if (device)
+    device->isInterrupted = is_interrupted != 0;
+}
+void kiln_device_set_quiet(kiln_device *device, int is_quiet) {
+  if (device)
+    device->isQuiet = is_quiet != 0;
+}
+void kiln_device_progress(const kiln_device *device, uint64_t *done,
+                          uint64_t *total) {
+  if (done)
+    *done = device ? device->ctasDone.load() : 0;
+  if (total)
+    *total = device ? device->ctasTotal.load() : 0;
 }
 void kiln_device_free(kiln_device *device) { delete device; }
 
@@ -115,6 +151,25 @@ kiln_error *kiln_buffer_share(kiln_device *device, void *data, size_t bytes,
     require(buffer, "buffer");
     *buffer =
         new kiln_buffer{device->device, device->device->share(data, bytes)};
+  });
+}
+kiln_error *kiln_buffer_wrap(kiln_device *device, uint64_t address,
+                             size_t bytes, kiln_buffer **buffer) {
+  return attempt([&] {
+    require(device, "device");
+    require(buffer, "buffer");
+    *buffer = new kiln_buffer{
+        device->device,
+        device->device->wrap(reinterpret_cast<void *>(address), bytes)};
+  });
+}
+kiln_error *kiln_buffer_slice(const kiln_buffer *buffer, size_t offset,
+                              size_t bytes, kiln_buffer **slice) {
+  return attempt([&] {
+    require(buffer, "buffer");
+    require(slice, "slice");
+    *slice =
+        new kiln_buffer{buffer->device, buffer->buffer.slice(offset, bytes)};
   });
 }
 uint64_t kiln_buffer_address(const kiln_buffer *buffer) {

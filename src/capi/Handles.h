@@ -4,12 +4,15 @@
 
 #include "kiln/c/kiln_c.h"
 #include "kiln/check/options.h"
+#include "kiln/check/outline.h"
 #include "kiln/check/report.h"
 #include "kiln/run/kernel.h"
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -22,6 +25,8 @@ struct kiln_device {
   std::shared_ptr<kiln::Device> device;
   std::string name;
   kiln::CheckSettings settings;
+  std::atomic<bool> isInterrupted = false, isQuiet = false;
+  std::atomic<std::uint64_t> ctasDone = 0, ctasTotal = 0;
 };
 struct kiln_buffer {
   std::shared_ptr<kiln::Device> device; ///< outlives the buffer
@@ -31,15 +36,20 @@ struct kiln_module {
   std::shared_ptr<kiln::Device> device;
   std::shared_ptr<kiln::LoadedModule> module;
   std::vector<std::string> entries;
+  std::vector<std::string> texts; ///< that it was made of
+  mutable std::once_flag isOutlined = {};
+  mutable std::vector<kiln::PtxEntry> outlines = {}; ///< of the texts, once asked
 };
 struct kiln_result {
   kiln::Report report;
   std::vector<std::string> interleavings; ///< of each finding, in words
   std::vector<std::string> texts;         ///< likewise
   std::map<std::string, std::string> formats; ///< JSON, and what was asked for
+  std::string printed;                        ///< in the first interleaving
 };
 struct kiln_kernel {
   kiln::Kernel kernel;
+  std::string json; ///< once somebody has asked
 };
 
 namespace kiln::capi {
@@ -90,6 +100,9 @@ void writeStructure(Structure known, Structure &given, std::size_t least,
 
 /// What the options say; NULL: nothing. Throws UserError.
 CheckSettings settingsOf(const kiln_options *options);
+/// The texts of a module, loaded.
+std::unique_ptr<kiln_module> loadModule(kiln_device &device,
+                                        std::vector<std::string> texts);
 /// Explore them on the device.
 std::unique_ptr<kiln_result>
 exploreAll(kiln_device &device, const std::vector<LaunchDescription> &launches,

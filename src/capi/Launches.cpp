@@ -1,13 +1,26 @@
-// Launches: modules, launches and kernels of the C interface.
+// Launches: modules and their launches of the C interface.
 #include "capi/Handles.h"
+#include "cudart/Fatbin.h"
+#include "kiln/check/sim.h"
+#include "kiln/language/memory/tensor_map_bytes.h"
 #include "support/Error.h"
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
-#include <dlfcn.h>
+#include <fmt/ranges.h>
 
 using namespace kiln;
 using namespace kiln::capi;
+
+std::unique_ptr<kiln_module>
+kiln::capi::loadModule(kiln_device &device, std::vector<std::string> texts) {
+  std::vector<std::string_view> views(texts.begin(), texts.end());
+  std::shared_ptr<LoadedModule> loaded = device.device->load(views);
+  std::vector<std::string> entries = loaded->entries();
+  return std::unique_ptr<kiln_module>(
+      new kiln_module{device.device, std::move(loaded), std::move(entries),
+                      std::move(texts)});
+}
 
 kiln_error *kiln_module_load(kiln_device *device, const char *const *ptx,
                              size_t count, kiln_module **module) {
@@ -17,13 +30,38 @@ kiln_error *kiln_module_load(kiln_device *device, const char *const *ptx,
     require(module, "module");
     if (count == 0)
       userError("a module is made of at least one text of PTX, not of 0");
-    std::vector<std::string_view> texts;
+    std::vector<std::string> texts;
     for (size_t i = 0; i < count; ++i) {
       require(ptx[i], "a text of ptx");
       texts.emplace_back(ptx[i]);
     }
-    std::shared_ptr<LoadedModule> loaded = device->device->load(texts);
-    *module = new kiln_module{device->device, loaded, loaded->entries()};
+    *module = loadModule(*device, std::move(texts)).release();
+  });
+}
+
+/// A whole fat binary, which ends where its header says.
+static std::vector<std::string> textsOf(const std::string &image,
+                                        const Device &device) {
+  std::uint64_t wanted = cudart::imageBytes(image.data(), image.size());
+  if (wanted > image.size())
+    userError("the image says that it has {} bytes, and {} are there", wanted,
+              image.size());
+  cudart::FatbinText found =
+      cudart::readImage(image.data(), device.description());
+  if (found.ptx.empty())
+    userError("the image has no PTX for {}: {}", device.name(), found.missing);
+  return found.ptx;
+}
+
+kiln_error *kiln_module_load_image(kiln_device *device, const void *image,
+                                   size_t bytes, kiln_module **module) {
+  return attempt([&] {
+    require(device, "device");
+    require(image, "image");
+    require(module, "module");
+    // With a NUL behind it, where a text ends.
+    std::string copy(static_cast<const char *>(image), bytes);
+    *module = loadModule(*device, textsOf(copy, *device->device)).release();
   });
 }
 size_t kiln_module_entry_count(const kiln_module *module) {
@@ -47,6 +85,64 @@ kiln_error *kiln_module_parameters(const kiln_module *module, const char *entry,
       bytes[i] = sizes[i];
   });
 }
+/// What the texts say of an entry; null where they do not tell.
+static const PtxEntry *outlineOf(const kiln_module &module,
+                                 std::string_view entry) {
+  std::call_once(module.isOutlined, [&] {
+    for (const std::string &text : module.texts)
+      try {
+        for (PtxEntry &found : outline(text))
+          module.outlines.push_back(std::move(found));
+      } catch (const UserError &) {
+        // The sizes are known all the same.
+      }
+  });
+  for (const PtxEntry &found : module.outlines)
+    if (found.name == entry)
+      return &found;
+  return nullptr;
+}
+
+static const char *kindOf(const PtxParameter &parameter) {
+  if (parameter.is_struct || parameter.fields.empty())
+    return "struct";
+  switch (parameter.fields[0].kind) {
+  case PtxField::Kind::pointer:
+    return "pointer";
+  case PtxField::Kind::tensor_map:
+    return "tensor_map";
+  case PtxField::Kind::number:
+    return "number";
+  }
+  internalError("a parameter has no kind");
+}
+
+kiln_error *kiln_module_parameter(const kiln_module *module, const char *entry,
+                                  size_t index, kiln_parameter *parameter) {
+  return attempt([&] {
+    require(module, "module");
+    require(entry, "entry");
+    require(parameter, "parameter");
+    const auto &sizes = module->module->entry(entry).parameter_bytes;
+    if (index >= sizes.size())
+      userError("there is no parameter {}; {} has {}", index, entry,
+                sizes.size());
+    kiln_parameter known = {.name = "", .kind = "struct", .type = ""};
+    known.size = sizes[index];
+    const PtxEntry *text = outlineOf(*module, entry);
+    if (text && index < text->parameters.size()) {
+      const PtxParameter &told = text->parameters[index];
+      known.name = told.name.c_str();
+      known.kind = kindOf(told);
+      // Names of types are texts that end in zeros.
+      if (!told.is_struct && !told.fields.empty() &&
+          !told.fields[0].is_type_guessed)
+        known.type = name(told.fields[0].type).data();
+    }
+    writeStructure(known, *parameter, sizeof(kiln_parameter), "parameter");
+  });
+}
+
 kiln_error *kiln_module_variable(const kiln_module *module, const char *name,
                                  uint64_t *address, size_t *bytes) {
   return attempt([&] {
@@ -128,101 +224,55 @@ kiln_error *kiln_explore(kiln_device *device,
   });
 }
 
-kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel) {
-  return attempt([&] {
-    require(path, "path");
-    require(kernel, "kernel");
-    *kernel = new kiln_kernel{Kernel::load(path)};
-  });
-}
-kiln_error *kiln_kernel_save(const kiln_kernel *kernel, const char *path) {
-  return attempt([&] {
-    require(kernel, "kernel");
-    require(path, "path");
-    kernel->kernel.save(path);
-  });
+/// As many of its numbers as the map has dimensions.
+template <typename Number, typename Given>
+static std::vector<Number> numbersOf(const Given *given, std::uint32_t count) {
+  return std::vector<Number>(given, given + count);
 }
 
-/// What libkiln has for us (KernelPlugin.cpp): the bytes of a saved kernel, or a
-/// message and an exit status; both are to be freed.
-using BuildKernel = int(const char *, const char *, const char *, const char *,
-                        int, char **, std::size_t *);
-
-static BuildKernel *loadCompiler() {
-  void *library = dlopen("libkiln.so", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char *why = dlerror();
-    runtimeError("kernels are compiled by libkiln.so, which was not found: {}; "
-                 "install Kiln with its compiler",
-                 why ? why : "no reason given");
-  }
-  auto *build = reinterpret_cast<BuildKernel *>(
-      dlsym(library, "kiln_plugin_build_kernel"));
-  if (!build)
-    runtimeError("libkiln.so has no kiln_plugin_build_kernel: it is of another "
-                 "version of Kiln");
-  return build;
+static TensorMap mapOf(const kiln_tensor_map &given) {
+  kiln_tensor_map map =
+      readStructure(given, sizeof(kiln_tensor_map), "tensor map");
+  require(map.type, "map->type");
+  if (map.rank < 1 || map.rank > std::size(map.dims))
+    userError("the rank of a tensor map is {}; it is from 1 to 5", map.rank);
+  TensorMap known{.type = parse_type(map.type),
+                  .address = map.address,
+                  .dims = numbersOf<std::uint64_t>(map.dims, map.rank),
+                  .strides_bytes = numbersOf<std::uint64_t>(map.strides_bytes,
+                                                            map.rank - 1),
+                  .box = numbersOf<std::uint32_t>(map.box, map.rank),
+                  .element_strides = numbersOf<std::uint32_t>(
+                      map.element_strides, map.rank),
+                  .swizzle = static_cast<Swizzle>(map.swizzle_bytes),
+                  .interleave = static_cast<Interleave>(map.interleave_bytes),
+                  .l2 = static_cast<L2Promotion>(map.l2_promotion_bytes),
+                  .oob = map.fills_with_nan ? OobFill::nan : OobFill::zeros};
+  for (std::uint32_t &stride : known.element_strides)
+    stride = std::max(stride, 1u);
+  auto takes = [](const char *what, std::uint32_t value,
+                  std::initializer_list<std::uint32_t> words) {
+    if (std::find(words.begin(), words.end(), value) == words.end())
+      userError("the {} of a tensor map is {}; it takes {}", what, value,
+                fmt::join(words, ", "));
+  };
+  takes("swizzle_bytes", map.swizzle_bytes, {0, 32, 64, 128});
+  takes("interleave_bytes", map.interleave_bytes, {0, 16, 32});
+  takes("l2_promotion_bytes", map.l2_promotion_bytes, {0, 64, 128, 256});
+  check(known, "the tensor map");
+  return known;
 }
 
-kiln_error *kiln_kernel_build(const kiln_device *device, const char *kind,
-                              const char *problem, const char *schedule,
-                              kiln_kernel **kernel) {
-  return attempt([&] {
-    require(kind, "kind");
-    require(problem, "problem");
-    require(kernel, "kernel");
-    static BuildKernel *build = loadCompiler();
-    std::string target;
-    int sms = 0;
-    if (device) {
-      target = device->device->description().target();
-      sms = device->device->description().sms;
-    }
-    char *text = nullptr;
-    std::size_t bytes = 0;
-    int status = build(kind, problem, schedule,
-                       device ? target.c_str() : nullptr, sms, &text, &bytes);
-    std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
-    std::string result(text ? text : "", text ? bytes : 0);
-    if (status == static_cast<int>(ExitStatus::refused))
-      throw UserError(result);
-    if (status != 0)
-      throw RuntimeError(result);
-    *kernel = new kiln_kernel{Kernel::deserialize(result)};
-  });
-}
-kiln_error *kiln_gemm_build(const char *problem, const char *schedule,
-                            kiln_kernel **kernel) {
-  return kiln_kernel_build(nullptr, "gemm", problem, schedule, kernel);
-}
-const char *kiln_kernel_name(const kiln_kernel *kernel) {
-  return kernel ? kernel->kernel.name.c_str() : "";
-}
-const char *kiln_kernel_ptx(const kiln_kernel *kernel) {
-  return kernel ? kernel->kernel.ptx.c_str() : "";
-}
-void kiln_kernel_free(kiln_kernel *kernel) { delete kernel; }
-
-kiln_error *kiln_kernel_launch(kiln_device *device, const kiln_kernel *kernel,
-                               const kiln_argument *arguments, size_t count,
-                               kiln_result **result) {
+kiln_error *kiln_tensor_map_encode(const kiln_device *device,
+                                   const kiln_tensor_map *map, void *encoded) {
   return attempt([&] {
     require(device, "device");
-    require(kernel, "kernel");
-    require(result, "result");
-    if (count)
-      require(arguments, "arguments");
-    std::vector<LaunchArgument> list;
-    for (size_t i = 0; i < count; ++i) {
-      if (arguments[i].buffer) {
-        list.emplace_back(arguments[i].buffer->buffer);
-        continue;
-      }
-      require(arguments[i].type, "the type of a scalar");
-      list.emplace_back(
-          Scalar(parse_type(arguments[i].type), arguments[i].bits));
-    }
-    LaunchDescription launch = device->device->describe(kernel->kernel, list);
-    *result = exploreAll(*device, {launch}, device->settings).release();
+    require(map, "map");
+    require(encoded, "encoded");
+    TensorMap known = mapOf(*map);
+    auto bytes = device->device->kind() == DeviceKind::sim
+                     ? sim_tensor_map(known)
+                     : cuda_tensor_map(known);
+    std::memcpy(encoded, bytes.data(), bytes.size());
   });
 }

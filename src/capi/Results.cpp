@@ -41,6 +41,14 @@ exploreAll(kiln_device &device, const std::vector<LaunchDescription> &launches,
            const CheckSettings &settings) {
   ExploreOptions options =
       settings.explore_options(device.device->description());
+  options.sim.cancel = &device.isInterrupted;
+  options.sim.progress = [&device](std::uint64_t done, std::uint64_t total) {
+    device.ctasDone = done;
+    device.ctasTotal = total;
+  };
+  if (device.isQuiet)
+    options.sim.print = [](const std::string &) {};
+  device.ctasDone = device.ctasTotal = 0;
   Exploration exploration = explore(*device.device, launches, options);
   Report report;
   for (const LaunchDescription &launch : launches)
@@ -52,7 +60,10 @@ exploreAll(kiln_device &device, const std::vector<LaunchDescription> &launches,
                   .single_because = exploration.single_because});
   for (const ExploredRun &run : exploration.runs)
     report.add(0, run);
-  return makeResult(std::move(report), settings);
+  auto result = makeResult(std::move(report), settings);
+  if (!exploration.runs.empty())
+    result->printed = exploration.runs.front().printed;
+  return result;
 }
 
 } // namespace kiln::capi
@@ -129,6 +140,9 @@ kiln_error *kiln_result_finding(const kiln_result *result, size_t index,
   });
 }
 
+const char *kiln_result_printed(const kiln_result *result) {
+  return result ? result->printed.c_str() : "";
+}
 const char *kiln_result_json(const kiln_result *result) {
   return result ? result->formats.at("json").c_str() : "";
 }
@@ -194,4 +208,34 @@ size_t kiln_explanation_count(void) { return explanations().size(); }
 const char *kiln_explanation_id(size_t index) {
   return index < explanations().size() ? explanations()[index].id.data()
                                        : nullptr;
+}
+
+size_t kiln_option_count(void) { return check_options().size(); }
+
+/// The table with what is made from its rows, once.
+static const std::vector<std::string> &optionKeys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> all;
+    for (const CheckOption &option : check_options())
+      all.push_back(key_name(option));
+    return all;
+  }();
+  return keys;
+}
+
+kiln_error *kiln_option_at(size_t index, kiln_option *option) {
+  return attempt([&] {
+    require(option, "option");
+    if (index >= check_options().size())
+      userError("there is no option {}; there are {}", index,
+                check_options().size());
+    const CheckOption &row = check_options()[index];
+    kiln_option known = {};
+    known.name = row.name;
+    known.key = optionKeys()[index].c_str();
+    known.accepted = row.accepted;
+    known.fallback = row.fallback;
+    known.help = row.help;
+    writeStructure(known, *option, sizeof(kiln_option), "option");
+  });
 }

@@ -31,8 +31,10 @@ extern "C" {
 #define KILN_C_API __attribute__((visibility("default")))
 
 /// Grows with every change of this file; kiln_c_version() is the library's.
-#define KILN_C_VERSION 2
+#define KILN_C_VERSION 3
 KILN_C_API int kiln_c_version(void);
+/// "0.1.0"
+KILN_C_API const char *kiln_version(void);
 
 typedef struct kiln_error kiln_error;
 typedef struct kiln_device kiln_device;
@@ -55,9 +57,25 @@ KILN_C_API kiln_error *kiln_device_open(const char *id, const char *options,
 KILN_C_API kiln_error *kiln_device_open_with(const char *id,
                                              const kiln_options *options,
                                              kiln_device **device);
+/// A simulator of the GPU that the options name, or else of one that runs this
+/// PTX; NULL options: nobody says anything.
+KILN_C_API kiln_error *kiln_device_open_for(const char *ptx,
+                                            const kiln_options *options,
+                                            kiln_device **device);
 /// "sim (NVIDIA H200)"
 KILN_C_API const char *kiln_device_name(const kiln_device *device);
 KILN_C_API kiln_error *kiln_device_synchronize(kiln_device *device);
+/// 1: launches of a simulator end, with what they have found and the finding
+/// `interrupted`, until it is set to 0 again. From any thread, and from signal
+/// handlers.
+KILN_C_API void kiln_device_set_interrupted(kiln_device *device,
+                                            int is_interrupted);
+/// 1: what kernels print is in kiln_result_printed alone; 0: on stdout too.
+KILN_C_API void kiln_device_set_quiet(kiln_device *device, int is_quiet);
+/// CTAs that are done, of how many, of the launches that a simulator is at, in
+/// all interleavings; 0 of 0: it has not begun. From any thread.
+KILN_C_API void kiln_device_progress(const kiln_device *device, uint64_t *done,
+                                     uint64_t *total);
 KILN_C_API void kiln_device_free(kiln_device *device);
 
 KILN_C_API kiln_error *kiln_buffer_allocate(kiln_device *device, size_t bytes,
@@ -65,6 +83,13 @@ KILN_C_API kiln_error *kiln_buffer_allocate(kiln_device *device, size_t bytes,
 /// Memory of the host that kernels use at its own address, without a copy.
 KILN_C_API kiln_error *kiln_buffer_share(kiln_device *device, void *data,
                                          size_t bytes, kiln_buffer **buffer);
+/// Memory of the device that somebody else owns, at its address there.
+KILN_C_API kiln_error *kiln_buffer_wrap(kiln_device *device, uint64_t address,
+                                        size_t bytes, kiln_buffer **buffer);
+/// A part of a buffer, which it keeps.
+KILN_C_API kiln_error *kiln_buffer_slice(const kiln_buffer *buffer,
+                                         size_t offset, size_t bytes,
+                                         kiln_buffer **slice);
 KILN_C_API uint64_t kiln_buffer_address(const kiln_buffer *buffer);
 KILN_C_API size_t kiln_buffer_bytes(const kiln_buffer *buffer);
 KILN_C_API kiln_error *kiln_buffer_write(kiln_buffer *buffer, size_t offset,
@@ -81,6 +106,10 @@ KILN_C_API void kiln_buffer_free(kiln_buffer *buffer);
 KILN_C_API kiln_error *kiln_module_load(kiln_device *device,
                                         const char *const *ptx, size_t count,
                                         kiln_module **module);
+/// PTX, or a fat binary of nvcc, of which the PTX for this device is taken.
+KILN_C_API kiln_error *kiln_module_load_image(kiln_device *device,
+                                              const void *image, size_t bytes,
+                                              kiln_module **module);
 KILN_C_API size_t kiln_module_entry_count(const kiln_module *module);
 /// NULL where there are not so many.
 KILN_C_API const char *kiln_module_entry_name(const kiln_module *module,
@@ -90,6 +119,20 @@ KILN_C_API const char *kiln_module_entry_name(const kiln_module *module,
 KILN_C_API kiln_error *kiln_module_parameters(const kiln_module *module,
                                               const char *entry, size_t *count,
                                               uint32_t *bytes, size_t capacity);
+/// What the text of an entry tells of a parameter; texts live as long as the
+/// module.
+typedef struct kiln_parameter {
+  size_t bytes; ///< sizeof(kiln_parameter)
+  const char *name;
+  const char *kind; ///< "pointer", "number", "tensor_map", "struct"
+  /// Of a number, or of the elements behind a pointer: "f32"; "" where the text
+  /// does not tell.
+  const char *type;
+  uint32_t size; ///< bytes of the parameter
+} kiln_parameter;
+KILN_C_API kiln_error *kiln_module_parameter(const kiln_module *module,
+                                             const char *entry, size_t index,
+                                             kiln_parameter *parameter);
 KILN_C_API kiln_error *kiln_module_variable(const kiln_module *module,
                                             const char *name, uint64_t *address,
                                             size_t *bytes);
@@ -97,6 +140,27 @@ KILN_C_API kiln_error *kiln_module_variable(const kiln_module *module,
 KILN_C_API kiln_error *kiln_module_registers(const kiln_module *module,
                                              const char *entry, int *count);
 KILN_C_API void kiln_module_free(kiln_module *module);
+
+/// What cuTensorMapEncodeTiled takes, with its order: the innermost dimension
+/// comes first.
+typedef struct kiln_tensor_map {
+  size_t bytes;     ///< sizeof(kiln_tensor_map)
+  const char *type; ///< of elements: "f16", "e4m3"
+  uint64_t address; ///< of the first element, on the device
+  uint32_t rank;    ///< from 1 to 5
+  uint64_t dims[5];
+  uint64_t strides_bytes[5]; ///< of dims[1] and on
+  uint32_t box[5];
+  uint32_t element_strides[5]; ///< 0 counts as 1
+  uint32_t swizzle_bytes;      ///< 0, 32, 64 or 128
+  uint32_t interleave_bytes;   ///< 0, 16 or 32
+  uint32_t l2_promotion_bytes; ///< 0, 64, 128 or 256
+  uint32_t fills_with_nan;     ///< what lies outside reads as NaN, not 0
+} kiln_tensor_map;
+/// The 128 bytes that kernels of this device read as the map.
+KILN_C_API kiln_error *kiln_tensor_map_encode(const kiln_device *device,
+                                              const kiln_tensor_map *map,
+                                              void *encoded);
 
 /// A launch of an entry; sizes of 0 count as 1.
 typedef struct kiln_launch {
@@ -163,6 +227,8 @@ KILN_C_API uint64_t kiln_result_instructions(const kiln_result *result);
 KILN_C_API size_t kiln_result_finding_count(const kiln_result *result);
 KILN_C_API kiln_error *kiln_result_finding(const kiln_result *result,
                                            size_t index, kiln_finding *finding);
+/// What the kernels printed in the first interleaving.
+KILN_C_API const char *kiln_result_printed(const kiln_result *result);
 /// The report, as docs/report.schema.json has it.
 KILN_C_API const char *kiln_result_json(const kiln_result *result);
 /// The report as "json", "sarif" (2.1.0) or "text"; or, of launches whose
@@ -193,8 +259,23 @@ KILN_C_API size_t kiln_explanation_count(void);
 /// In alphabetical order; NULL where there are not so many.
 KILN_C_API const char *kiln_explanation_id(size_t index);
 
+/// An option of the checks (docs/options.md); texts live for ever.
+typedef struct kiln_option {
+  size_t bytes;         ///< sizeof(kiln_option)
+  const char *name;     ///< "max-instructions"
+  const char *key;      ///< "max_instructions", the member of kiln_options
+  const char *accepted; ///< in words
+  const char *fallback; ///< what it is when nobody says anything, in words
+  const char *help;
+} kiln_option;
+KILN_C_API size_t kiln_option_count(void);
+KILN_C_API kiln_error *kiln_option_at(size_t index, kiln_option *option);
+
 /// A saved kernel: a file that Kernel::save or `kiln emit` wrote.
 KILN_C_API kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel);
+/// The same of its text, `origin` names it in errors.
+KILN_C_API kiln_error *kiln_kernel_parse(const char *text, const char *origin,
+                                         kiln_kernel **kernel);
 KILN_C_API kiln_error *kiln_kernel_save(const kiln_kernel *kernel,
                                         const char *path);
 /// A kernel for a device, or where that is NULL for an H200: "gemm", "attention"
@@ -205,12 +286,17 @@ KILN_C_API kiln_error *kiln_kernel_build(const kiln_device *device,
                                          const char *kind, const char *problem,
                                          const char *schedule,
                                          kiln_kernel **kernel);
+/// Let kiln_kernel_build use the libkiln that lies there, instead of the one that
+/// the system finds.
+KILN_C_API kiln_error *kiln_compiler_load(const char *path);
 /// A GEMM for an H200.
 KILN_C_API kiln_error *kiln_gemm_build(const char *problem,
                                        const char *schedule,
                                        kiln_kernel **kernel);
 KILN_C_API const char *kiln_kernel_name(const kiln_kernel *kernel);
 KILN_C_API const char *kiln_kernel_ptx(const kiln_kernel *kernel);
+/// The text that kiln_kernel_save writes, JSON: arguments, shapes, the grid.
+KILN_C_API kiln_error *kiln_kernel_json(kiln_kernel *kernel, const char **text);
 KILN_C_API void kiln_kernel_free(kiln_kernel *kernel);
 
 /// A buffer, or where that is NULL a scalar: its type ("f32", "i32") and bits.
@@ -223,6 +309,19 @@ KILN_C_API kiln_error *kiln_kernel_launch(kiln_device *device,
                                           const kiln_kernel *kernel,
                                           const kiln_argument *arguments,
                                           size_t count, kiln_result **result);
+/// The same with options of its own, as kiln_explore has them.
+KILN_C_API kiln_error *kiln_kernel_explore(kiln_device *device,
+                                           const kiln_kernel *kernel,
+                                           const kiln_argument *arguments,
+                                           size_t count,
+                                           const kiln_options *options,
+                                           kiln_result **result);
+/// Put a launch into a stream of the device, a CUstream, and return; unchecked.
+/// Buffers are those of the caller, and stay until it has ended.
+KILN_C_API kiln_error *kiln_kernel_enqueue(kiln_device *device,
+                                           const kiln_kernel *kernel,
+                                           const kiln_argument *arguments,
+                                           size_t count, void *stream);
 
 #ifdef __cplusplus
 }
