@@ -10,6 +10,7 @@
 framework on Kiln's devices; docs/python.md has it all.
 """
 
+from .checking import Check, check
 from .devices import Buffer, Device
 from .errors import (
     FindingError,
@@ -19,6 +20,7 @@ from .errors import (
     MachineError,
     RefusedError,
 )
+from .kernels import attention, build, gemm, grouped_gemm
 from .modules import Kernel, Module, load
 from .options import option_names
 from .report import (
@@ -32,12 +34,15 @@ from .report import (
     explain,
     finding_ids,
 )
+from .saved import Argument, SavedKernel
 from .tensor_map import TensorMap
 from .tensors import uninitialized
 from .version import __version__
 
 __all__ = [
+    "Argument",
     "Buffer",
+    "Check",
     "Comparison",
     "Device",
     "Explanation",
@@ -54,11 +59,17 @@ __all__ = [
     "Other",
     "RefusedError",
     "Report",
+    "SavedKernel",
     "TensorMap",
     "__version__",
     "activate",
+    "attention",
+    "build",
+    "check",
     "explain",
     "finding_ids",
+    "gemm",
+    "grouped_gemm",
     "load",
     "option_names",
     "uninitialized",

@@ -30,6 +30,7 @@ def _folders() -> tuple[Path, Path]:
 
 
 LIBRARIES, HEADERS = _folders()
+CUDA = LIBRARIES / "kiln" / "cuda"  # libcuda.so.1, libcudart.so.13 and .12
 
 
 def _load() -> tuple[ctypes.CDLL, Header]:

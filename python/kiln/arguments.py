@@ -107,7 +107,7 @@ def _number_bytes(where: str, value: Any, size: int, kind: str) -> bytes | None:
     if not hasattr(value, "__float__") or isinstance(value, (str, bytes)):
         return None
     if kind and not _is_float_type(kind):
-        raise TypeError(f"{where} is {value!r}; the parameter is {kind}, and takes a whole number")
+        raise TypeError(f"{where} is {value!r}; it takes a whole number ({kind})")
     wanted = kind or _FLOATS_BY_SIZE.get(size, "")
     if not wanted:
         raise TypeError(f"{where} is {value!r}; the parameter has {size} bytes, and no float has that many")
@@ -217,7 +217,7 @@ class _Encoder:
         elif (tensor := tensor_of(value)) is not None:
             given, what = self.address(tensor), "an array, which is a pointer,"
         else:
-            kind = parameter.type if parameter.kind == "number" else ""
+            kind = {"number": parameter.type, "pointer": "u64"}.get(parameter.kind, "")
             number = None
             if parameter.size in (1, 2, 4, 8):
                 number = _number_bytes(where, value, parameter.size, kind)

@@ -11,10 +11,11 @@ from typing import Any
 from . import recording
 from ._library import c, handle, structure, text
 from .arguments import Arguments, Parameter
-from .devices import Device
+from .devices import Buffer, Device
 from .errors import RefusedError
 from .options import make_options
 from .report import Report
+from .saved import SavedKernel
 from .watch import run_watched
 
 Shape = int | Sequence[int]
@@ -114,12 +115,26 @@ class Kernel:
 class Module:
     """PTX that a device has taken in."""
 
-    def __init__(self, device: Device, texts: Sequence[str | bytes]) -> None:
+    def __init__(self, device: Device, texts: Sequence[bytes]) -> None:
         self.device = device
         self._handle = handle()
-        encoded = [value.encode() if isinstance(value, str) else value for value in texts]
-        array = (ctypes.c_char_p * len(encoded))(*encoded)
-        c.module_load(device._handle, array, len(encoded), ctypes.byref(self._handle))
+        array = (ctypes.c_char_p * len(texts))(*texts)
+        c.module_load(device._handle, array, len(texts), ctypes.byref(self._handle))
+
+    @classmethod
+    def _of_image(cls, device: Device, image: bytes) -> Module:
+        """The PTX of a fat binary that the device runs."""
+        module = cls.__new__(cls)
+        module.device = device
+        module._handle = handle()
+        c.module_load_image(device._handle, image, len(image), ctypes.byref(module._handle))
+        return module
+
+    def variable(self, name: str) -> Buffer:
+        """A variable of the module (__device__, __constant__), to read and write."""
+        address, size = ctypes.c_uint64(), ctypes.c_size_t()
+        c.module_variable(self._handle, name.encode(), ctypes.byref(address), ctypes.byref(size))
+        return self.device._wrap(address.value, size.value, self)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -149,35 +164,53 @@ class Module:
             c.module_free(self._handle)
 
 
-def _is_text(source: str | bytes) -> bool:
-    newline = "\n" if isinstance(source, str) else b"\n"
-    return newline in source  # type: ignore[operator]
+_FATBIN = b"\x50\xed\x55\xba"
+_ELF = b"\x7fELF"
 
 
 def load(
     source: str | bytes | os.PathLike[str] | Sequence[str | bytes | os.PathLike[str]],
     device: Device | None = None,
     **options: object,
-) -> Module:
-    """PTX as text, or the path of a file that has it; several are linked.
+) -> Module | SavedKernel:
+    """PTX as text, the bytes of a fat binary, or the path of a file with either
+    or with a saved kernel; several texts are linked.
 
     Without a device it is simulated on the GPU that the PTX is for.
     """
-    many = isinstance(source, Sequence) and not isinstance(source, (str, bytes))
-    sources: Sequence[Any] = source if many else [source]  # type: ignore[assignment]
-    texts = [_text_of(one) for one in sources]
-    if device is None:
-        device = Device._for(texts[0], options)
-    return Module(device, texts)
+    if not isinstance(source, (str, bytes)) and isinstance(source, Sequence):
+        if not source:
+            raise RefusedError("a module is made of at least one text of PTX, not of none")
+        texts = [_bytes_of(one) for one in source]
+    else:
+        texts = [_bytes_of(source)]
+    first = texts[0]
+    if first.startswith(_ELF):
+        raise RefusedError(
+            "this is machine code (a cubin), of which nothing can be executed; compile to PTX: nvcc -ptx"
+        )
+    if len(texts) == 1 and first.lstrip()[:1] == b"{":
+        return SavedKernel.parse(first, os.fsdecode(source) if _is_path(source) else "saved kernel")
+    if first.startswith(_FATBIN):
+        return Module._of_image(device or Device("sim", **options), first)
+    return Module(device or Device._for(first, options), texts)
 
 
-def _text_of(source: Any) -> str | bytes:
-    if isinstance(source, (str, bytes)) and _is_text(source):
-        return source
+def _is_path(source: Any) -> bool:
+    if isinstance(source, os.PathLike):
+        return True
+    if isinstance(source, bytes):
+        return b"\n" not in source and not source.startswith((_FATBIN, _ELF))
+    return isinstance(source, str) and "\n" not in source
+
+
+def _bytes_of(source: Any) -> bytes:
     if not isinstance(source, (str, bytes, os.PathLike)):
         raise TypeError(f"PTX is a text or the path of a file, not {type(source).__name__}")
+    if not _is_path(source):
+        return source.encode() if isinstance(source, str) else source
     path = Path(os.fsdecode(source))
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise FileNotFoundError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a zero byte
+        raise RefusedError(f"{os.fsdecode(source)!r} is neither PTX nor the path of a file: {error}") from None

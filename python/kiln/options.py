@@ -79,6 +79,8 @@ def make_options(given: Mapping[str, object]) -> ctypes.Structure:
     for name, kind in _MEMBERS.items():
         setattr(options, name, _unset(kind))
     for name, value in given.items():
+        if name == "interleavings" and isinstance(value, str):
+            name = "interleaving"  # "all", "lazy": which, not how many
         if name not in _MEMBERS:
             known = ", ".join(_MEMBERS)
             raise TypeError(f"'{name}' is not an option; the options are {known}")

@@ -12,7 +12,7 @@ import typing
 from typing import Any
 
 from ._library import c, structure, text
-from .errors import FindingError
+from .errors import FindingError, RefusedError
 
 
 def _read(kind: Any, value: Any) -> Any:
@@ -108,6 +108,34 @@ class Comparison:
     printf: str = ""
 
 
+class _Result:
+    """A kiln_result, and what was asked of it; freed with the object."""
+
+    def __init__(self, result: Any) -> None:
+        self._handle = result
+
+    def format(self, name: str) -> str:
+        formatted = ctypes.c_char_p()
+        c.result_format(self._handle, name.encode(), ctypes.byref(formatted))
+        return text(formatted.value)
+
+    def texts(self) -> list[str]:
+        """Of the findings, a line each."""
+        lines = []
+        for index in range(c.result_finding_count(self._handle)):
+            finding = structure("kiln_finding")
+            c.result_finding(self._handle, index, ctypes.byref(finding))
+            lines.append(text(finding.text))
+        return lines
+
+    def printed(self) -> str:
+        return text(c.result_printed(self._handle))
+
+    def __del__(self) -> None:
+        if c is not None:
+            c.result_free(self._handle)
+
+
 class Report:
     """What came of launches.
 
@@ -115,15 +143,13 @@ class Report:
     is an error.
     """
 
-    def __init__(
-        self, json_text: str, texts: list[str], formats: dict[str, str], printed: str = ""
-    ) -> None:
-        self._json = json_text
-        self._texts = texts
+    def __init__(self, formats: dict[str, str], texts: list[str], printed: str = "") -> None:
         self._formats = formats
+        self._texts = texts
+        self._result: _Result | None = None
         #: what the kernels printed in the first interleaving
         self.printed = printed
-        data = json.loads(json_text)
+        data = json.loads(formats["json"])
         self.version: int = data["version"]  #: of the form of the JSON
         self.kiln: str = data["kiln"]  #: the version of Kiln that wrote it
         self.verdict: str = data["verdict"]  #: "ok", "wrong", "error" or "refused"
@@ -141,23 +167,20 @@ class Report:
         self.stats: dict[str, Any] = data["stats"]
 
     @classmethod
-    def _of(cls, result: Any) -> Report:
-        """Of a kiln_result, which is freed."""
-        try:
-            texts = []
-            for index in range(c.result_finding_count(result)):
-                finding = structure("kiln_finding")
-                c.result_finding(result, index, ctypes.byref(finding))
-                texts.append(text(finding.text))
-            formats = {}
-            for name in ("text", "sarif"):
-                formatted = ctypes.c_char_p()
-                c.result_format(result, name.encode(), ctypes.byref(formatted))
-                formats[name] = text(formatted.value)
-            printed = text(c.result_printed(result))
-            return cls(text(c.result_json(result)), texts, formats, printed)
-        finally:
-            c.result_free(result)
+    def _of(cls, handle: Any) -> Report:
+        """Of a kiln_result, which the report keeps."""
+        result = _Result(handle)
+        report = cls({"json": result.format("json")}, result.texts(), result.printed())
+        report._result = result
+        return report
+
+    def _format(self, name: str) -> str:
+        """The report in one of the library's formats."""
+        if name not in self._formats and self._result is None:
+            raise RefusedError(f"a report that was copied has no format '{name}'")
+        if name not in self._formats and self._result is not None:
+            self._formats[name] = self._result.format(name)
+        return self._formats[name]
 
     @property
     def ok(self) -> bool:
@@ -176,28 +199,36 @@ class Report:
         return self.ok
 
     def __str__(self) -> str:
-        return self._formats["text"]
+        return self._format("text")
 
     def __repr__(self) -> str:
         ids = ", ".join(finding.id for finding in self.findings)
         return f"<kiln.Report: {self.verdict}{': ' + ids if ids else ''}>"
 
     def __reduce__(self) -> Any:
-        return Report, (self._json, self._texts, self._formats, self.printed)
+        formats = {name: self._format(name) for name in ("json", "text", "sarif")}
+        return Report, (formats, self._texts, self.printed)
 
     def to_json(self) -> str:
         """As docs/report.schema.json has it."""
-        return self._json
+        return self._formats["json"]
 
     def to_sarif(self) -> str:
         """SARIF 2.1.0, for code hosts and editors."""
-        return self._formats["sarif"]
+        return self._format("sarif")
+
+    def to_html(self) -> str:
+        """A page, where this version of the library writes one; else ""."""
+        try:
+            return self._format("html")
+        except RefusedError:
+            return ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """As SARIF where the name ends in .sarif, as text where it ends in
         .txt, else as JSON."""
         name = os.fspath(path)
-        written = self._json
+        written = self.to_json()
         if name.endswith(".sarif"):
             written = self.to_sarif()
         elif name.endswith(".txt"):
