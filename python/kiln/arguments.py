@@ -66,6 +66,8 @@ _FLOATS: dict[str, Callable[[float], bytes]] = {
     "tf32": _packed("<f"),
     "f64": _packed("<d"),
 }
+#: Of the numbers that a parameter can be.
+BITS = {f"{kind}{bits}": bits for kind in "iuf" for bits in (8, 16, 32, 64)} | {"bf16": 16, "tf32": 32}
 _FLOATS_BY_SIZE = {2: "f16", 4: "f32", 8: "f64"}
 
 
@@ -92,7 +94,9 @@ def _is_float_type(kind: str) -> bool:
 
 def _number_bytes(where: str, value: Any, size: int, kind: str) -> bytes | None:
     """A number as the parameter has it; None: the value is none."""
-    if isinstance(value, complex):
+    if isinstance(value, (complex, type)):
+        return None
+    if getattr(value, "shape", ()) != ():
         return None
     if hasattr(value, "tobytes") and hasattr(value, "dtype") and getattr(value, "itemsize", 0) == size:
         # A scalar of numpy brings its type along.

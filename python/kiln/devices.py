@@ -24,7 +24,7 @@ class Device:
             raise TypeError(f"a device is named by a text such as 'sim', not by {id!r}")
         self._handle = handle()
         self.options = options
-        self._lock = threading.Lock()  # of launches: they take turns
+        self._lock = threading.RLock()  # launches take turns
         c.device_open_with(id.encode(), make_options(options), ctypes.byref(self._handle))
         c.device_set_quiet(self._handle, 1)
 
@@ -34,7 +34,7 @@ class Device:
         device = cls.__new__(cls)
         device._handle = handle()
         device.options = options
-        device._lock = threading.Lock()
+        device._lock = threading.RLock()
         encoded = ptx.encode() if isinstance(ptx, str) else ptx
         c.device_open_for(encoded, make_options(options), ctypes.byref(device._handle))
         c.device_set_quiet(device._handle, 1)

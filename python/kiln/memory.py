@@ -59,9 +59,12 @@ class Placed:
             self._is_shared = True
             return
         if device.is_simulator and self.low % _ALIGNMENT == 0 and not self.is_read_only and not self.is_fresh:
-            self._buffer = device._share(self.low, self.bytes, self.tensors, name)
-            self._is_shared = True
-            return
+            try:
+                self._buffer = device._share(self.low, self.bytes, self.tensors, name)
+                self._is_shared = True
+                return
+            except RefusedError:
+                pass  # somebody shares a part of it already
         self._buffer = device.allocate(self.bytes, name)
         if not self.is_fresh:
             c.buffer_write(self._buffer._handle, 0, self.low, self.bytes)

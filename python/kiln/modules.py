@@ -10,7 +10,7 @@ from typing import Any
 
 from . import recording
 from ._library import c, handle, structure, text
-from .arguments import Arguments, Parameter
+from .arguments import BITS, Arguments, Parameter
 from .devices import Buffer, Device
 from .errors import RefusedError
 from .options import make_options
@@ -39,7 +39,11 @@ def _shape(name: str, value: Shape) -> tuple[int, int, int]:
 def _parameter(module: Any, entry: bytes, index: int) -> Parameter:
     told = structure("kiln_parameter")
     c.module_parameter(module, entry, index, ctypes.byref(told))
-    return Parameter(index, text(told.name), text(told.kind), text(told.type), told.size)
+    kind, type = text(told.kind), text(told.type)
+    # A number whose bytes are read one by one has a type that is not its own.
+    if kind == "number" and BITS.get(type) != 8 * told.size:
+        type = ""
+    return Parameter(index, text(told.name), kind, type, told.size)
 
 
 class Kernel:
@@ -100,7 +104,7 @@ class Kernel:
         launch.is_cooperative = bool(cooperative)
         launches = (ctypes.POINTER(type(launch)) * 1)(ctypes.pointer(launch))
         settings = make_options(device.options | recording.default_options() | options)
-        with Arguments(device, self, args) as parameters:
+        with device._lock, Arguments(device, self, args) as parameters:
             launch.parameters = parameters
             return run_watched(
                 device,

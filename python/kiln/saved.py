@@ -80,7 +80,7 @@ class SavedKernel:
         if not device.is_simulator:
             raise RefusedError(f"{device.name} is no simulator: kiln.gemm and its siblings launch there")
         settings = make_options(device.options | recording.default_options() | options)
-        with _Given(self, device, args) as given:
+        with device._lock, _Given(self, device, args) as given:
             return run_watched(
                 device,
                 lambda result: c.kernel_explore(
@@ -91,7 +91,7 @@ class SavedKernel:
 
     def _enqueue(self, device: Device, args: Mapping[str, Any], stream: int) -> None:
         """Put it into a stream of a GPU."""
-        with _Given(self, device, args) as given:
+        with device._lock, _Given(self, device, args) as given:
             c.kernel_enqueue(device._handle, self._handle, given, len(given), stream)
 
     def __repr__(self) -> str:

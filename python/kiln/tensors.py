@@ -125,7 +125,7 @@ class Uninitialized:
 def uninitialized(array: Any) -> Uninitialized:
     """Say to a launch that nothing has written the array yet, as that of
     `numpy.empty` and `torch.empty`: a kernel that reads it before it writes it
-    is reported."""
+    is reported. What it holds is lost."""
     if tensor_of(array) is None:
         raise TypeError(f"{describe(array)} is no array")
     return Uninitialized(array)
@@ -158,11 +158,11 @@ def _dtype_name(value: Any) -> str:
 def _of_interface(value: Any, interface: Any) -> Tensor:
     address, is_read_only = interface["data"]
     shape = tuple(interface["shape"])
-    kind, itemsize = interface["typestr"][1], int(interface["typestr"][2:])
-    if kind == "O":
+    if interface["typestr"][1] == "O":
         raise RefusedError(f"{describe(value)} has elements that are Python objects; a kernel takes numbers")
     if interface["typestr"][0] == ">":
         raise RefusedError(f"{describe(value)} is big-endian; convert it with .astype(x.dtype.newbyteorder('='))")
+    itemsize = int(interface["typestr"][2:])
     strides = interface.get("strides")
     owner, base = value, getattr(value, "base", None)
     while base is not None and hasattr(base, "__array_interface__"):

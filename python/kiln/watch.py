@@ -40,10 +40,9 @@ class _Bar:
             return
         done, total = ctypes.c_uint64(), ctypes.c_uint64()
         c.device_progress(self._device._handle, ctypes.byref(done), ctypes.byref(total))
-        if not total.value:
-            return
-        filled = "#" * (_WIDTH * done.value // total.value)
-        text = f"[{filled:{_WIDTH}}] {done.value} of {total.value} CTAs"
+        filled = "#" * (_WIDTH * done.value // max(total.value, 1))
+        told = f"{done.value} of {total.value} CTAs" if total.value else "no CTA is done yet"
+        text = f"[{filled:{_WIDTH}}] {told}"
         sys.stderr.write(f"\r{text:{self._columns}}")
         sys.stderr.flush()
         self._columns = max(self._columns, len(text))
@@ -107,12 +106,9 @@ def run_watched(
     device: Device, explore: Callable[[Any], None], progress: bool | None = None
 ) -> Report:
     """Let `explore` write its kiln_result where it is told; the report, which
-    everybody who listens has been told of."""
+    everybody who listens has been told of. The caller holds the device's lock."""
     result = handle()
-    with device._lock:
-        is_interrupted = _explore_watched(
-            device, lambda: explore(ctypes.byref(result)), progress
-        )
+    is_interrupted = _explore_watched(device, lambda: explore(ctypes.byref(result)), progress)
     report = Report._of(result)
     if report.printed and sys.stdout is not None:
         sys.stdout.write(report.printed)

@@ -61,8 +61,9 @@ static kiln_device *handleOf(std::shared_ptr<Device> device,
 }
 
 static kiln_device *open(const char *id, CheckSettings settings) {
-  return handleOf(open_device(id ? id : "auto", settings.sim_options()),
-                  std::move(settings));
+  std::shared_ptr<Device> device =
+      open_device(id ? id : "auto", settings.sim_options());
+  return handleOf(std::move(device), std::move(settings));
 }
 
 } // namespace kiln::capi
@@ -105,8 +106,8 @@ kiln_error *kiln_device_open_for(const char *ptx, const kiln_options *options,
     const DeviceDescription &fallback = settings.gpu.empty()
                                             ? sim_device_for(ptx)
                                             : DeviceDescription::h200();
-    *device = handleOf(open_sim(settings.sim_options(fallback)),
-                       std::move(settings));
+    std::shared_ptr<Device> opened = open_sim(settings.sim_options(fallback));
+    *device = handleOf(std::move(opened), std::move(settings));
   });
 }
 const char *kiln_device_name(const kiln_device *device) {

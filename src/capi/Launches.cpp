@@ -49,7 +49,7 @@ static std::vector<std::string> textsOf(const std::string &image,
   cudart::FatbinText found =
       cudart::readImage(image.data(), device.description());
   if (found.ptx.empty())
-    userError("the image has no PTX for {}: {}", device.name(), found.missing);
+    userError("{}", found.missing);
   return found.ptx;
 }
 

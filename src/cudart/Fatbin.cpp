@@ -183,7 +183,7 @@ static FatbinText readContainers(const std::vector<const void *> &containers,
     has = fmt::format("it has machine code for {} and no PTX",
                       fmt::join(cubins, ", "));
   else
-    has = "it has neither";
+    has = "it has neither PTX nor machine code";
   result.missing =
       fmt::format("the program has no kernels that can be simulated: {}", has);
   return result;
