@@ -27,7 +27,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := build
-.PHONY: build installed run test check-all dist package wheel install format clean help \
+.PHONY: build installed run test check-all dist package wheel wheel-compiler wheel-compiler-built install format clean help \
   setup setup_for_tests
 
 build: $(CONFIGURED) ## the kiln command, at build/kiln
@@ -62,7 +62,14 @@ package: dist ## a .deb and the self-contained executable, in dist/
 
 wheel: $(CONFIGURED) ## the Python package, in dist/
 	@$(NINJA) --target wheel $(SHOW)
-	@scripts/wheel $(BUILD) dist
+	@scripts/wheel kiln-gpu $(BUILD) dist
+
+wheel-compiler: ## the Python package of the compiler, in dist/
+	@$(MAKE) --no-print-directory PRESET=package wheel-compiler-built
+	@scripts/wheel kiln-gpu-compiler build-package dist
+
+wheel-compiler-built: $(CONFIGURED)
+	@$(NINJA) --target wheel_compiler $(SHOW)
 
 install: installed ## the command, the libraries and the headers, under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null

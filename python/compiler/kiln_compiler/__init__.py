@@ -1,0 +1,1 @@
+"""Kiln's compiler, for the package `kiln`, which finds it here."""
