@@ -98,6 +98,8 @@ def _number_bytes(where: str, value: Any, size: int, kind: str) -> bytes | None:
         return None
     if getattr(value, "shape", ()) != ():
         return None
+    if getattr(getattr(value, "dtype", None), "kind", "") == "b":
+        value = bool(value)
     if hasattr(value, "tobytes") and hasattr(value, "dtype") and getattr(value, "itemsize", 0) == size:
         # A scalar of numpy brings its type along.
         is_float = getattr(value.dtype, "kind", "") in "fV"
