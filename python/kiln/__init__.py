@@ -34,7 +34,7 @@ from .report import (
     explain,
     finding_ids,
 )
-from .saved import Argument, SavedKernel
+from .saved import Argument, SavedKernel, load_kernel
 from .tensor_map import TensorMap
 from .tensors import uninitialized
 from .version import __version__
@@ -71,6 +71,7 @@ __all__ = [
     "gemm",
     "grouped_gemm",
     "load",
+    "load_kernel",
     "option_names",
     "uninitialized",
 ]

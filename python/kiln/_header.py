@@ -121,6 +121,7 @@ class Header:
         name, stars = words[0], words.count("*")
         if len(words) != 1 + stars:
             raise ValueError(f"kiln_c.h has a type that is not understood: {text!r}")
+        kind: Any
         if name in self._handles or (name in ("void", "char") and stars):
             kind = ctypes.c_char_p if name == "char" else ctypes.c_void_p
             stars -= 1

@@ -92,7 +92,7 @@ def _empty(like: Any, shape: tuple[int, ...], kind: str) -> Any:
     return numpy.empty(shape, dtype=getattr(ml_dtypes, _EXTENSIONS[kind]))
 
 
-def _run(kernel: SavedKernel, device: Device, args: dict[str, Any], options: dict[str, object]) -> None:
+def _run(kernel: SavedKernel, device: Device, args: dict[str, Any], options: dict[str, Any]) -> None:
     names = {spec.name for spec in kernel.arguments}
     given = _Strided((name, value) for name, value in args.items() if name in names)
     if device.is_simulator:
@@ -150,7 +150,7 @@ def gemm(
     act: str = "",
     out: Any = None,
     schedule: str | None = None,
-    **options: object,
+    **options: Any,
 ) -> Any:
     """act(alpha * a @ b + beta * c + bias), by Kiln's kernels.
 
@@ -228,7 +228,7 @@ def attention(
     out: Any = None,
     lse: Any = None,
     schedule: str | None = None,
-    **options: object,
+    **options: Any,
 ) -> Any:
     """softmax(scale * q @ k.T) @ v, by Kiln's kernel of fused attention.
 
@@ -271,7 +271,7 @@ def grouped_gemm(
     swiglu: bool = False,
     out: Any = None,
     schedule: str | None = None,
-    **options: object,
+    **options: Any,
 ) -> Any:
     """out[i] = a[i] @ b[g].T for the rows i of group g: the experts of a mixture.
 

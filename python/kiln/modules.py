@@ -15,7 +15,6 @@ from .devices import Buffer, Device
 from .errors import RefusedError
 from .options import make_options
 from .report import Report
-from .saved import SavedKernel
 from .watch import run_watched
 
 Shape = int | Sequence[int]
@@ -176,9 +175,9 @@ def load(
     source: str | bytes | os.PathLike[str] | Sequence[str | bytes | os.PathLike[str]],
     device: Device | None = None,
     **options: object,
-) -> Module | SavedKernel:
-    """PTX as text, the bytes of a fat binary, or the path of a file with either
-    or with a saved kernel; several texts are linked.
+) -> Module:
+    """PTX as text, the bytes of a fat binary, or the path of a file with either;
+    several texts are linked.
 
     Without a device it is simulated on the GPU that the PTX is for.
     """
@@ -194,7 +193,7 @@ def load(
             "this is machine code (a cubin), of which nothing can be executed; compile to PTX: nvcc -ptx"
         )
     if len(texts) == 1 and first.lstrip()[:1] == b"{":
-        return SavedKernel.parse(first, os.fsdecode(source) if _is_path(source) else "saved kernel")
+        raise RefusedError("this is a saved kernel, not PTX: kiln.load_kernel loads it")
     if first.startswith(_FATBIN):
         return Module._of_image(device or Device("sim", **options), first)
     return Module(device or Device._for(first, options), texts)
@@ -212,7 +211,7 @@ def _bytes_of(source: Any) -> bytes:
     if not isinstance(source, (str, bytes, os.PathLike)):
         raise TypeError(f"PTX is a text or the path of a file, not {type(source).__name__}")
     if not _is_path(source):
-        return source.encode() if isinstance(source, str) else source
+        return source.encode() if isinstance(source, str) else source  # type: ignore[return-value]
     path = Path(os.fsdecode(source))
     try:
         return path.read_bytes()

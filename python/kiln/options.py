@@ -15,7 +15,8 @@ from ._library import HEADER
 from .errors import RefusedError
 
 _STRUCTURE = HEADER.structures["kiln_options"]
-_MEMBERS: dict[str, Any] = dict(_STRUCTURE._fields_[1:])
+_FIELDS: Any = _STRUCTURE._fields_
+_MEMBERS: dict[str, Any] = dict(_FIELDS[1:])
 
 
 def option_names() -> list[str]:

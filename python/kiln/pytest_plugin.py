@@ -51,7 +51,8 @@ def _is_on(config: pytest.Config) -> bool:
 
 def _marked(item: pytest.Item) -> tuple[bool, dict[str, Any]]:
     """Whether findings fail the test, and its options: the nearest marker wins."""
-    is_on, options = True, {}
+    is_on = True
+    options: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("kiln"))):
         is_on = bool(marker.args[0]) if marker.args else True
         options |= marker.kwargs

@@ -28,7 +28,8 @@ def _read(kind: Any, value: Any) -> Any:
     if not dataclasses.is_dataclass(kind):
         return value
     types = typing.get_type_hints(kind)
-    return kind(**{name: _read(types[name], value[name]) for name in types if name in value})
+    made: Any = kind
+    return made(**{name: _read(types[name], value[name]) for name in types if name in value})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,16 +55,8 @@ class SavedKernel:
             for row in self.contract["arguments"]
         )
 
-    @classmethod
-    def parse(cls, source: str | bytes, origin: str = "saved kernel") -> SavedKernel:
-        """Of the text of such a file."""
-        kernel = handle()
-        encoded = source.encode() if isinstance(source, str) else source
-        c.kernel_parse(encoded, origin.encode(errors="replace"), ctypes.byref(kernel))
-        return cls(kernel)
-
-    def save(self, path: str) -> None:
-        c.kernel_save(self._handle, path.encode())
+    def save(self, path: str | os.PathLike[str]) -> None:
+        c.kernel_save(self._handle, os.fsencode(path))
 
     def launch(
         self,
@@ -102,10 +95,16 @@ class SavedKernel:
             c.kernel_free(self._handle)
 
 
-def load_saved(path: str) -> SavedKernel:
-    """A file of a saved kernel."""
+def load_kernel(path: str | os.PathLike[str]) -> SavedKernel:
+    """A kernel with its contract, of the file that Kernel::save, or `kiln gemm
+    --save-kernel`, wrote."""
+    name = os.fspath(path)
+    if not isinstance(name, str):
+        raise TypeError(f"a saved kernel is a file, named by a text, not by {path!r}")
+    if "\0" in name:
+        raise RefusedError(f"{name!r} is no name of a file")
     kernel = handle()
-    c.kernel_load(path.encode(), ctypes.byref(kernel))
+    c.kernel_load(os.fsencode(name), ctypes.byref(kernel))
     return SavedKernel(kernel)
 
 

@@ -52,7 +52,7 @@ def _simulates() -> str:
     from . import load
 
     x = array.array("f", range(64))
-    load(_SCALE).kernel("scale").launch(1, 64, [x, 2]).raise_for_errors()  # type: ignore[union-attr]
+    load(_SCALE).kernel("scale").launch(1, 64, [x, 2]).raise_for_errors()
     if list(x) != [2 * i for i in range(64)]:
         raise RuntimeError(f"a kernel that doubles numbers made {list(x)[:4]} of 0, 1, 2, 3")
     return "a kernel computes what it should"
@@ -61,7 +61,7 @@ def _simulates() -> str:
 def _finds() -> str:
     from . import load
 
-    report = load(_RACE).kernel("race").launch(1, 64, [array.array("I", [0])])  # type: ignore[union-attr]
+    report = load(_RACE).kernel("race").launch(1, 64, [array.array("I", [0])])
     if [finding.id for finding in report.findings] != ["race"]:
         raise RuntimeError(f"a race was reported as: {report}")
     return "a race is found"

@@ -111,7 +111,7 @@ def test_no_argument_ends_the_interpreter():
         kiln.load(DATA / "tma.ptx", threads=1).kernel(),
         kiln.load(DATA / "print.ptx", threads=1).kernel(),
     ]
-    saved = kiln.load(DATA / "shift.kernel")
+    saved = kiln.load_kernel(DATA / "shift.kernel")
     reports = refusals = 0
     for call in range(FUZZ_CALLS):
         try:

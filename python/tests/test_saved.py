@@ -10,16 +10,17 @@ from conftest import DATA
 
 @pytest.fixture(scope="module")
 def shift() -> kiln.SavedKernel:
-    kernel = kiln.load(DATA / "shift.kernel")
-    assert isinstance(kernel, kiln.SavedKernel)
+    kernel = kiln.load_kernel(DATA / "shift.kernel")
+    with pytest.raises(kiln.RefusedError, match="saved kernel, not PTX: kiln.load_kernel"):
+        kiln.load(DATA / "shift.kernel")
     return kernel
 
 
 def test_it_knows_what_it_takes(shift, tmp_path):
     assert repr(shift) == "<kiln.SavedKernel shift(x: u32[64], by: u32)>"
     assert shift.contract["block"] == [32, 1, 1]
-    shift.save(str(tmp_path / "copy"))
-    assert kiln.load(tmp_path / "copy").arguments == shift.arguments
+    shift.save(tmp_path / "copy")
+    assert kiln.load_kernel(tmp_path / "copy").arguments == shift.arguments
 
 
 @pytest.mark.parametrize("args", [lambda x: [x, 5], lambda x: {"by": np.int64(5), "x": x}])
@@ -63,4 +64,4 @@ def test_a_damaged_file_is_refused(tmp_path):
     (tmp_path / "changed").write_text(text.replace("u32", "i32", 1))
     for name in ("cut", "changed"):
         with pytest.raises(kiln.RefusedError, match=name):
-            kiln.load(tmp_path / name)
+            kiln.load_kernel(tmp_path / name)

@@ -15,15 +15,6 @@ kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel) {
     *kernel = new kiln_kernel{Kernel::load(path)};
   });
 }
-kiln_error *kiln_kernel_parse(const char *text, const char *origin,
-                              kiln_kernel **kernel) {
-  return attempt([&] {
-    require(text, "text");
-    require(kernel, "kernel");
-    *kernel = new kiln_kernel{
-        Kernel::deserialize(text, origin ? origin : "saved kernel")};
-  });
-}
 kiln_error *kiln_kernel_json(kiln_kernel *kernel, const char **text) {
   return attempt([&] {
     require(kernel, "kernel");

@@ -273,9 +273,6 @@ KILN_C_API kiln_error *kiln_option_at(size_t index, kiln_option *option);
 
 /// A saved kernel: a file that Kernel::save or `kiln emit` wrote.
 KILN_C_API kiln_error *kiln_kernel_load(const char *path, kiln_kernel **kernel);
-/// The same of its text, `origin` names it in errors.
-KILN_C_API kiln_error *kiln_kernel_parse(const char *text, const char *origin,
-                                         kiln_kernel **kernel);
 KILN_C_API kiln_error *kiln_kernel_save(const kiln_kernel *kernel,
                                         const char *path);
 /// A kernel for a device, or where that is NULL for an H200: "gemm", "attention"
