@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import kiln
 import ml_dtypes
 import numpy as np
@@ -103,3 +107,59 @@ def test_the_compiler_is_there_or_named():
         kiln.build("gemm", "16x16x16 f16 -> f32 tn")
     except kiln.MachineError as error:
         assert "pip install kiln-gpu-compiler" in str(error)
+
+
+#: Tensors of torch on a GPU, as far as the package looks at them, on the fake
+#: driver of Kiln's own tests, whose memory is the host's.
+ON_GPU = """
+import ctypes, sys, types
+import kiln
+from kiln.tensors import _DLTensor
+
+device = kiln.Device("cuda")
+streams = []
+
+class Tensor:
+    def __init__(self, *shape, place=2):
+        self.place, self.shape = place, (ctypes.c_int64 * len(shape))(*shape)
+        self.buffer = device.allocate(4 * shape[0] * shape[1])
+
+    def __dlpack__(self, **_):
+        self.keep = _DLTensor(
+            self.buffer.address, self.place, 0, len(self.shape), 2, 16, 1, self.shape, None, 0
+        )
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.keep), b"dltensor", None)
+
+class Stream:
+    @property
+    def cuda_stream(self):
+        streams.append(self)
+        return 0
+
+torch = types.ModuleType("torch")
+torch.Tensor = Tensor
+torch.cuda = types.SimpleNamespace(current_stream=Stream)
+sys.modules["torch"] = torch
+a, b, d = Tensor(128, 64), Tensor(64, 128), Tensor(128, 128)
+for _ in range(3):
+    assert kiln.gemm(a, b, out=d) is d
+print(len(streams))
+try:
+    kiln.gemm(a, Tensor(64, 128, place=1), out=d)
+except kiln.RefusedError as error:
+    print(error)
+"""
+
+
+@needs_compiler
+@pytest.mark.skipif("KILN_TEST_FAKE_CUDA" not in os.environ, reason="the fake driver is not built")
+def test_tensors_of_a_gpu_go_into_the_current_stream():
+    environment = os.environ | {"LD_LIBRARY_PATH": os.environ["KILN_TEST_FAKE_CUDA"]}
+    done = subprocess.run(
+        [sys.executable, "-c", ON_GPU], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == (
+        "3\nall arrays lie on one device; here lie a on cuda:0, b on cpu, out on cuda:0\n"
+    ), done.stderr
