@@ -31,6 +31,7 @@ from .report import (
     Launch,
     Other,
     Report,
+    Waiting,
     explain,
     finding_ids,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "Report",
     "SavedKernel",
     "TensorMap",
+    "Waiting",
     "__version__",
     "activate",
     "attention",

@@ -65,9 +65,11 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
         return
     from . import recording
-    from .options import make_options
+    from .options import make_options, option_names
 
     is_on, options = _marked(item)
+    if item.config.getoption("--kiln-report") and "detail" in option_names():
+        options = {"detail": "on"} | options  # for the pages
     try:
         make_options(options)
     except (TypeError, ValueError) as error:

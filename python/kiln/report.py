@@ -51,6 +51,28 @@ class Other:
     line: int
     ptx_line: int
     stack: tuple[Frame, ...] = ()
+    cta: tuple[int, ...] | None = None
+    unit: str = ""  #: that makes the access: "warp", "tma", "wgmma"
+    number: int | None = None  #: of the warp, or of the warpgroup
+    time: int | None = None  #: in warp instructions; where details are kept
+
+
+@dataclasses.dataclass(frozen=True)
+class Waiting:
+    """Threads of a deadlock, and what they wait for."""
+
+    cta: tuple[int, ...]
+    first: int  #: thread of the CTA
+    last: int
+    kind: str  #: "mbarrier", "barrier", "lanes", ...
+    what: str
+    source: str  #: who has sent, who could have
+    file: str
+    line: int
+    ptx_line: int
+    on: tuple[int, ...] = ()  #: those of the list that could let them go on
+    object: str = ""
+    address: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +98,12 @@ class Finding:
     interleavings: tuple[str, ...] = ()  #: that show it
     other: Other | None = None
     stack: tuple[Frame, ...] = ()
+    bytes: int | None = None  #: of the address on, that both accesses touch
+    missing: str = ""  #: what would have ordered the two accesses
+    time: int | None = None  #: in warp instructions; where details are kept
+    waits: tuple[Waiting, ...] = ()  #: of a deadlock: who waits for whom
+    launch_file: str = ""  #: that it is of, where several were run
+    listing: int | None = None  #: index in data["listings"]
     text: str = ""  #: all of it, in a line
 
     def __str__(self) -> str:
@@ -96,6 +124,7 @@ class Launch:
     interleavings: tuple[str, ...]  #: that it ran in
     stats: dict[str, Any]
     single_because: str = ""  #: why it ran in one where more were asked for
+    launch_file: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +136,7 @@ class Comparison:
     wrong: int
     buffer: str = ""
     printf: str = ""
+    launch_file: str = ""
 
 
 class _Result:
@@ -129,6 +159,9 @@ class _Result:
             lines.append(text(finding.text))
         return lines
 
+    def save(self, path: str) -> None:
+        c.result_save(self._handle, os.fsencode(path))
+
     def printed(self) -> str:
         return text(c.result_printed(self._handle))
 
@@ -150,7 +183,9 @@ class Report:
         self._result: _Result | None = None
         #: what the kernels printed in the first interleaving
         self.printed = printed
-        data = json.loads(formats["json"])
+        #: the JSON, with what has no member of its own here
+        self.data: dict[str, Any] = json.loads(formats["json"])
+        data = self.data
         self.version: int = data["version"]  #: of the form of the JSON
         self.kiln: str = data["kiln"]  #: the version of Kiln that wrote it
         self.verdict: str = data["verdict"]  #: "ok", "wrong", "error" or "refused"
@@ -226,9 +261,12 @@ class Report:
             return ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """As SARIF where the name ends in .sarif, as text where it ends in
-        .txt, else as JSON."""
+        """As the name ends: .sarif, .txt, else JSON; and what else the library
+        writes. Of a copy those three."""
         name = os.fspath(path)
+        if self._result is not None:
+            self._result.save(name)
+            return
         written = self.to_json()
         if name.endswith(".sarif"):
             written = self.to_sarif()
