@@ -23,6 +23,7 @@ class Device:
         if not isinstance(id, str):
             raise TypeError(f"a device is named by a text such as 'sim', not by {id!r}")
         self._handle = handle()
+        self.id = id
         self.options = options
         self._lock = threading.RLock()  # launches take turns
         c.device_open_with(id.encode(), make_options(options), ctypes.byref(self._handle))
@@ -33,6 +34,7 @@ class Device:
         """A simulator of the GPU that the PTX is for, or that the options name."""
         device = cls.__new__(cls)
         device._handle = handle()
+        device.id = "sim"
         device.options = options
         device._lock = threading.RLock()
         encoded = ptx.encode() if isinstance(ptx, str) else ptx

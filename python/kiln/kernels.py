@@ -98,8 +98,10 @@ def _run(kernel: SavedKernel, device: Device, args: dict[str, Any], options: dic
     if device.is_simulator:
         kernel.launch(given, device=device, **options).raise_for_errors()
         return
-    torch = sys.modules["torch"]
-    kernel._enqueue(device, given, torch.cuda.current_stream().cuda_stream)
+    torch = sys.modules.get("torch")
+    if torch is None:
+        raise RefusedError("arrays of a GPU are tensors of torch, whose current stream the kernel goes into")
+    kernel._enqueue(device, given, torch.cuda.current_stream(device.id).cuda_stream)
 
 
 def _check_places(**tensors: Tensor | None) -> str:

@@ -111,6 +111,7 @@ class Memory:
 
     def _check_place(self, name: str, tensor: Tensor) -> None:
         if tensor.device == "cpu":
+            self._check_address(name, tensor)
             return
         if self._device.is_simulator:
             raise RefusedError(
@@ -119,6 +120,19 @@ class Memory:
             )
         if not tensor.device.startswith("cuda"):
             raise RefusedError(f"{name} lies on {tensor.device}; this is {self._device.name}")
+
+    def _check_address(self, name: str, tensor: Tensor) -> None:
+        """Of an array whose library is not known to tell the truth."""
+        if tensor.is_trusted or tensor.nbytes == 0:
+            return
+        inside = 0 <= tensor.base and tensor.base + tensor.base_bytes <= 1 << 64
+        if not inside or not c.memory_is_mapped(
+            tensor.base, tensor.base_bytes, not tensor.is_read_only
+        ):
+            raise RefusedError(
+                f"{name} says that it has {tensor.base_bytes} bytes at address {tensor.base:#x}, where "
+                "this process has no such memory"
+            )
 
     def open(self) -> None:
         for placed in self._placed:

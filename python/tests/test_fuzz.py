@@ -38,6 +38,25 @@ class Lies:
         return self.draw.choice([None, 3, b"capsule", object()])
 
 
+class Liar:
+    """An array of numpy's, it says."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self.interface = {
+            "shape": draw.choice([(4,), (), (-1,), (2**62,), (2**70, 2), 3, ("a",), None]),
+            "typestr": draw.choice(["<f4", "<f0", "", "|O", ">u2", "<V9999999999", 4]),
+            "data": draw.choice([(4096, False), (-1, False), (10**30, True), (0, 0), ("a", 1), None, (1,)]),
+            "strides": draw.choice([None, (4,), (-(2**62),), (1, 2), "ab", (2.5,)]),
+            "version": 3,
+        }
+        for name in draw.sample(sorted(self.interface), draw.randrange(2)):
+            del self.interface[name]
+
+    @property
+    def __array_interface__(self) -> Any:
+        return self.interface
+
+
 class Raises:
     def __float__(self) -> float:
         raise RuntimeError("no float")
@@ -71,7 +90,7 @@ def _value(draw: random.Random, depth: int = 0) -> Any:
         lambda: draw.choice([ctypes.c_int(3), (ctypes.c_int * 2)(), ctypes.c_void_p(16), ctypes.pointer(ctypes.c_int(1))]),
         lambda: array.array(draw.choice("fdIb"), draw.randbytes(0) or [1, 2, 3]),
         lambda: memoryview(draw.choice([b"abc", bytearray(16)])),
-        lambda: draw.choice([Lies(draw), Raises(), object(), int, np.float32, [], {}, (1, 2), len]),
+        lambda: draw.choice([Lies(draw), Liar(draw), Liar(draw), Raises(), object(), int, np.float32, [], {}, (1, 2), len]),
     ]
     if depth < 3:
         makers += [

@@ -31,6 +31,21 @@ class NeedsGrad:
         raise BufferError("it requires grad, use detach")
 
 
+class Liar:
+    """An array at an address where nothing is."""
+
+    def __init__(self, address):
+        self.address = address
+
+    @property
+    def __array_interface__(self):
+        return {"shape": (64,), "typestr": "<f4", "data": (self.address, False), "version": 3}
+
+
+class Wrong:
+    __array_interface__ = {"shape": (-1,), "typestr": "<f4", "data": (4096, False)}
+
+
 class Junk:
     def __dlpack__(self, **_):
         return 3
@@ -60,6 +75,11 @@ class Junk:
         ([OnGpu(), X, 1, 8], ValueError, r"args\[0\] lies on cuda:0; the simulator takes .* x.cpu\(\)"),
         ([NeedsGrad(), X, 1, 8], ValueError, "use detach"),
         ([Junk(), X, 1, 8], TypeError, "returned 3, not a capsule"),
+        ([Liar(4096), X, 1, 8], ValueError, r"args\[0\] says that it has 256 bytes at address 0x1000"),
+        ([Liar(-1), X, 1, 8], ValueError, "this process has no such memory"),
+        ([Liar(10**30), X, 1, 8], ValueError, "this process has no such memory"),
+        ([Liar("a"), X, 1, 8], TypeError, "has no address"),
+        ([Wrong(), X, 1, 8], TypeError, "__array_interface__ of a .*Wrong is not understood: "),
         ([memoryview(b"abc"), X, 1, 8], ValueError, "read-only memory"),
         ([np.float32, X, 1, 8], TypeError, "a parameter takes"),
         ([X, X, np.float32, 8], TypeError, "a parameter takes"),

@@ -3,6 +3,7 @@
 #include "kiln/check/sim.h"
 #include "kiln/run/open_device.h"
 #include "support/Error.h"
+#include "support/limits/MappedMemory.h"
 
 using namespace kiln;
 using namespace kiln::capi;
@@ -153,6 +154,10 @@ kiln_error *kiln_buffer_share(kiln_device *device, void *data, size_t bytes,
     *buffer =
         new kiln_buffer{device->device, device->device->share(data, bytes)};
   });
+}
+int kiln_memory_is_mapped(const void *data, size_t bytes, int is_written) {
+  return mappedBytes(data, bytes,
+                     is_written ? MemoryUse::write : MemoryUse::read) == bytes;
 }
 kiln_error *kiln_buffer_wrap(kiln_device *device, uint64_t address,
                              size_t bytes, kiln_buffer **buffer) {

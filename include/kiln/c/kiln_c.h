@@ -83,6 +83,10 @@ KILN_C_API kiln_error *kiln_buffer_allocate(kiln_device *device, size_t bytes,
 /// Memory of the host that kernels use at its own address, without a copy.
 KILN_C_API kiln_error *kiln_buffer_share(kiln_device *device, void *data,
                                          size_t bytes, kiln_buffer **buffer);
+/// Whether this process may read, or with `is_written` write, all these bytes of
+/// its memory, as far as the system tells: for an address from a stranger.
+KILN_C_API int kiln_memory_is_mapped(const void *data, size_t bytes,
+                                     int is_written);
 /// Memory of the device that somebody else owns, at its address there.
 KILN_C_API kiln_error *kiln_buffer_wrap(kiln_device *device, uint64_t address,
                                         size_t bytes, kiln_buffer **buffer);

@@ -189,6 +189,13 @@ TEST_F(CLaunch, OptionsAreThoseOfTheTable) {
   EXPECT_THAT(kiln_version(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
 }
 
+TEST(CMemory, IsMappedOrIsNot) {
+  char local[16] = {};
+  EXPECT_TRUE(kiln_memory_is_mapped(local, sizeof local, 1));
+  EXPECT_FALSE(kiln_memory_is_mapped(reinterpret_cast<void *>(4096), 16, 0));
+  EXPECT_FALSE(kiln_memory_is_mapped("text", 4, 1));
+}
+
 TEST_F(CLaunch, APartOfABufferKeepsIt) {
   kiln_buffer *part = nullptr;
   ASSERT_EQ(said(kiln_buffer_slice(out, 16, 32, &part)), "");
