@@ -10,6 +10,7 @@ import array
 import ctypes
 import dataclasses
 import mmap
+import sys
 from typing import Any
 
 from .errors import RefusedError
@@ -223,13 +224,12 @@ _get_name.restype, _get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
 
 def _capsule(value: Any) -> Any:
     """What it exports. The capsule is left unused, and frees it."""
-    if getattr(value, "requires_grad", False):
-        value = value.detach()
     try:
-        return value.__dlpack__(max_version=(1, 0))
-    except TypeError:
-        return value.__dlpack__()
-    except BufferError as error:
+        try:
+            return value.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            return value.__dlpack__()  # of before there were versions
+    except Exception as error:  # each library has its own
         raise RefusedError(f"{describe(value)} cannot be used: {error}") from error
 
 
@@ -278,11 +278,38 @@ def _of_dlpack(value: Any) -> Tensor:
         device=where,
         owner=(value, capsule),
     )
-    storage = getattr(value, "untyped_storage", None)
-    if storage is not None and where == "cpu":
-        whole = storage()
-        return _with_base(tensor, whole.data_ptr(), whole.nbytes())
     return _with_base(tensor, tensor.low, tensor.nbytes)
+
+
+def _of_torch(value: Any) -> Tensor:
+    """A tensor of torch, by its own words: DLPack has none for bool, and in
+    earlier versions none for 8-bit floats."""
+    if str(value.layout) != "torch.strided" or value.is_quantized or value.is_conj():
+        raise RefusedError(
+            f"{describe(value)} is {value.layout}, quantized or conjugated; a kernel takes plain elements"
+        )
+    place = value.device
+    if place.type not in ("cpu", "cuda"):
+        raise RefusedError(f"{describe(value)} lies on {place}; a kernel takes memory of the host or of a GPU")
+    itemsize = value.element_size()
+    storage = getattr(value, "untyped_storage", value.storage)()
+    base = storage.data_ptr()
+    return _with_base(
+        Tensor(
+            address=value.data_ptr(),
+            shape=tuple(value.shape),
+            strides=tuple(stride * itemsize for stride in value.stride()),
+            itemsize=itemsize,
+            type=_TYPES.get(_dtype_name(value), ""),
+            base=base,
+            base_bytes=0,
+            is_read_only=False,
+            device="cpu" if place.type == "cpu" else f"cuda:{place.index or 0}",
+            owner=value,
+        ),
+        base,
+        storage.nbytes(),
+    )
 
 
 def _of_buffer(value: Any) -> Tensor:
@@ -333,6 +360,9 @@ def tensor_of(value: Any) -> Tensor | None:
         return None
     if isinstance(value, (array.array, memoryview, mmap.mmap)):
         return _of_buffer(value)
+    kind = getattr(sys.modules.get("torch"), "Tensor", None)
+    if isinstance(kind, type) and isinstance(value, kind) and hasattr(value, "data_ptr"):
+        return _of_torch(value)
     if getattr(type(value), "__array_interface__", None) is not None:
         interface = value.__array_interface__
         if not isinstance(interface, dict) or _is_scalar(value):

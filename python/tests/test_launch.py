@@ -6,6 +6,8 @@ import array
 import ctypes
 import dataclasses
 import struct
+import sys
+import types
 from typing import Any
 
 import kiln
@@ -13,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from conftest import ADD, DATA
+from kiln.tensors import tensor_of
 
 
 def test_computes_in_place(add):
@@ -122,6 +125,42 @@ def test_dlpack(add, kind):
     x, out = np.arange(64, dtype=np.float32), np.zeros(64, dtype=np.float32)
     add.launch(1, 64, [kind(out), kind(x), 1, 64]).raise_for_errors()
     np.testing.assert_array_equal(out, x + 1)
+
+
+class TorchTensor:
+    """What the package asks of a tensor of torch, over an array of numpy."""
+
+    layout, is_quantized = "torch.strided", False
+
+    def __init__(self, array: Any, place: str = "cpu") -> None:
+        self.array, self.shape, self.dtype = array, array.shape, f"torch.{array.dtype.name}"
+        self.device = types.SimpleNamespace(type=place, index=None)
+        self.is_conj = lambda: False
+        self.data_ptr = lambda: array.ctypes.data
+        self.element_size = lambda: array.itemsize
+        self.stride = lambda: tuple(step // array.itemsize for step in array.strides)
+        whole = array if array.base is None else array.base
+        self.storage = lambda: types.SimpleNamespace(
+            data_ptr=lambda: whole.ctypes.data, nbytes=lambda: whole.nbytes
+        )
+
+
+def test_tensors_of_torch(add, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=TorchTensor))
+    x, out = np.arange(64, dtype=np.float32), np.zeros(100, dtype=np.float32)
+    add.launch(1, 64, [TorchTensor(out[36:]), TorchTensor(x), 1, 64]).raise_for_errors()
+    np.testing.assert_array_equal(out[36:], x + 1)
+    for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.bfloat16):
+        tensor = tensor_of(TorchTensor(np.zeros((4, 6), dtype=kind).T))
+        assert tensor.type in ("e4m3", "e5m2", "bf16") and tensor.strides[0] == tensor.itemsize
+    with pytest.raises(kiln.RefusedError, match="lies on cuda:0; the simulator"):
+        add.launch(1, 64, [TorchTensor(out, "cuda"), TorchTensor(x), 1, 64])
+    with pytest.raises(kiln.RefusedError, match="a kernel takes memory of the host or of a GPU"):
+        add.launch(1, 64, [TorchTensor(out, "meta"), TorchTensor(x), 1, 64])
+    sparse = TorchTensor(out)
+    sparse.layout = "torch.sparse_coo"
+    with pytest.raises(kiln.RefusedError, match="is torch.sparse_coo"):
+        add.launch(1, 64, [sparse, TorchTensor(x), 1, 64])
 
 
 def test_other_memory(add):

@@ -42,6 +42,13 @@ class Liar:
         return {"shape": (64,), "typestr": "<f4", "data": (self.address, False), "version": 3}
 
 
+class Sparse:
+    """As torch refuses what DLPack has no word for."""
+
+    def __dlpack__(self, stream=None):
+        raise RuntimeError("Bool type is not supported by dlpack")
+
+
 class Wrong:
     __array_interface__ = {"shape": (-1,), "typestr": "<f4", "data": (4096, False)}
 
@@ -79,6 +86,7 @@ class Junk:
         ([Liar(-1), X, 1, 8], ValueError, "this process has no such memory"),
         ([Liar(10**30), X, 1, 8], ValueError, "this process has no such memory"),
         ([Liar("a"), X, 1, 8], TypeError, "has no address"),
+        ([Sparse(), X, 1, 8], ValueError, "Sparse cannot be used: Bool type is not supported"),
         ([Wrong(), X, 1, 8], TypeError, "__array_interface__ of a .*Wrong is not understood: "),
         ([memoryview(b"abc"), X, 1, 8], ValueError, "read-only memory"),
         ([np.float32, X, 1, 8], TypeError, "a parameter takes"),
