@@ -152,14 +152,18 @@ static std::string formatted(const Report &report, const std::string &format) {
     return report.to_json();
   if (format == "sarif")
     return report.to_sarif();
+  if (format == "html")
+    return report.to_html();
+  if (format == "junit")
+    return report.to_junit();
   if (format == "text")
     return report.to_text();
   if (format == "timeline")
     return report.timeline.to_trace();
   if (format == "timeline-table")
     return report.timeline.to_table();
-  userError("'{}' is not a format; use json, sarif, text, timeline or "
-            "timeline-table",
+  userError("'{}' is not a format; use json, html, sarif, junit, text, "
+            "timeline or timeline-table",
             format);
 }
 

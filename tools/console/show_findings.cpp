@@ -2,17 +2,14 @@
 // timelines.
 #include "show_findings.h"
 #include "say.h"
+#include "support/text/SourceText.h"
 
 #include <kiln/base/error.h>
 #include <kiln/base/file.h>
-#include <kiln/base/text.h>
 #include <kiln/run/environment.h>
 
 #include <csignal>
-#include <filesystem>
 #include <fmt/format.h>
-#include <map>
-#include <set>
 #include <sstream>
 #include <unistd.h>
 
@@ -28,33 +25,10 @@ static std::string coloured(Finding::Grade grade, const std::string &word) {
   return fmt::format("\x1b[1;{}m{}\x1b[0m", colour, word);
 }
 
-/// Whether a file is likely a program: a kernel's debug information names
-/// files, and whoever wrote it may have named any.
-static bool is_source(const std::string &file) {
-  static const std::set<std::string> kinds = {
-      ".c",   ".cc",  ".cpp", ".cu",   ".cuh", ".cxx", ".h",
-      ".hpp", ".inc", ".inl", ".mlir", ".ptx", ".pyx", ".py"};
-  return kinds.count(std::filesystem::path(file).extension().string()) > 0;
-}
-
 /// That line of a file, for people; empty where there is none to show.
 static std::string line_of(const SourceLine &where) {
-  constexpr std::uint64_t most_bytes = 16 << 20;
-  // Findings of one kernel are of the same few files.
-  static std::map<std::string, std::string> texts;
-  if (!is_source(where.file))
-    return "";
-  auto [text, is_new] = texts.try_emplace(where.file);
-  if (is_new)
-    try {
-      text->second = read_file(where.file, most_bytes);
-    } catch (const Error &) {
-    }
-  std::istringstream lines(text->second);
-  std::string line;
-  for (unsigned i = 0; i < where.line && std::getline(lines, line); ++i)
-    ;
-  return lines ? printable(line) : "";
+  const std::vector<std::string> &lines = sourceLines(where.file);
+  return where.line && where.line <= lines.size() ? lines[where.line - 1] : "";
 }
 
 void show_finding(const Finding &finding) {

@@ -7,6 +7,7 @@
 #include "console/run_watch.h"
 #include "console/say.h"
 #include "console/show_findings.h"
+#include "launch_files.h"
 #include "options/check_flags.h"
 #include "support/limits/Budget.h"
 #include "support/text/Npy.h"
@@ -31,6 +32,7 @@ struct SimCommand {
   std::string launch_path;
   std::string init_path; ///< a launch file to write; empty: none
   std::string save_folder;
+  std::string shard; ///< "2/8", of a folder; empty: all of it
   CheckFlags check;
 };
 
@@ -101,6 +103,8 @@ static ExitStatus conclude(const CheckSettings &settings, const Report &all,
   show_left_out(all);
   if (all.verdict() == Verdict::error)
     show_failure(RunWatch::signal());
+  else if (all.verdict() == Verdict::refused)
+    say("FAIL a launch file was refused\n");
   else if (wrong)
     say("FAIL {} of {} comparisons are wrong\n", wrong, all.comparisons.size());
   else
@@ -206,8 +210,32 @@ static ExitStatus init(const SimCommand &command) {
   return ExitStatus::ok;
 }
 
+/// All launch files of a folder.
+static ExitStatus simulate_folder(const SimCommand &command) {
+  if (!command.launch_path.empty() || !command.init_path.empty() ||
+      !command.save_folder.empty())
+    throw UserError("a folder of launch files takes no --launch, --init or "
+                    "--save-dir");
+  CheckSettings settings = command.check.settings();
+  if (!settings.timeline_path.empty())
+    throw UserError("a folder of launch files takes no --timeline; a report "
+                    "page has the timelines");
+  command.check.check_outputs();
+  Shard shard =
+      command.shard.empty() ? Shard{} : Shard::parse(command.shard);
+  Report all = check_folder(command.ptx_path, shard, settings);
+  Outputs outputs;
+  return conclude(settings, all, outputs);
+}
+
 /// What is refused goes into the report too.
 static ExitStatus run_command(SimCommand command) {
+  if (std::filesystem::is_directory(command.ptx_path))
+    return simulate_folder(command);
+  if (!command.shard.empty())
+    throw UserError(fmt::format("--shard is for a folder of launch files; {} is "
+                                "none",
+                                command.ptx_path));
   if (command.launch_path.empty() && command.init_path.empty() &&
       names_its_ptx(command.ptx_path))
     std::swap(command.launch_path, command.ptx_path);
@@ -237,8 +265,8 @@ void add_sim_command(Command app, Action &action) {
   auto options = std::make_shared<SimCommand>();
   command
       .add_option("kernel", options->ptx_path,
-                  "the PTX file, a saved kernel, or a launch file that names "
-                  "its PTX")
+                  "the PTX file, a saved kernel, a launch file that names its "
+                  "PTX, or a folder of such")
       .required();
   command.add_option("--launch", options->launch_path,
                      "the launch file: grid, arguments, what is expected");
@@ -247,6 +275,11 @@ void add_sim_command(Command app, Action &action) {
                      "in");
   command.add_option("--save-dir", options->save_folder,
                      "write outputs to NAME.npy in this folder");
+  command
+      .add_option("--shard", options->shard,
+                  "of a folder, run the I-th of N parts; `kiln report --merge` "
+                  "joins their reports")
+      .value_name("I/N");
   options->check.add_to(command, door_launches);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };

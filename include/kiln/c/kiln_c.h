@@ -235,13 +235,15 @@ KILN_C_API kiln_error *kiln_result_finding(const kiln_result *result,
 KILN_C_API const char *kiln_result_printed(const kiln_result *result);
 /// The report, as docs/report.schema.json has it.
 KILN_C_API const char *kiln_result_json(const kiln_result *result);
-/// The report as "json", "sarif" (2.1.0) or "text"; or, of launches whose
-/// options name a timeline, "timeline" for Perfetto, or "timeline-table".
+/// The report as "json", "html" (a page, with details where the option detail is
+/// on), "sarif" (2.1.0), "junit" (XML) or "text"; or, of launches whose options
+/// name a timeline, "timeline" for Perfetto, or "timeline-table".
 KILN_C_API kiln_error *kiln_result_format(kiln_result *result,
                                           const char *format,
                                           const char **text);
-/// The report into a file: as SARIF where its name ends in .sarif, as text
-/// where it ends in .txt, else as JSON.
+/// The report into a file: as a page where its name ends in .html, as SARIF where
+/// it ends in .sarif, as JUnit XML where it ends in .xml, as text where it ends
+/// in .txt, else as JSON.
 KILN_C_API kiln_error *kiln_result_save(const kiln_result *result,
                                         const char *path);
 KILN_C_API void kiln_result_free(kiln_result *result);

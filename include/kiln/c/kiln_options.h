@@ -53,9 +53,10 @@ typedef struct kiln_options {
   /// Report errors of this id as warnings; several with commas. Takes an id
   /// that `kiln explain` lists; default: none.
   const char *warn;
-  /// Write launches, findings and the verdict to this file: as SARIF 2.1.0
-  /// where its name ends in .sarif, as text where it ends in .txt, else as
-  /// JSON. Takes a file name; default: none.
+  /// Write launches, findings and the verdict to this file: as a page where its
+  /// name ends in .html, as SARIF 2.1.0 where it ends in .sarif, as JUnit XML
+  /// where it ends in .xml, as text where it ends in .txt, else as JSON. Takes
+  /// a file name; default: none.
   const char *report;
   /// Write who did what when to this file, for Perfetto; -: print the first CTA
   /// as a table. Takes a file name, or -; default: none.
@@ -79,9 +80,13 @@ typedef struct kiln_options {
   /// Keep N findings of a launch, errors rather than others, and count the
   /// rest; 0: keep all. Takes a whole number from 0 on; default: 1000.
   uint64_t max_findings;
+  /// Keep what a report page shows of a launch beside its findings: executions
+  /// of each line, the timeline, mbarriers, shared memory. Takes on or off;
+  /// default: on where --report names a page (.html) or JSON.
+  const char *detail;
 } kiln_options;
 
 #define KILN_OPTIONS_INIT \
     { sizeof(kiln_options), NULL, UINT64_MAX, UINT64_MAX, NULL, NULL, \
     UINT64_MAX, NULL, UINT64_MAX, UINT64_MAX, -1.0, NULL, NULL, NULL, NULL, \
-    -1, NULL, NULL, NULL, NULL, UINT64_MAX }
+    -1, NULL, NULL, NULL, NULL, UINT64_MAX, NULL }

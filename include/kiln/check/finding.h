@@ -28,6 +28,7 @@ struct Finding {
   std::string space = {};                              ///< "global", "shared"
   std::optional<std::uint64_t> address = std::nullopt; ///< in that space
   std::string buffer = {}; ///< the name of what lies there, or nearest
+  std::uint32_t bytes = 0; ///< from the address on; 0: not known
 
   std::string instruction = {}; ///< of the PTX, as it is written
   std::uint64_t count = 1;      ///< how often it was found at these places
@@ -48,8 +49,37 @@ struct Finding {
     int ptx_line = 0;
     bool is_write = false;
     std::vector<Frame> stack = {};
+    std::optional<std::array<std::uint32_t, 3>> cta = std::nullopt;
+    /// The unit that makes it: "warp", "tma", "cp.async", "wgmma", "tcgen05".
+    std::string unit = {};
+    int number = 0; ///< of the warp; of the warpgroup, for wgmma
+    std::optional<std::uint64_t> time = std::nullopt; ///< as Finding::time
   };
   std::optional<Other> other = std::nullopt;
+  /// What would have ordered the two: "a barrier of the CTA (bar.sync)".
+  std::string missing = {};
+  /// When the instruction was executed, in units of timeline.h; nothing where
+  /// nobody asked for details (SimOptions::detail).
+  std::optional<std::uint64_t> time = std::nullopt;
+
+  /// Lanes that wait, one warp after another, when a launch was ended.
+  struct Waiting {
+    std::array<std::uint32_t, 3> cta{};
+    int first = 0, last = 0; ///< threads
+    /// "mbarrier", "memory", "barrier", "cluster", "lanes", "registers",
+    /// "wgmma", "launch", "tensor-memory", "loop"; "running": they do not wait.
+    std::string kind = {};
+    std::string what = {};   ///< "barrier 1: 32 of 64 threads have arrived"
+    std::string source = {}; ///< who has sent, who could have; may be empty
+    SourceLine where = {};
+    int ptx_line = 0;
+    std::string object = {}; ///< the name of what they wait for
+    std::optional<std::uint64_t> address = std::nullopt; ///< of it
+    /// Those of the list that could let them go on: threads that the barrier
+    /// still waits for, or that have signalled it before.
+    std::vector<std::size_t> on = {};
+  };
+  std::vector<Waiting> waits = {}; ///< of a deadlock and of what was stopped
 
   // Where it was found, in a Report.
   std::string kernel = {};                   ///< as the program calls it

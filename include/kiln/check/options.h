@@ -29,6 +29,8 @@ struct CheckSettings {
   std::string gpu; ///< that is simulated; empty: what the PTX needs
   int sms = 0;     ///< of that device; 0: as it has
   std::string report_path;
+  /// Nothing: where the report is a page or JSON, which shows details.
+  std::optional<bool> detail;
   std::string timeline_path; ///< "-": a table on stdout; empty: none
   // Of programs that launch kernels themselves.
   std::string kernel; ///< a regular expression; empty: all of them

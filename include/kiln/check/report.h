@@ -1,5 +1,5 @@
 // report.h: what came of launches: the launches, the findings, the numbers, and
-// all of it as text, JSON or SARIF.
+// all of it as a page, text, JSON, SARIF or JUnit XML.
 //
 //     Report report;
 //     report.add({.kernel = "gemm"}, explore(*device, {launch}, {}));
@@ -11,6 +11,7 @@
 
 #include <kiln/base/error.h>
 #include <kiln/base/export.h>
+#include <kiln/check/detail.h>
 #include <kiln/check/explore.h>
 #include <kiln/check/finding.h>
 #include <kiln/check/timeline.h>
@@ -25,7 +26,7 @@
 namespace KILN_API kiln {
 
 /// Of JSON reports; grows with every change that a reader could notice.
-inline constexpr int kReportVersion = 1;
+inline constexpr int kReportVersion = 2;
 
 /// A launch, as a report has it.
 struct ReportedLaunch {
@@ -34,6 +35,7 @@ struct ReportedLaunch {
   std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1},
                                cluster = {1, 1, 1};
   bool is_checked = true;
+  std::string file = {}; ///< the launch file it is of; empty: none, or the only
 
   // Filled in by Report::add.
   std::vector<std::string> interleavings; ///< that it ran in
@@ -41,6 +43,21 @@ struct ReportedLaunch {
   /// Without its findings; instructions, time and costs are those of all
   /// interleavings together.
   LaunchResult result;
+  /// Details of the interleavings that showed something first, else of the
+  /// first one; empty where nobody asked for them.
+  struct Detail {
+    std::string interleaving;
+    LaunchDetail detail;     ///< its listing is that of the launch
+    bool is_telling = false; ///< it showed a finding first
+  };
+  std::vector<Detail> details;
+  std::size_t listing = 0; ///< Report::listings; counts where there are details
+};
+
+/// Lines of a source file that a report shows.
+struct SourceExcerpt {
+  std::string file;
+  std::map<unsigned, std::string> lines; ///< by number
 };
 
 /// A comparison with what a buffer or the printed lines should be.
@@ -49,6 +66,7 @@ struct ReportedComparison {
   std::string name; ///< of the buffer
   std::string interleaving;
   std::uint64_t elements = 0, wrong = 0;
+  std::string file = {}; ///< as ReportedLaunch::file
 };
 
 enum class Verdict : std::uint8_t {
@@ -72,6 +90,9 @@ struct Report {
   std::string refusal; ///< why nothing has run; empty: it has
   bool is_brief = false;
   std::uint64_t launch_count = 0, checked_count = 0;
+  std::vector<Listing> listings; ///< of the launches with details, each once
+  /// What the listings and the findings name of files that are here.
+  std::vector<SourceExcerpt> sources;
 
   /// Take in what came of a launch: the findings that are new, by their index.
   /// The others grow by this launch and its interleavings.
@@ -84,6 +105,12 @@ struct Report {
   /// A finding that is of no single run; true: it is new.
   bool add(Finding finding);
   void refuse(const Error &error);
+  /// Take in another report: of another host, another shard, another launch
+  /// file. Launches keep their numbers where these are free.
+  void merge(const Report &other);
+  /// Say of everything that is there which launch file it is of, and number its
+  /// launches from `first` on.
+  void set_file(const std::string &file, std::uint64_t first);
 
   Verdict verdict() const;
   /// 0, 1 for wrong, 2 for an error, 3 where it was refused.
@@ -99,17 +126,54 @@ struct Report {
   /// SARIF 2.1.0: findings with fingerprints that stay when lines move, and both
   /// accesses as a code flow.
   std::string to_sarif() const;
-  /// As its name ends: .sarif, .txt, else JSON. Throws RuntimeError where the
-  /// file cannot be written.
+  /// One HTML file that needs nothing else: readable as it is, and a viewer
+  /// where its script may run.
+  std::string to_html() const;
+  /// JUnit XML: a test case for each launch file, else for each launch.
+  std::string to_junit() const;
+  /// As its name ends: .html, .sarif, .xml (JUnit), .txt, else JSON. Throws
+  /// RuntimeError where the file cannot be written.
   void save(const std::string &path) const;
+  /// What to_json has written, of this version or an earlier one. Throws
+  /// UserError with the place in `origin`.
+  static Report from_json(std::string_view json, const std::string &origin);
 
 private:
   void take(ReportedLaunch &launch, const LaunchResult &result,
             const std::string &interleaving, std::vector<std::size_t> &fresh);
   bool merge(Finding finding, std::vector<std::size_t> &fresh);
+  void keepDetail(ReportedLaunch &launch, const LaunchResult &result,
+                  const std::string &interleaving, bool hasFresh);
+  void readSources(); ///< of the last listing
 
   std::map<std::string, std::size_t> known_; ///< findings, by identity
   LaunchResult total_;
 };
+
+/// Whether a report of that name has room for the details of launches: a page
+/// or JSON.
+bool shows_detail(const std::string &path);
+
+/// What two reports differ in. A finding is the same where its fingerprint is,
+/// which stays when lines move.
+struct ReportComparison {
+  std::vector<const Finding *> came, went; ///< of the second; of the first
+  struct Change {
+    const Finding *before, *after;
+    std::string what; ///< "its grade was warning and is error"
+  };
+  std::vector<Change> changed;
+  std::size_t kept = 0; ///< that are in both as they were
+
+  bool has_new_errors() const;
+  std::string to_text() const;
+  std::string to_html(const std::string &before, const std::string &after) const;
+};
+/// The reports must outlive what is returned.
+ReportComparison compare_reports(const Report &before, const Report &after);
+
+/// What stays of a finding when lines move: the id, the files, the functions and
+/// what is executed there. SARIF has it as partialFingerprints.
+std::string fingerprint(const Finding &finding);
 
 } // namespace kiln

@@ -54,6 +54,7 @@ struct SimOptions {
   std::vector<std::string> warn;  ///< ids of errors to take for warnings
   bool stats = false;             ///< fill LaunchResult::stats
   bool timeline = false;          ///< fill LaunchResult::timeline
+  bool detail = false;            ///< fill LaunchResult::detail
   /// Told how many CTAs are done, of how many, from time to time.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   /// Set it, from a signal handler or another thread, and the launch ends soon,

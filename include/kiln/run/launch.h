@@ -24,6 +24,7 @@
 namespace KILN_API kiln {
 
 struct SimOptions;
+struct LaunchDetail;
 
 /// A scalar argument: a number and its type.
 struct Scalar {
@@ -130,6 +131,8 @@ struct LaunchResult {
   std::uint64_t resident_ctas = 0; ///< that the device holds at once
   LaunchStats stats;
   Timeline timeline; ///< empty where nobody asked for it
+  /// What a report page shows (kiln/check/detail.h); null where nobody asked.
+  std::shared_ptr<const LaunchDetail> detail;
 
   bool ok() const; ///< no finding of grade error
   /// Findings and numbers, a line each.

@@ -1,6 +1,7 @@
 // Options: the table of what checks can be told.
 #include "kiln/check/options.h"
 #include "kiln/check/explanation.h"
+#include "kiln/check/report.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
 #include "support/text/NamePattern.h"
@@ -128,8 +129,9 @@ static const std::vector<CheckOption> kOptions = {
      nullptr,
      [](S &s, const T &t) { s.sim.warn.push_back(findingOf(t)); }},
     {"report", OptionKind::path, "FILE", "a file name", "none",
-     "write launches, findings and the verdict to this file: as SARIF 2.1.0 "
-     "where its name ends in .sarif, as text where it ends in .txt, else as JSON",
+     "write launches, findings and the verdict to this file: as a page where "
+     "its name ends in .html, as SARIF 2.1.0 where it ends in .sarif, as JUnit "
+     "XML where it ends in .xml, as text where it ends in .txt, else as JSON",
      door_everywhere,
      {},
      nullptr,
@@ -182,6 +184,14 @@ static const std::vector<CheckOption> kOptions = {
      {},
      nullptr,
      [](S &s, const T &t) { s.sim.max_findings = FromNought::of(t); }},
+    {"detail", OptionKind::words, "WORD", "on or off",
+     "on where --report names a page (.html) or JSON",
+     "keep what a report page shows of a launch beside its findings: executions "
+     "of each line, the timeline, mbarriers, shared memory",
+     door_everywhere,
+     {"on", "off"},
+     nullptr,
+     [](S &s, const T &t) { s.detail = t.on_off(); }},
 };
 
 std::span<const CheckOption> check_options() { return kOptions; }
@@ -212,6 +222,7 @@ CheckSettings::device(const DeviceDescription &fallback) const {
 SimOptions CheckSettings::sim_options(const DeviceDescription &fallback) const {
   SimOptions options = sim;
   options.device = device(fallback);
+  options.detail = detail.value_or(shows_detail(report_path));
   SeededInterleaving first = interleavings.list().front();
   options.interleaving = first.kind;
   options.seed = first.seed;

@@ -1,20 +1,48 @@
 // Json: a report as an object (docs/report.schema.json).
+#include "check/report/DetailJson.h"
 #include "kiln/check/report.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace kiln {
 
 using nlohmann::ordered_json;
 
-static ordered_json toJson(const std::vector<Finding::Frame> &stack) {
-  ordered_json list = ordered_json::array();
-  for (const Finding::Frame &frame : stack)
-    list.push_back({{"function", frame.function},
-                    {"file", frame.where.file},
-                    {"line", frame.where.line}});
-  return list;
+static ordered_json toJson(const Finding::Waiting &waiting) {
+  ordered_json value = {{"cta", waiting.cta},
+                        {"first", waiting.first},
+                        {"last", waiting.last},
+                        {"kind", waiting.kind},
+                        {"what", waiting.what},
+                        {"source", waiting.source},
+                        {"file", waiting.where.file},
+                        {"line", waiting.where.line},
+                        {"ptx_line", waiting.ptx_line},
+                        {"on", waiting.on}};
+  if (!waiting.object.empty())
+    value["object"] = waiting.object;
+  if (waiting.address)
+    value["address"] = *waiting.address;
+  return value;
+}
+
+static ordered_json toJson(const Finding::Other &other) {
+  ordered_json value = {{"who", other.who},
+                        {"access", other.is_write ? "write" : "read"},
+                        {"file", other.where.file},
+                        {"line", other.where.line},
+                        {"ptx_line", other.ptx_line}};
+  if (!other.stack.empty())
+    value["stack"] = toJson(other.stack);
+  if (other.cta)
+    value["cta"] = *other.cta;
+  if (!other.unit.empty()) {
+    value["unit"] = other.unit;
+    value["number"] = other.number;
+  }
+  if (other.time)
+    value["time"] = *other.time;
+  return value;
 }
 
 static ordered_json toJson(const Finding &finding) {
@@ -32,6 +60,8 @@ static ordered_json toJson(const Finding &finding) {
     value["address"] = *finding.address;
   if (!finding.buffer.empty())
     value["buffer"] = finding.buffer;
+  if (finding.bytes)
+    value["bytes"] = finding.bytes;
   if (!finding.instruction.empty())
     value["instruction"] = finding.instruction;
   value["count"] = finding.count;
@@ -42,13 +72,17 @@ static ordered_json toJson(const Finding &finding) {
   if (!finding.interleavings.empty())
     value["interleavings"] = finding.interleavings;
   if (finding.other)
-    value["other"] = {{"who", finding.other->who},
-                      {"access", finding.other->is_write ? "write" : "read"},
-                      {"file", finding.other->where.file},
-                      {"line", finding.other->where.line},
-                      {"ptx_line", finding.other->ptx_line}};
-  if (finding.other && !finding.other->stack.empty())
-    value["other"]["stack"] = toJson(finding.other->stack);
+    value["other"] = toJson(*finding.other);
+  if (!finding.missing.empty())
+    value["missing"] = finding.missing;
+  if (finding.time)
+    value["time"] = *finding.time;
+  if (!finding.waits.empty()) {
+    ordered_json waits = ordered_json::array();
+    for (const Finding::Waiting &waiting : finding.waits)
+      waits.push_back(toJson(waiting));
+    value["waits"] = std::move(waits);
+  }
   if (!finding.stack.empty())
     value["stack"] = toJson(finding.stack);
   return value;
@@ -88,6 +122,10 @@ static ordered_json toJson(const ReportedLaunch &launch) {
                         {"interleavings", launch.interleavings}};
   if (!launch.single_because.empty())
     value["single_because"] = launch.single_because;
+  if (!launch.file.empty())
+    value["launch_file"] = launch.file;
+  if (!launch.details.empty())
+    value["listing"] = launch.listing;
   value["stats"] = numbersOf(launch.result);
   return value;
 }
@@ -98,6 +136,8 @@ static ordered_json toJson(const ReportedComparison &comparison) {
   value["interleaving"] = comparison.interleaving;
   value["elements"] = comparison.elements;
   value["wrong"] = comparison.wrong;
+  if (!comparison.file.empty())
+    value["launch_file"] = comparison.file;
   return value;
 }
 
@@ -124,8 +164,36 @@ std::string Report::to_json() const {
     value["findings_left_out"] = findings_left_out;
   if (!refusal.empty())
     value["refusal"] = refusal;
-  return value.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
-         "\n";
+  std::string text =
+      value.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+  if (listings.empty())
+    return text + "\n";
+  // Tables, a row of which is a line.
+  text.resize(text.rfind('\n'));
+  auto add = [&](const char *key, const std::vector<ordered_json> &rows) {
+    text += fmt::format(",\n  \"{}\": [", key);
+    const char *separator = "\n    ";
+    for (const ordered_json &row : rows) {
+      text += separator + row.dump(-1, ' ', false,
+                                   ordered_json::error_handler_t::replace);
+      separator = ",\n    ";
+    }
+    text += rows.empty() ? "]" : "\n  ]";
+  };
+  auto rowsOf = [](const auto &list) {
+    std::vector<ordered_json> rows;
+    for (const auto &one : list)
+      rows.push_back(toJson(one));
+    return rows;
+  };
+  std::vector<ordered_json> details;
+  for (const ReportedLaunch &launch : launches)
+    for (const ReportedLaunch::Detail &detail : launch.details)
+      details.push_back(toJson(launch.number, detail));
+  add("listings", rowsOf(listings));
+  add("sources", rowsOf(sources));
+  add("details", details);
+  return text + "\n}\n";
 }
 
 } // namespace kiln

@@ -2,8 +2,10 @@
 #include "kiln/check/report.h"
 #include "kiln/base/file.h"
 #include "support/Error.h"
+#include "support/text/SourceText.h"
 
 #include <algorithm>
+#include <set>
 #include <fmt/ranges.h>
 
 namespace kiln {
@@ -111,17 +113,81 @@ void Report::take(ReportedLaunch &launch, const LaunchResult &result,
     findings_left_out += result.findings_left_out - before;
     launch.result.findings_left_out = result.findings_left_out;
   }
+  std::size_t known = fresh.size();
   for (Finding finding : result.findings) {
     finding.kernel = launch.kernel;
     finding.launches = {launch.number};
     finding.interleavings = {interleaving};
     merge(std::move(finding), fresh);
   }
+  keepDetail(launch, result, interleaving, fresh.size() > known);
   if (launch.interleavings.empty())
     append(timeline, result.timeline);
   launch.interleavings.push_back(interleaving);
   addNumbers(launch.result, result);
   addNumbers(total_, result);
+}
+
+/// Interleavings of one launch whose details are kept.
+static constexpr std::size_t kMostDetails = 2;
+
+void Report::keepDetail(ReportedLaunch &launch, const LaunchResult &result,
+                        const std::string &interleaving, bool hasFresh) {
+  launch.result.detail = nullptr;
+  if (!result.detail)
+    return;
+  // Where the first interleaving shows nothing, one that does is worth more.
+  bool isFirst = launch.details.empty();
+  if (!isFirst && !hasFresh)
+    return;
+  if (launch.details.size() == kMostDetails)
+    return;
+  if (!isFirst && !launch.details.back().is_telling)
+    launch.details.pop_back();
+  ReportedLaunch::Detail kept{interleaving, *result.detail, hasFresh};
+  kept.detail.listing = {};
+  const Listing &listing = result.detail->listing;
+  auto isIt = [&](const Listing &known) {
+    return known.kernel == launch.kernel && known.lines == listing.lines;
+  };
+  auto found = std::find_if(listings.begin(), listings.end(), isIt);
+  launch.listing = static_cast<std::size_t>(found - listings.begin());
+  if (found == listings.end()) {
+    listings.push_back(listing);
+    listings.back().kernel = launch.kernel;
+    readSources();
+  }
+  launch.details.push_back(std::move(kept));
+}
+
+/// Lines around those that a listing names.
+static constexpr unsigned kAround = 3;
+
+void Report::readSources() {
+  std::map<std::string, std::set<unsigned>> wanted;
+  auto want = [&](const SourceLine &where) {
+    if (where.is_known() && where.line && isSource(where.file))
+      for (unsigned i = 0; i <= 2 * kAround; ++i)
+        if (where.line + i > kAround)
+          wanted[where.file].insert(where.line + i - kAround);
+  };
+  for (const Listing::Line &line : listings.back().lines) {
+    want(line.where);
+    for (const Finding::Frame &frame : line.stack)
+      want(frame.where);
+  }
+  for (const auto &[file, numbers] : wanted) {
+    const std::vector<std::string> &lines = sourceLines(file);
+    if (lines.empty())
+      continue;
+    auto known = std::find_if(sources.begin(), sources.end(),
+                              [&](const auto &one) { return one.file == file; });
+    if (known == sources.end())
+      known = sources.insert(sources.end(), {file, {}});
+    for (unsigned number : numbers)
+      if (number <= lines.size())
+        known->lines[number] = lines[number - 1];
+  }
 }
 
 std::size_t Report::begin(ReportedLaunch launch) {
@@ -158,6 +224,85 @@ std::vector<std::size_t> Report::add(ReportedLaunch launch,
   if (!isRemarkable)
     launches.pop_back();
   return fresh;
+}
+
+void Report::merge(const Report &other) {
+  // Numbers of shards are of one list; others are moved behind these.
+  std::set<std::uint64_t> taken;
+  std::uint64_t last = 0, offset = 0;
+  for (const ReportedLaunch &launch : launches) {
+    taken.insert(launch.number);
+    last = std::max(last, launch.number);
+  }
+  for (const ReportedLaunch &launch : other.launches)
+    if (taken.contains(launch.number))
+      offset = last;
+  std::size_t firstListing = listings.size();
+  listings.insert(listings.end(), other.listings.begin(), other.listings.end());
+  for (const SourceExcerpt &source : other.sources) {
+    auto known =
+        std::find_if(sources.begin(), sources.end(),
+                     [&](const auto &one) { return one.file == source.file; });
+    if (known == sources.end())
+      sources.push_back(source);
+    else
+      known->lines.insert(source.lines.begin(), source.lines.end());
+  }
+  for (ReportedLaunch launch : other.launches) {
+    launch.number += offset;
+    launch.listing += firstListing;
+    launches.push_back(std::move(launch));
+  }
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const auto &a, const auto &b) { return a.number < b.number; });
+  std::vector<std::size_t> fresh;
+  for (Finding finding : other.findings) {
+    for (std::uint64_t &number : finding.launches)
+      number += offset;
+    if (finding.where.is_known() || finding.ptx_line)
+      merge(std::move(finding), fresh);
+    else // of a whole launch file
+      findings.push_back(std::move(finding));
+  }
+  // In the order of the launches, whoever was first.
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding &a, const Finding &b) {
+                     return a.launches < b.launches;
+                   });
+  known_.clear();
+  for (std::size_t i = 0; i < findings.size(); ++i)
+    known_.try_emplace(findings[i].identity(), i);
+  comparisons.insert(comparisons.end(), other.comparisons.begin(),
+                     other.comparisons.end());
+  std::stable_sort(comparisons.begin(), comparisons.end(),
+                   [](const auto &a, const auto &b) { return a.file < b.file; });
+  findings_left_out += other.findings_left_out;
+  launch_count += other.launch_count;
+  checked_count += other.checked_count;
+  if (refusal.empty())
+    refusal = other.refusal;
+  bool isFirst = total_.instructions == 0 && total_.time_us == 0;
+  if (isFirst)
+    total_ = other.total_;
+  else
+    addNumbers(total_, other.total_);
+}
+
+void Report::set_file(const std::string &file, std::uint64_t first) {
+  std::uint64_t before = launches.empty() ? first : launches.front().number;
+  for (ReportedLaunch &launch : launches) {
+    launch.file = file;
+    launch.number += first - before;
+  }
+  for (Finding &finding : findings)
+    for (std::uint64_t &number : finding.launches)
+      number += first - before;
+  for (ReportedComparison &comparison : comparisons)
+    comparison.file = file;
+  for (Finding &finding : findings)
+    if (finding.launches.empty())
+      for (const ReportedLaunch &launch : launches)
+        finding.launches.push_back(launch.number);
 }
 
 bool Report::add(Finding finding) {
@@ -214,10 +359,17 @@ std::string Report::to_text() const {
   return text + fmt::format("verdict: {}\n", name(verdict()));
 }
 
+bool shows_detail(const std::string &path) {
+  return !path.empty() && !path.ends_with(".sarif") &&
+         !path.ends_with(".xml") && !path.ends_with(".txt");
+}
+
 void Report::save(const std::string &path) const {
-  write_file(path, {path.ends_with(".sarif") ? to_sarif()
-                    : path.ends_with(".txt") ? to_text()
-                                             : to_json()});
+  write_file(path, {path.ends_with(".html")    ? to_html()
+                    : path.ends_with(".sarif") ? to_sarif()
+                    : path.ends_with(".xml")   ? to_junit()
+                    : path.ends_with(".txt")   ? to_text()
+                                               : to_json()});
 }
 
 } // namespace kiln

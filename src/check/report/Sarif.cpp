@@ -2,7 +2,6 @@
 // knows. Places are in files of the source, else in the PTX.
 #include "kiln/check/explanation.h"
 #include "kiln/check/report.h"
-#include "support/Hash.h"
 
 #include <cctype>
 #include <cstring>
@@ -62,19 +61,6 @@ static ordered_json stackOf(const std::vector<Finding::Frame> &stack) {
   return {{"frames", frames}};
 }
 
-/// What stays of a finding when lines move: the id, the files and what is
-/// executed there.
-static std::string fingerprintOf(const Finding &finding) {
-  std::string text = fmt::format("{}|{}|{}", finding.id, finding.where.file,
-                                 finding.instruction);
-  for (const Finding::Frame &frame : finding.stack)
-    text += "|" + frame.function;
-  if (finding.other)
-    text += fmt::format("|{}|{}", finding.other->where.file,
-                        finding.other->is_write);
-  return hashHex(text);
-}
-
 /// One access of a flow.
 static ordered_json stepOf(const SourceLine &where, const std::string &text) {
   ordered_json place =
@@ -95,7 +81,9 @@ static ordered_json flowOf(const Finding &finding) {
       {{{"threadFlows", ordered_json::array({flow})}}});
 }
 
-static ordered_json resultOf(const Finding &finding, std::size_t rule) {
+/// `copy`: of those with the same fingerprint, from 1.
+static ordered_json resultOf(const Finding &finding, std::size_t rule,
+                             std::size_t copy) {
   ordered_json result = {{"ruleId", finding.id},
                          {"ruleIndex", rule},
                          {"level", name(finding.grade)},
@@ -121,7 +109,8 @@ static ordered_json resultOf(const Finding &finding, std::size_t rule) {
     result["stacks"] = stacks;
   if (finding.other)
     result["codeFlows"] = flowOf(finding);
-  result["partialFingerprints"] = {{"kilnFinding/v1", fingerprintOf(finding)}};
+  result["partialFingerprints"] = {
+      {"kilnFinding/v2", fmt::format("{}:{}", fingerprint(finding), copy)}};
   result["properties"] = {{"ptx_line", finding.ptx_line},
                           {"instruction", finding.instruction}};
   if (!finding.kernel.empty())
@@ -133,12 +122,13 @@ static ordered_json resultOf(const Finding &finding, std::size_t rule) {
 
 std::string Report::to_sarif() const {
   ordered_json rules = ordered_json::array(), results = ordered_json::array();
-  std::map<std::string, std::size_t> index;
+  std::map<std::string, std::size_t> index, copies;
   for (const Finding &finding : findings) {
     auto [rule, is_new] = index.try_emplace(finding.id, rules.size());
     if (is_new)
       rules.push_back(ruleOf(finding.id));
-    results.push_back(resultOf(finding, rule->second));
+    results.push_back(
+        resultOf(finding, rule->second, ++copies[fingerprint(finding)]));
   }
   ordered_json driver = {{"name", "kiln"},
                          {"semanticVersion", KILN_VERSION},

@@ -173,11 +173,25 @@ void LaunchRaces::report(const RaceDetector &races, FindingId id,
            id, who.cta, thread, 0, op, message,
            {"global", address, region ? region->name : std::string()}),
        places});
-  told_.findings.back().finding.other = Finding::Other{
+  Finding &told = told_.findings.back().finding;
+  told.bytes = static_cast<std::uint32_t>(std::popcount(overlap));
+  told.missing =
+      id == FindingId::sameValue
+          ? "one CTA that writes for all"
+          : "release and acquire at .gpu scope (a fence and an atomic on each "
+            "side)";
+  Dim3 cta{number % grid[0], number / grid[0] % grid[1],
+           number / grid[0] / grid[1]};
+  told.other = Finding::Other{
       fmt::format("thread {} of CTA ({}, {}, {})",
-                  std::uint32_t(earlier.thread), number % grid[0],
-                  number / grid[0] % grid[1], number / grid[0] / grid[1]),
-      line, origin.line, isEarlierWrite, machine_.findings().stackOf(origin)};
+                  std::uint32_t(earlier.thread), cta[0], cta[1], cta[2]),
+      line,
+      origin.line,
+      isEarlierWrite,
+      machine_.findings().stackOf(origin),
+      cta,
+      "warp",
+      static_cast<int>(earlier.thread) / kLanes};
 }
 
 std::uint64_t LaunchRaces::bytes() const {

@@ -335,6 +335,33 @@ std::string RaceDetector::actorOf(const Record &record) const {
                      who.cta[2]);
 }
 
+/// The unit whose accesses a component is, as a timeline has it.
+static const char *unitOf(const Agent &agent) {
+  switch (agent.kind) {
+  case Agent::Kind::copies:
+    return "cp.async";
+  case Agent::Kind::mbarrier:
+  case Agent::Kind::bulkReads:
+  case Agent::Kind::bulkWrites:
+    return "tma";
+  case Agent::Kind::products:
+    return "wgmma";
+  case Agent::Kind::tensorOperations:
+    return "tcgen05";
+  case Agent::Kind::tensorLoads:
+  case Agent::Kind::tensorStores:
+  case Agent::Kind::lanes:
+    break;
+  }
+  return "warp";
+}
+
+/// Of the warp or the warpgroup.
+static int numberOf(const Agent &agent) {
+  return agent.kind == Agent::Kind::mbarrier ? 0
+                                             : static_cast<int>(agent.number);
+}
+
 std::string RaceDetector::describe(const Record &record) const {
   SourceLine line =
       machine_.findings().sourceLine(*machine_.code().ops[record.op].origin);
@@ -487,6 +514,9 @@ void RaceDetector::report(const Access &access, const Record &earlier,
                    earlier.isWrite() ? "writes" : "reads", who,
                    missingEdge(id, access, earlier)),
        object);
+  Finding &told = told_.findings.back().finding;
+  told.missing = missingEdge(id, access, earlier);
+  told.bytes = static_cast<std::uint32_t>(std::popcount(overlap));
 }
 
 PlacePair placesOf(const Machine &machine, std::uint32_t op,
@@ -542,7 +572,9 @@ void RaceDetector::tell(FindingId id, const Access &access,
   if (&origin != access.op->origin || earlier.bytes)
     told_.findings.back().finding.other = Finding::Other{
         actorOf(earlier), machine_.findings().sourceLine(origin), origin.line,
-        earlier.isWrite(), machine_.findings().stackOf(origin)};
+        earlier.isWrite(), machine_.findings().stackOf(origin),
+        agent(earlier.component).cta, unitOf(agent(earlier.component)),
+        numberOf(agent(earlier.component))};
 }
 
 FindingObject RaceDetector::sharedObject(std::uint32_t address) const {

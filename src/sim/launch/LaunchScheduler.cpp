@@ -84,16 +84,42 @@ bool LaunchScheduler::take(Mine &mine) {
   mine.back()->ownChecks = std::move(own);
   if (isTalking_)
     mine.back()->sharedWriters = &machine_.lastWriters();
-  if (config_.stats || config_.timeline) {
-    auto observer =
-        std::make_unique<LaunchObserver>(config_.stats, config_.timeline);
-    observer->watch(*mine.back());
+  if (config_.stats || config_.timeline || config_.detail) {
+    auto observer = std::make_unique<LaunchObserver>(
+        config_.stats, config_.timeline || config_.detail);
+    if (config_.detail)
+      observer->watchDetail(*mine.back(), racesOf(*mine.back()));
+    else
+      observer->watch(*mine.back());
     mine.back()->observer = std::move(observer);
   }
   return true;
 }
 
-LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster) {
+RaceDetector *LaunchScheduler::racesOf(Cluster &cluster) {
+  if (commonChecks_)
+    return &commonChecks_->races();
+  auto *own = static_cast<LaunchChecks *>(cluster.ownChecks.get());
+  return own ? &own->races() : nullptr;
+}
+
+ClusterDetail LaunchScheduler::detailOf(Cluster &cluster,
+                                        const Outcome &outcome, bool hasFault) {
+  auto &observer = static_cast<LaunchObserver &>(*cluster.observer);
+  if (!observer.detail)
+    return {};
+  bool isShown = hasFault || cluster.number() == 0 || !outcome.findings.empty();
+  auto *own = static_cast<LaunchChecks *>(outcome.checks.get());
+  if (RaceDetector *races = own ? &own->races() : racesOf(cluster))
+    for (const RaceFinding &found : races->findings())
+      for (std::size_t rank = 0; rank < cluster.size(); ++rank)
+        isShown |= found.finding.cta ==
+                   cluster.cta(static_cast<int>(rank)).index();
+  return observer.detail->take(isShown);
+}
+
+LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster,
+                                                    const Finding *fault) {
   Outcome outcome;
   outcome.instructions = cluster.instructions;
   outcome.findings = std::move(cluster.findings);
@@ -104,8 +130,10 @@ LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster) {
     return outcome;
   auto &observer = static_cast<LaunchObserver &>(*cluster.observer);
   outcome.cost = observer.cost;
-  if (observer.recorder)
-    outcome.events = observer.recorder->take();
+  // The details have it too.
+  if (config_.timeline)
+    outcome.events = Recorder(*observer.recorder).take();
+  outcome.detail = detailOf(cluster, outcome, fault != nullptr);
   return outcome;
 }
 
@@ -119,7 +147,11 @@ void LaunchScheduler::finish(Mine &mine, std::size_t index,
   else if (isLast && cluster->number() < lastWanted_)
     lastWanted_ = cluster->number();
   std::uint64_t shadowBytes = cluster->shadowBytes();
-  Outcome outcome = outcomeOf(*cluster);
+  if (fault && cluster->observer)
+    if (auto &observer = static_cast<LaunchObserver &>(*cluster->observer);
+        observer.detail)
+      observer.detail->stamp(*fault);
+  Outcome outcome = outcomeOf(*cluster, fault ? &*fault : nullptr);
   outcome.fault = std::move(fault);
   std::lock_guard lock(mutex_);
   shadowPeak_ = std::max(shadowPeak_, shadowBytes);
@@ -153,6 +185,7 @@ void LaunchScheduler::absorb(Outcome &outcome) {
   emit(outcome.printed);
   result_.instructions += outcome.instructions;
   cost_.add(outcome.cost);
+  detail_.add(std::move(outcome.detail));
   if (outcome.checks)
     races_.take(static_cast<LaunchChecks &>(*outcome.checks).races());
   leftOut_.take(outcome.quota);
@@ -305,6 +338,9 @@ bool LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
     std::uint64_t begun = std::min(next_.load(), count_);
     outcome.fault =
         describeDeadlock(machine_, stuck_, (count_ - begun) * perCluster_);
+    for (Cluster *cluster : stuck_)
+      if (cluster->observer)
+        outcome.detail.add(detailOf(*cluster, outcome, /*hasFault=*/true));
     lastWanted_ = 0;
     retire(first, std::move(outcome));
     ++moves_;
@@ -452,6 +488,9 @@ LaunchResult LaunchScheduler::result() {
            leftOut_);
   result_.findings_left_out = leftOut_.leftOut();
   result_.time_us = timeUs_;
+  if (config_.detail)
+    result_.detail = std::make_shared<const LaunchDetail>(
+        sim::detailOf(machine_, std::move(detail_)));
   if (config_.stats) {
     double usPerTick = result_.time_us / static_cast<double>(ticks_);
     result_.stats = statsOf(cost_, usPerTick,

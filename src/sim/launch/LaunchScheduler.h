@@ -50,6 +50,7 @@ private:
     std::string printed;
     CostCount cost;
     std::vector<kiln::Timeline::Event> events;
+    ClusterDetail detail;
     std::optional<Finding> fault;
     std::unique_ptr<Watcher> checks; ///< where it has its own
     FindingQuota quota{0};           ///< what it has left out
@@ -69,7 +70,11 @@ private:
   /// The last cluster, where it has not begun, never does.
   std::optional<Dim3> cancelLast();
   void finish(Mine &mine, std::size_t index, std::optional<Finding> fault);
-  static Outcome outcomeOf(Cluster &cluster);
+  Outcome outcomeOf(Cluster &cluster, const Finding *fault = nullptr);
+  /// What a report page shows of the cluster.
+  ClusterDetail detailOf(Cluster &cluster, const Outcome &outcome,
+                         bool hasFault);
+  RaceDetector *racesOf(Cluster &cluster);
   /// Let a cluster run; true where it has moved. Throws Fault.
   bool step(Cluster &cluster, bool isAlone);
   /// The launch was stopped: take what there is of every cluster.
@@ -120,6 +125,7 @@ private:
   std::atomic<std::uint64_t> lastWanted_{~std::uint64_t(0)};
   LaunchResult result_;
   CostCount cost_;
+  ClusterDetail detail_;
   bool hasEnded_ = false;
 };
 

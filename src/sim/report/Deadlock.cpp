@@ -43,11 +43,14 @@ static Wait waitForFlag(Machine &machine, Warp &warp, const Op &op, int lane) {
                 .locate(effect.space, address, bytes, 1, lane, false);
   } catch (const Unexecuted &) {
     // The register has another value by now.
-    return {"what a loop reads, at an address that has changed since"};
+    Wait wait{"what a loop reads, at an address that has changed since"};
+    wait.kind = "memory";
+    return wait;
   }
   std::uint64_t value = 0;
   std::memcpy(&value, place.data, bytes);
   Wait wait;
+  wait.kind = "memory";
   if (isShared) {
     address = place.offset + kFirstSharedAddress;
     wait.object = {"shared", address};
@@ -142,6 +145,7 @@ static Wait waitInRepeat(Machine &machine, Warp &warp) {
                         "memory at {}",
                         watch.period(),
                         places(machine, watch.polls(warp.code())))};
+  wait.kind = "loop";
   wait.op = &warp.code().ops[watch.head()];
   return wait;
 }
@@ -150,6 +154,7 @@ static Wait waitInRepeat(Machine &machine, Warp &warp) {
 static Wait waitForColumns(const Machine &machine, Cta &cta,
                            const WaitReason &reason) {
   Wait wait;
+  wait.kind = "tensor-memory";
   const TensorMemory &memory = cta.tensorMemory();
   if (memory.wanted) {
     wait.what =
@@ -187,6 +192,8 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
     break;
   case WaitReason::Kind::ctaBarrier: {
     const CtaBarrier &barrier = cta.barriers[reason.object];
+    wait.kind = "barrier";
+    wait.number = reason.object;
     wait.what =
         fmt::format("barrier {}: {} of {} threads have arrived", reason.object,
                     barrier.arrived,
@@ -196,6 +203,7 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
   }
   case WaitReason::Kind::clusterBarrier: {
     std::uint32_t live = 0;
+    wait.kind = "cluster";
     for (std::size_t rank = 0; rank < cta.cluster().size(); ++rank)
       live += cta.cluster().cta(static_cast<int>(rank)).liveThreads();
     wait.what =
@@ -204,6 +212,7 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
     break;
   }
   case WaitReason::Kind::registers:
+    wait.kind = "registers";
     wait.what = fmt::format("setmaxnreg {}: {} registers are free in the CTA, "
                             "the warp needs {} more",
                             reason.detail, cta.registerPool,
@@ -216,13 +225,16 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
                          }));
     break;
   case WaitReason::Kind::lanes:
+    wait.kind = "lanes";
     wait.what = fmt::format("other lanes of its warp: those of the mask {:#x}",
                             reason.object);
     break;
   case WaitReason::Kind::wgmma:
+    wait.kind = "wgmma";
     wait.what = "a wgmma that not all four warps have issued";
     break;
   case WaitReason::Kind::primary:
+    wait.kind = "launch";
     wait.what = "the end of the launch ahead of this one";
     break;
   case WaitReason::Kind::tensorMemory:
@@ -347,7 +359,8 @@ Finding describeDeadlock(Machine &machine,
                   .thread = first.first,
                   .space = first.wait.object.space,
                   .address = first.wait.object.address,
-                  .buffer = first.wait.object.name};
+                  .buffer = first.wait.object.name,
+                  .waits = waitsOf(machine, clusters, lines)};
   if (notBegun)
     finding.message +=
         fmt::format("\n  {} CTAs have not begun: the device has no room for "

@@ -54,6 +54,12 @@ void LaunchObserver::watch(Cluster &cluster) {
     cluster.watchers().setClock(this);
 }
 
+void LaunchObserver::watchDetail(Cluster &cluster, RaceDetector *races) {
+  watch(cluster);
+  detail = std::make_unique<DetailRecorder>(cluster, *recorder, races);
+  cluster.watchers().add(*detail);
+}
+
 void LaunchObserver::on(const InstructionBegin &event) {
   if (recorder)
     recorder->before(event.warp, event.op, event.lanes);

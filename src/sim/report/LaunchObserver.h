@@ -1,9 +1,11 @@
-// LaunchObserver: counts what a cluster does, and draws its timeline.
+// LaunchObserver: counts what a cluster does, draws its timeline, and notes its
+// details.
 #pragma once
 
 #include "kiln/run/device.h"
 #include "sim/machine/events/Watchers.h"
 #include "sim/program/Effect.h"
+#include "sim/report/DetailRecorder.h"
 #include "sim/report/Recorder.h"
 
 #include <array>
@@ -25,6 +27,8 @@ public:
 
   /// Be told of a cluster's events.
   void watch(Cluster &cluster);
+  /// The same, and note details; `races` as DetailRecorder has them.
+  void watchDetail(Cluster &cluster, RaceDetector *races);
   EventMask interests() const override;
   using Watcher::on;
   void on(const InstructionBegin &event) override;
@@ -35,6 +39,7 @@ public:
 
   CostCount cost;
   std::unique_ptr<Recorder> recorder; ///< null: no timeline is wanted
+  std::unique_ptr<DetailRecorder> detail; ///< null: no details are wanted
 
 private:
   bool isTiming_;

@@ -15,6 +15,8 @@ struct Wait {
   std::string source; ///< who has sent, who could have; may be empty
   const Op *op = nullptr;
   FindingObject object;
+  const char *kind = "running";  ///< Finding::Waiting::kind
+  std::uint64_t number = 0;      ///< of a barrier of the CTA
 };
 
 /// Lanes with the same wait, one warp after another.
@@ -42,5 +44,9 @@ Wait waitForMbarrier(const Machine &machine, const Warp &warp,
 std::vector<Line> linesOf(Machine &machine,
                           const std::vector<Cluster *> &clusters);
 std::string showAll(const Machine &machine, const std::vector<Line> &lines);
+/// The same for a finding: who waits for whom.
+std::vector<Finding::Waiting>
+waitsOf(const Machine &machine, const std::vector<Cluster *> &clusters,
+        const std::vector<Line> &lines);
 
 } // namespace kiln::sim

@@ -126,6 +126,7 @@ Wait waitForMbarrier(const Machine &machine, const Warp &warp,
   Wait wait{fmt::format("the mbarrier at {}, phase of parity {}",
                         machine.findings().describeShared(address), parity)};
   wait.object = {"shared", address, machine.findings().sharedName(address)};
+  wait.kind = "mbarrier";
   auto found = cta.mbarriers.find(address);
   if (found == cta.mbarriers.end())
     return wait;

@@ -36,6 +36,15 @@ Recorder::Time Recorder::now(const Warp &warp) {
                            clocks_[&warp].skew);
 }
 
+Recorder::Time Recorder::phaseTime(const Cta &cta, std::uint32_t address,
+                                   std::uint32_t phase) const {
+  auto barrier = barriers_.find({&cta, address});
+  if (barrier == barriers_.end())
+    return 0;
+  auto found = barrier->second.phases.find(phase);
+  return found == barrier->second.phases.end() ? 0 : found->second;
+}
+
 Recorder::Drawn &Recorder::draw(const Warp &warp, const Op &op,
                                 Timeline::Row row, Timeline::Kind kind,
                                 Time start, Time end) {

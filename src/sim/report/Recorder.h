@@ -28,8 +28,14 @@ public:
   /// All events, slots filled in; by CTA, then by start.
   std::vector<Timeline::Event> take();
 
-private:
   using Time = std::uint64_t;
+  /// Of a warp.
+  Time now(const Warp &warp);
+  /// When a phase of an mbarrier was complete, as far as that is known; else 0.
+  Time phaseTime(const Cta &cta, std::uint32_t address,
+                 std::uint32_t phase) const;
+
+private:
   using Key = std::pair<const Cta *, std::uint32_t>; ///< a shared address
 
   struct Barrier {
@@ -55,7 +61,6 @@ private:
     std::uint32_t phase = 0, life = 0;
   };
 
-  Time now(const Warp &warp);
   Drawn &draw(const Warp &warp, const Op &op, Timeline::Row row,
               Timeline::Kind kind, Time start, Time end);
   /// The warp stands still until `time`.

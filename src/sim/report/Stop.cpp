@@ -40,6 +40,7 @@ Finding describeStop(Machine &machine, const std::vector<Cluster *> &clusters,
     finding.where = machine.findings().sourceLine(first);
     finding.ptx_line = first.line;
     finding.cta = lines.front().cta;
+    finding.waits = waitsOf(machine, clusters, lines);
   }
   return machine.findings().ending(id, std::move(finding));
 }

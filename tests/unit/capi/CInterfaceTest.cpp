@@ -189,9 +189,14 @@ TEST_F(CInterface, ExploresInInterleavingsOfItsOwn) {
   EXPECT_THAT(json, testing::HasSubstr("\"launch\": 2"));
   EXPECT_EQ(text(kiln_result_format(result, "sarif", &sarif)), "");
   EXPECT_THAT(sarif, testing::HasSubstr("\"2.1.0\""));
-  EXPECT_EQ(text(kiln_result_format(result, "html", &sarif)),
-            "'html' is not a format; use json, sarif, text, timeline or "
-            "timeline-table (3)");
+  const char *page = nullptr;
+  EXPECT_EQ(text(kiln_result_format(result, "html", &page)), "");
+  EXPECT_THAT(page, testing::StartsWith("<!doctype html>"));
+  EXPECT_EQ(text(kiln_result_format(result, "junit", &page)), "");
+  EXPECT_THAT(page, testing::HasSubstr("<testsuite name=\"kiln\""));
+  EXPECT_EQ(text(kiln_result_format(result, "pdf", &sarif)),
+            "'pdf' is not a format; use json, html, sarif, junit, text, "
+            "timeline or timeline-table (3)");
   ASSERT_EQ(kiln_result_finding_count(result), 1u) << json;
   kiln_finding finding = {};
   finding.bytes = sizeof(finding);

@@ -1,0 +1,41 @@
+// SourceText: read each file once.
+#include "support/text/SourceText.h"
+#include "kiln/base/error.h"
+#include "kiln/base/file.h"
+#include "kiln/base/text.h"
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+namespace kiln {
+
+bool isSource(std::string_view path) {
+  static const std::set<std::string> kKinds = {
+      ".c",   ".cc",  ".cpp", ".cu",   ".cuh", ".cxx", ".h",
+      ".hpp", ".inc", ".inl", ".mlir", ".ptx", ".pyx", ".py"};
+  return kKinds.contains(std::filesystem::path(path).extension().string());
+}
+
+const std::vector<std::string> &sourceLines(const std::string &path) {
+  constexpr std::uint64_t kMostBytes = 16 << 20;
+  static std::mutex mutex;
+  // Findings of one kernel are of the same few files.
+  static std::map<std::string, std::vector<std::string>> texts;
+  std::lock_guard lock(mutex);
+  auto [known, isNew] = texts.try_emplace(path);
+  if (!isNew || !isSource(path))
+    return known->second;
+  try {
+    std::istringstream text(read_file(path, kMostBytes));
+    for (std::string line; std::getline(text, line);)
+      known->second.push_back(printable(line));
+  } catch (const Error &) {
+    // There is nothing to show.
+  }
+  return known->second;
+}
+
+} // namespace kiln
