@@ -11,6 +11,7 @@
 #include <kiln/base/where.h>
 #include <kiln/c/kiln_c.h>
 #include <kiln/c/kiln_options.h>
+#include <kiln/check/detail.h>
 #include <kiln/check/explanation.h>
 #include <kiln/check/explore.h>
 #include <kiln/check/finding.h>

@@ -174,7 +174,10 @@ static std::string otherOf(const Finding &finding) {
 }
 
 static std::string headingOf(const Finding &finding, const std::string &level) {
-  bool isRule = finding.id != "refused";
+  auto rules = explanations();
+  bool isRule = std::any_of(rules.begin(), rules.end(), [&](const auto &row) {
+    return row.id == finding.id;
+  });
   std::string place = placeText(finding.where);
   return fmt::format(
       "<{0}><span class=\"grade\">{1}</span> {2}{3}{4}</{0}>\n", level,

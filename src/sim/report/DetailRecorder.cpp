@@ -225,7 +225,8 @@ void DetailRecorder::on(const MbarrierEvent &event) {
   }
   note(key, what, &event.warp, countLanes(event.lanes), &event.op);
   if (what == To::arrive || what == To::copy)
-    barriers_[key].senders.insert({&event.warp.cta(), event.warp.index()});
+    barriers_[key].senders[{&event.warp.cta(), event.warp.index()}] |=
+        event.lanes;
   changed_.push_back(key);
 }
 
@@ -254,7 +255,8 @@ void DetailRecorder::on(const CopyArrival &event) {
   if (Key key = keyOf(event.barrier); key.first) {
     note(key, LaunchDetail::BarrierEvent::What::arrive, &event.warp, 1,
          nullptr);
-    barriers_[key].senders.insert({&event.warp.cta(), event.warp.index()});
+    barriers_[key].senders[{&event.warp.cta(), event.warp.index()}] |=
+        LaneMask(1) << event.lane;
   }
 }
 
@@ -262,11 +264,12 @@ void DetailRecorder::on(const TensorArrival &event) {
   if (Key key = keyOf(event.barrier); key.first) {
     note(key, LaunchDetail::BarrierEvent::What::arrive, &event.warp, 1,
          nullptr);
-    barriers_[key].senders.insert({&event.warp.cta(), event.warp.index()});
+    barriers_[key].senders[{&event.warp.cta(), event.warp.index()}] |=
+        LaneMask(1) << event.lane;
   }
 }
 
-const std::set<DetailRecorder::WarpKey> *
+const DetailRecorder::Senders *
 DetailRecorder::sendersOf(const Cta &cta, std::uint32_t address) const {
   auto found = barriers_.find({const_cast<Cta *>(&cta), address});
   return found == barriers_.end() ? nullptr : &found->second.senders;

@@ -51,9 +51,9 @@ public:
 
   /// A warp of the cluster.
   using WarpKey = std::pair<const Cta *, int>;
-  /// The warps that have signalled an mbarrier; null: nobody has.
-  const std::set<WarpKey> *sendersOf(const Cta &cta,
-                                     std::uint32_t address) const;
+  using Senders = std::map<WarpKey, LaneMask>;
+  /// The lanes that have signalled an mbarrier; null: nobody has.
+  const Senders *sendersOf(const Cta &cta, std::uint32_t address) const;
   /// Put a time to a finding that ends the launch.
   void stamp(Finding &finding) const;
   /// `isKept`: with all that it has seen; else counts alone.
@@ -82,7 +82,7 @@ private:
     std::vector<LaunchDetail::BarrierEvent> first, last;
     std::uint64_t leftOut = 0;
     std::uint32_t expected = 0;
-    std::set<WarpKey> senders;
+    Senders senders;
   };
 
   Time timeOf(const Warp &warp) const;

@@ -14,9 +14,13 @@ static bool is(const Line &line, const char *kind) {
   return std::strcmp(line.wait.kind, kind) == 0;
 }
 
-/// Whether a warp is among those of a line.
-static bool hasWarp(const Line &line, int warp) {
-  return line.first / kLanes <= warp && warp <= line.last / kLanes;
+/// Whether some of a warp's lanes are among those of a line.
+static bool hasLanes(const Line &line, int warp, LaneMask lanes) {
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (int thread = warp * kLanes + lane;
+        (lanes >> lane & 1) && line.first <= thread && thread <= line.last)
+      return true;
+  return false;
 }
 
 static bool sharesWarp(const Line &one, const Line &other) {
@@ -34,10 +38,9 @@ static Cluster *clusterOf(const std::vector<Cluster *> &clusters,
   return nullptr;
 }
 
-/// The warps that have signalled the mbarrier that a line waits for; null: not
-/// known.
-static const std::set<DetailRecorder::WarpKey> *sendersOf(Cluster *cluster,
-                                                          const Line &line) {
+/// Who has signalled the mbarrier that a line waits for; null: not known.
+static const DetailRecorder::Senders *sendersOf(Cluster *cluster,
+                                                const Line &line) {
   if (!cluster || !cluster->observer || !line.wait.object.address)
     return nullptr;
   const auto &observer = static_cast<LaunchObserver &>(*cluster->observer);
@@ -70,8 +73,9 @@ static bool isAwaited(const std::vector<Cluster *> &clusters, const Line &line,
   if (!is(line, "mbarrier"))
     return false;
   if (const auto *senders = sendersOf(cluster, line))
-    for (const auto &[cta, warp] : *senders)
-      if (cta->index() == other.cta && hasWarp(other, warp))
+    for (const auto &[warp, lanes] : *senders)
+      if (warp.first->index() == other.cta &&
+          hasLanes(other, warp.second, lanes))
         return true;
   return false;
 }

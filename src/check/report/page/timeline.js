@@ -73,7 +73,10 @@ function marksOf(finding) {
 /** A drawing of [from, to]; `options`: marks, missing, width. */
 function drawTimeline(number, detail, ctas, from, to, options) {
   const marks = options.marks || [];
-  const rows = timelineRows(detail, ctas, marks);
+  const isSeen = row => row.events.some(one => one.end >= from && one.start <= to) ||
+                        row.marks.some(one => one.time >= from && one.time <= to) ||
+                        marks.some(one => rowKey(one.cta, one.unit, one.number) === row.key);
+  const rows = timelineRows(detail, ctas, marks).filter(isSeen);
   const width = options.width || 1000;
   const height = kTop + rows.length * kRow + 12;
   const span = Math.max(1, to - from);
@@ -174,13 +177,15 @@ function findingTimeline(finding, detail) {
   const end = detail.timeline.reduce((m, event) => Math.max(m, event.end), 0);
   const first = times.length ? Math.min(...times) : Math.max(0, end - 600);
   const last = times.length ? Math.max(...times) : end;
-  const around = Math.max(40, Math.round((last - first) * 0.4));
+  // What is behind a deadlock is nothing; what led to it may be long ago.
+  const before = finding.waits ? 300 : Math.max(40, Math.round((last - first) * 0.4));
+  const after = finding.waits ? 20 : before;
   const ctas = marks.length ? marks.map(mark => mark.cta)
                             : (finding.waits || []).map(one => one.cta);
   const unique = ctas.filter((cta, i) =>
       ctas.findIndex(other => sameCta(other, cta)) === i).slice(0, 4);
   return drawTimeline(detail.launch, detail, unique,
-                      Math.max(0, first - around), last + around,
+                      Math.max(0, first - before), last + after,
                       {marks, missing: finding.missing});
 }
 

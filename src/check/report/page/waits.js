@@ -41,7 +41,7 @@ function waitGraph(number, finding, detail) {
             `${thing.name} waits for ${threadsText(waits[i])}`))));
   waits.forEach((one, i) => {
     const warp = Math.floor(one.first / 32);
-    const role = detail ? roleOf(detail, one.cta, warp) : '';
+    const role = detail && one.kind !== 'lanes' ? roleOf(detail, one.cta, warp) : '';
     drawing.append(node('thread', columnX[0], y(i),
         [`${threadsText(one)}${role ? ' · ' + role : ''}`, ctaText(one.cta),
          placeText(one)], `${one.what}\n${one.source}`));
