@@ -334,7 +334,10 @@ std::string Report::to_html() const {
     note(refusal);
   if (findings_left_out)
     note(findings_left_out_text(findings_left_out));
-  if (!lost.empty())
+  if (data.empty())
+    note("The report is too large for more than this list; the JSON report has "
+         "all of it.");
+  else if (!lost.empty())
     note(fmt::format("The page would be larger than 2 MB: details of {} are "
                      "left out. The JSON report has them.",
                      lost.size() == 1

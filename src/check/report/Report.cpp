@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <fmt/ranges.h>
 
 namespace kiln {
@@ -255,23 +256,26 @@ void Report::merge(const Report &other) {
   }
   std::stable_sort(launches.begin(), launches.end(),
                    [](const auto &a, const auto &b) { return a.number < b.number; });
-  std::vector<std::size_t> fresh;
+  // In the order of the launches, whoever was first.
+  std::vector<Finding> all = std::exchange(findings, {});
   for (Finding finding : other.findings) {
     for (std::uint64_t &number : finding.launches)
       number += offset;
-    if (finding.where.is_known() || finding.ptx_line)
-      merge(std::move(finding), fresh);
-    else // of a whole launch file
-      findings.push_back(std::move(finding));
+    all.push_back(std::move(finding));
   }
-  // In the order of the launches, whoever was first.
-  std::stable_sort(findings.begin(), findings.end(),
+  std::stable_sort(all.begin(), all.end(),
                    [](const Finding &a, const Finding &b) {
                      return a.launches < b.launches;
                    });
   known_.clear();
-  for (std::size_t i = 0; i < findings.size(); ++i)
-    known_.try_emplace(findings[i].identity(), i);
+  std::vector<std::size_t> fresh;
+  for (Finding &finding : all)
+    if (finding.where.is_known() || finding.ptx_line)
+      merge(std::move(finding), fresh);
+    else // of a whole launch file
+      findings.push_back(std::move(finding));
+  for (Finding &finding : findings)
+    std::sort(finding.launches.begin(), finding.launches.end());
   comparisons.insert(comparisons.end(), other.comparisons.begin(),
                      other.comparisons.end());
   std::stable_sort(comparisons.begin(), comparisons.end(),

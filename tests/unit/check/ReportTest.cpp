@@ -83,6 +83,7 @@ TEST(Report, MergesShardsByTheirNumbers) {
   Report even = reportOf({found("race", 3, "st;")}, 2);
   odd.merge(even);
   ASSERT_EQ(odd.findings.size(), 1u) << "one defect in two launches";
+  EXPECT_THAT(odd.findings[0].launches, ElementsAre(2u, 3u));
   EXPECT_EQ(odd.launches[0].number, 2u);
   EXPECT_EQ(odd.launches[1].number, 3u);
   EXPECT_EQ(odd.total().instructions, 20u);
