@@ -119,7 +119,7 @@ ClusterDetail LaunchScheduler::detailOf(Cluster &cluster,
 }
 
 LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster,
-                                                    const Finding *fault) {
+                                                    bool hasFault) {
   Outcome outcome;
   outcome.instructions = cluster.instructions;
   outcome.findings = std::move(cluster.findings);
@@ -133,7 +133,7 @@ LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster,
   // The details have it too.
   if (config_.timeline)
     outcome.events = Recorder(*observer.recorder).take();
-  outcome.detail = detailOf(cluster, outcome, fault != nullptr);
+  outcome.detail = detailOf(cluster, outcome, hasFault);
   return outcome;
 }
 
@@ -151,7 +151,7 @@ void LaunchScheduler::finish(Mine &mine, std::size_t index,
     if (auto &observer = static_cast<LaunchObserver &>(*cluster->observer);
         observer.detail)
       observer.detail->stamp(*fault);
-  Outcome outcome = outcomeOf(*cluster, fault ? &*fault : nullptr);
+  Outcome outcome = outcomeOf(*cluster, fault.has_value());
   outcome.fault = std::move(fault);
   std::lock_guard lock(mutex_);
   shadowPeak_ = std::max(shadowPeak_, shadowBytes);

@@ -70,7 +70,7 @@ private:
   /// The last cluster, where it has not begun, never does.
   std::optional<Dim3> cancelLast();
   void finish(Mine &mine, std::size_t index, std::optional<Finding> fault);
-  Outcome outcomeOf(Cluster &cluster, const Finding *fault = nullptr);
+  Outcome outcomeOf(Cluster &cluster, bool hasFault = false);
   /// What a report page shows of the cluster.
   ClusterDetail detailOf(Cluster &cluster, const Outcome &outcome,
                          bool hasFault);

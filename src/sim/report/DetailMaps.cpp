@@ -164,9 +164,8 @@ static std::string barrierName(const Findings &findings,
 
 void DetailRecorder::addBarriers(LaunchDetail &detail) const {
   const Findings &findings = cluster_.machine().findings();
-  std::size_t count = 0;
   for (const auto &[key, history] : barriers_) {
-    if (history.first.empty() || ++count > kMostBarriers)
+    if (history.first.empty())
       continue;
     LaunchDetail::Barrier barrier{key.first->index(), key.second,
                                   barrierName(findings, key.second),
@@ -181,6 +180,8 @@ void DetailRecorder::addBarriers(LaunchDetail &detail) const {
               return std::tie(a.cta[2], a.cta[1], a.cta[0], a.address) <
                      std::tie(b.cta[2], b.cta[1], b.cta[0], b.address);
             });
+  if (detail.barriers.size() > kMostBarriers)
+    detail.barriers.resize(kMostBarriers);
 }
 
 void DetailRecorder::addRoles(LaunchDetail &detail) const {
