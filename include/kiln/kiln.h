@@ -19,6 +19,7 @@
 #include <kiln/check/launch_file.h>
 #include <kiln/check/options.h>
 #include <kiln/check/outline.h>
+#include <kiln/check/profile.h>
 #include <kiln/check/report.h>
 #include <kiln/check/run_status.h>
 #include <kiln/check/sim.h>

@@ -20,6 +20,9 @@ static void save(const Report &report, const CheckSettings &settings) {
     report.save(settings.report_path);
   if (!settings.timeline_path.empty())
     write_file(settings.timeline_path, {report.timeline.to_trace()});
+  // "-" asks for no file: kiln_result_format has it.
+  if (!settings.profile_path.empty() && settings.profile_path != "-")
+    save_profile(report.profiles, settings.profile_path);
 }
 
 static std::unique_ptr<kiln_result> makeResult(Report report,
@@ -162,8 +165,17 @@ static std::string formatted(const Report &report, const std::string &format) {
     return report.timeline.to_trace();
   if (format == "timeline-table")
     return report.timeline.to_table();
+  if (format == "profile")
+    return to_json(report.profiles);
+  if (format == "profile-table")
+    return to_table(report.profiles);
+  if (format == "speedscope")
+    return to_speedscope(report.profiles);
+  if (format == "roofline")
+    return to_roofline(report.profiles);
   userError("'{}' is not a format; use json, html, sarif, junit, text, "
-            "timeline or timeline-table",
+            "timeline, timeline-table, profile, profile-table, speedscope or "
+            "roofline",
             format);
 }
 

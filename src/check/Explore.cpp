@@ -129,6 +129,7 @@ Explorer::optionsOf(std::size_t i, std::string &printed) const {
   auto options = std::make_shared<SimOptions>(options_.sim);
   options->interleaving = interleavings_[i].kind;
   options->seed = interleavings_[i].seed;
+  options->profile &= i == 0; // each interleaving costs the same
   // The first run's output is the program's.
   auto print = i == 0 ? options_.sim.print : nullptr;
   bool isShown = i == 0;

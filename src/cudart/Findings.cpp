@@ -144,13 +144,21 @@ void Findings::sayOnce(const std::string &sentence) {
 }
 
 void Findings::saveReport() {
-  try {
-    report_.save(reportPath_);
-  } catch (const Error &error) {
-    status().unwritten = 1;
-    tell(
-        fmt::format("kiln: the report was not written: {}\n", error.message()));
-  }
+  auto attempt = [&](const char *what, const std::function<void()> &save) {
+    try {
+      save();
+    } catch (const Error &error) {
+      status().unwritten = 1;
+      tell(fmt::format("kiln: the {} was not written: {}\n", what,
+                       error.message()));
+    }
+  };
+  if (!reportPath_.empty())
+    attempt("report", [&] { report_.save(reportPath_); });
+  if (profilePath_ == "-") // stdout is the program's
+    tell(to_table(report_.profiles));
+  else if (!profilePath_.empty())
+    attempt("profile", [&] { save_profile(report_.profiles, profilePath_); });
 }
 
 void Findings::conclude() {
@@ -167,8 +175,7 @@ void Findings::conclude() {
   if (report_.findings_left_out)
     tell(fmt::format("kiln: {}\n",
                      findings_left_out_text(report_.findings_left_out)));
-  if (!reportPath_.empty())
-    saveReport();
+  saveReport();
   // The command says it itself.
   if (status_ == &own_ && status().launches)
     tell(fmt::format("kiln: {}\n", status().to_string()));

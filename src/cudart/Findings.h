@@ -24,6 +24,9 @@ public:
 
   /// Where a report goes at the end: as Report::save has it; empty: nowhere.
   void setReport(std::string path) { reportPath_ = std::move(path); }
+  /// Where profiles go at the end: as save_profile has it; "-": a table on
+  /// stderr; empty: nowhere.
+  void setProfile(std::string path) { profilePath_ = std::move(path); }
   void setMaxFindings(std::uint64_t most) { report_.max_findings = most; }
   /// Count a launch that has ended, and tell what was found in it, but for what
   /// launches before it have shown.
@@ -58,7 +61,7 @@ private:
   std::atomic<int> broken_{0};
   ExitStatus failed_ = ExitStatus::ok; ///< of the first call that has failed
   std::vector<std::string> said_;
-  std::string reportPath_;
+  std::string reportPath_, profilePath_;
   Report report_;
   bool isConcluded_ = false;
 };

@@ -73,6 +73,7 @@ Session::Session()
     if (!settings_.capture_folder.empty())
       capture_ = std::make_unique<Capture>(settings_.capture_folder);
     findings_.setReport(settings_.report_path);
+    findings_.setProfile(settings_.profile_path);
     findings_.setMaxFindings(settings_.sim.max_findings);
   } catch (const Error &error) {
     failToStart(error);

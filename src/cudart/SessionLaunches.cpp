@@ -61,6 +61,7 @@ void Session::explore(std::span<const LaunchDescription> launches,
                              std::move(finished));
   ExploreOptions unchecked = explore_;
   unchecked.sim.checks = false;
+  unchecked.sim.profile &= isChosen(note.kernel, note.number);
   unchecked.interleavings = {.only = unchecked.sim.interleaving,
                              .seed = unchecked.sim.seed};
   explore_in_stream(opened(), launches, stream, unchecked, std::move(finished));

@@ -37,25 +37,28 @@ static constexpr Architecture kArchitectures[] = {
     {60, 6, "Pascal", 50, 0, 0, kMma, 0, 2048, 32, 64, 48},
     {61, 6, "Pascal", 50, 0, 0, kMma, 0, 2048, 32, 96, 48},
     {62, 6, "Pascal", 50, 0, 0, kMma, 0, 2048, 32, 64, 48},
-    {70, 7, "Volta", 60, 0, 0, kMma, 0, 2048, 32, 96, 96, 1, 1, 1024},
-    {72, 7, "Volta", 61, 0, 0, kMma, 0, 2048, 32, 96, 96, 1, 1, 1024},
-    {75, 7, "Turing", 63, 0, 0, kMma, 0, 1024, 16, 64, 64, 1, 1, 1024},
-    {80, 8, "Ampere", 70, 0, 0, kMma, 0, 2048, 32, 164, 163, 1, 1, 2048},
-    {86, 8, "Ampere", 71, 0, 0, kMma, 0, 1536, 16, 100, 99, 1, 1, 1024},
-    {87, 8, "Ampere", 74, 0, 0, kMma, 0, 1536, 16, 164, 163, 1, 1, 2048},
+    {70, 7, "Volta", 60, 0, 0, kMma, 0, 2048, 32, 96, 96, 1, 1, 1024, 128},
+    {72, 7, "Volta", 61, 0, 0, kMma, 0, 2048, 32, 96, 96, 1, 1, 1024, 128},
+    {75, 7, "Turing", 63, 0, 0, kMma, 0, 1024, 16, 64, 64, 1, 1, 1024, 128},
+    {80, 8, "Ampere", 70, 0, 0, kMma, 0, 2048, 32, 164, 163, 1, 1, 2048, 128},
+    {86, 8, "Ampere", 71, 0, 0, kMma, 0, 1536, 16, 100, 99, 1, 1, 1024, 256},
+    {87, 8, "Ampere", 74, 0, 0, kMma, 0, 1536, 16, 164, 163, 1, 1, 2048, 256},
     {88, 8, "Ampere", 73},
-    {89, 8, "Ada", 78, 0, 0, kMma, 0, 1536, 24, 100, 99, 1, 1, 1024},
-    {90, 9, "Hopper", 78, 80, 0, kWgmma, 0, 2048, 32, 228, 227, 8, 16, 4096},
-    {100, 10, "Blackwell", 86, 86, 88, kTcgen05, 512, 2048, 32, 228, 227, 8, 16,
-     8192},
-    {101, 11, "Blackwell", 86, 86, 88, kTcgen05, 512, 1536, 24, 228, 227, 8, 16,
-     8192},
-    {103, 10, "Blackwell", 88, 88, 88, kTcgen05, 512, 2048, 32, 228, 227, 8, 16,
-     8192},
-    {110, 11, "Blackwell", 90, 90, 90, kTcgen05, 512, 1536, 24, 228, 227, 8, 16,
-     8192},
-    {120, 12, "Blackwell", 87, 87, 88, kMma, 0, 1536, 24, 100, 99, 8, 8, 1024},
-    {121, 12, "Blackwell", 88, 88, 88, kMma, 0, 1536, 24, 100, 99, 8, 8, 1024},
+    {89, 8, "Ada", 78, 0, 0, kMma, 0, 1536, 24, 100, 99, 1, 1, 1024, 256},
+    {90, 9, "Hopper", 78, 80, 0, kWgmma, 0, 2048, 32, 228, 227, 8, 16, 4096,
+     256},
+    {100, 10, "Blackwell", 86, 86, 88, kTcgen05, 512, 2048, 32, 228, 227, 8,
+     16, 8192, 256},
+    {101, 11, "Blackwell", 86, 86, 88, kTcgen05, 512, 1536, 24, 228, 227, 8,
+     16, 8192, 256},
+    {103, 10, "Blackwell", 88, 88, 88, kTcgen05, 512, 2048, 32, 228, 227, 8,
+     16, 8192, 256},
+    {110, 11, "Blackwell", 90, 90, 90, kTcgen05, 512, 1536, 24, 228, 227, 8,
+     16, 8192, 256},
+    {120, 12, "Blackwell", 87, 87, 88, kMma, 0, 1536, 24, 100, 99, 8, 8, 1024,
+     256},
+    {121, 12, "Blackwell", 88, 88, 88, kMma, 0, 1536, 24, 100, 99, 8, 8, 1024,
+     256},
 };
 
 std::span<const Architecture> architectures() { return kArchitectures; }
@@ -137,6 +140,7 @@ DeviceDescription describeArchitecture(int major, int minor) {
   description.max_cluster_ctas = row->maxCluster;
   description.max_nonportable_cluster_ctas = row->maxNonportableCluster;
   description.f16_flops_per_clock = row->f16FlopsPerClock;
+  description.f32_flops_per_clock = row->f32FlopsPerClock;
   // From 8.0 on, the system has a KiB of shared memory in each CTA.
   description.reserved_smem_per_cta_bytes = number >= 80 ? 1024 : 0;
   if (row->maxThreads) {

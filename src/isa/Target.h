@@ -36,6 +36,8 @@ struct Architecture {
   int maxCluster = 1, maxNonportableCluster = 1;
   /// Of f16 with f32 sums, dense, of a multiprocessor.
   int f16FlopsPerClock = 0;
+  /// Of f32, an fma being two.
+  int f32FlopsPerClock = 0;
 };
 
 std::span<const Architecture> architectures();

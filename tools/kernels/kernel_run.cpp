@@ -3,6 +3,7 @@
 #include "console/run_watch.h"
 #include "console/say.h"
 #include "console/show_findings.h"
+#include "console/show_profile.h"
 
 #include <kiln/check/explore.h>
 #include <kiln/check/report.h>
@@ -97,6 +98,10 @@ bool run_kernel(Device &device, const Kernel &kernel,
   if (!report_all.timeline.events.empty())
     outputs.attempt([&] {
       show_timeline(report_all.timeline, settings.timeline_path);
+    });
+  if (!report_all.profiles.empty())
+    outputs.attempt([&] {
+      show_profile(report_all.profiles, settings.profile_path);
     });
   for (const Finding &finding : report_all.findings)
     show_finding(finding);

@@ -11,6 +11,7 @@
 #include "mlir_program.h"
 #include "options/check_flags.h"
 #include "program.h"
+#include "run_command.h"
 
 #include <kiln/check/run_status.h>
 #include <kiln/run/open_device.h>
@@ -202,6 +203,11 @@ static ExitStatus run_command(const RunCommand &command) {
   if (page.status().errors)
     return ExitStatus::finding;
   return page.status().unwritten ? ExitStatus::machine : ExitStatus::ok;
+}
+
+ExitStatus run_checked(std::vector<std::string> program,
+                       const CheckFlags &check) {
+  return run_command({.program = std::move(program), .check = check});
 }
 
 void add_run_command(Command app, Action &action) {

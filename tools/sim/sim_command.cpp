@@ -7,6 +7,7 @@
 #include "console/run_watch.h"
 #include "console/say.h"
 #include "console/show_findings.h"
+#include "console/show_profile.h"
 #include "launch_files.h"
 #include "options/check_flags.h"
 #include "support/limits/Budget.h"
@@ -180,6 +181,10 @@ static ExitStatus simulate(const SimCommand &command,
   if (!settings.timeline_path.empty())
     outputs.attempt([&] {
       show_timeline(checked.report.timeline, settings.timeline_path);
+    });
+  if (!settings.profile_path.empty())
+    outputs.attempt([&] {
+      show_profile(checked.report.profiles, settings.profile_path);
     });
   if (!command.save_folder.empty())
     outputs.attempt([&] {

@@ -237,7 +237,9 @@ KILN_C_API const char *kiln_result_printed(const kiln_result *result);
 KILN_C_API const char *kiln_result_json(const kiln_result *result);
 /// The report as "json", "html" (a page, with details where the option detail is
 /// on), "sarif" (2.1.0), "junit" (XML) or "text"; or, of launches whose options
-/// name a timeline, "timeline" for Perfetto, or "timeline-table".
+/// name a timeline, "timeline" for Perfetto, or "timeline-table"; of launches
+/// whose options name a profile, where "-" asks for no file, "profile"
+/// (docs/profile.schema.json), "profile-table", "speedscope" or "roofline" (SVG).
 KILN_C_API kiln_error *kiln_result_format(kiln_result *result,
                                           const char *format,
                                           const char **text);

@@ -84,6 +84,11 @@ typedef struct kiln_options {
   /// of each line, the timeline, mbarriers, shared memory. Takes on or off;
   /// default: on where --report names a page (.html) or JSON.
   const char *detail;
+  /// Count what each instruction costs and write it to this file: as a page for
+  /// speedscope.app where its name ends in .speedscope.json, as a roofline
+  /// where it ends in .svg, as a table where it ends in .txt, else as JSON; -:
+  /// print the table. Takes a file name, or -; default: none.
+  const char *profile;
 } kiln_options;
 
 #define KILN_OPTIONS_INIT \

@@ -32,6 +32,7 @@ struct CheckSettings {
   /// Nothing: where the report is a page or JSON, which shows details.
   std::optional<bool> detail;
   std::string timeline_path; ///< "-": a table on stdout; empty: none
+  std::string profile_path;  ///< likewise
   // Of programs that launch kernels themselves.
   std::string kernel; ///< a regular expression; empty: all of them
   std::vector<std::uint64_t> launches; ///< numbers, from 1; empty: all of them

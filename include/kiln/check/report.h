@@ -14,6 +14,7 @@
 #include <kiln/check/detail.h>
 #include <kiln/check/explore.h>
 #include <kiln/check/finding.h>
+#include <kiln/check/profile.h>
 #include <kiln/check/timeline.h>
 #include <kiln/run/launch.h>
 
@@ -87,6 +88,9 @@ struct Report {
   std::uint64_t max_findings = kDefaultMaxFindings; ///< errors; others; 0: all
   std::vector<ReportedComparison> comparisons;
   Timeline timeline; ///< of the first interleaving of each launch, in a row
+  /// What instructions cost in the first interleaving; launches of one kernel
+  /// and one shape are one profile.
+  std::vector<Profile> profiles;
   std::string refusal; ///< why nothing has run; empty: it has
   bool is_brief = false;
   std::uint64_t launch_count = 0, checked_count = 0;

@@ -55,6 +55,7 @@ struct SimOptions {
   bool stats = false;             ///< fill LaunchResult::stats
   bool timeline = false;          ///< fill LaunchResult::timeline
   bool detail = false;            ///< fill LaunchResult::detail
+  bool profile = false;           ///< fill LaunchResult::profile
   /// Told how many CTAs are done, of how many, from time to time.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   /// Set it, from a signal handler or another thread, and the launch ends soon,

@@ -43,6 +43,7 @@ struct DeviceDescription {
   int registers_per_sm = 65536;
   int max_registers_per_thread = 255;
   int register_granularity_warp = 256; ///< registers are handed out so
+  int parts_per_sm = 4; ///< of a multiprocessor, each with its share of them
   /// Of a thread that multiplies: what its sums may take, and what it is given
   /// beside them at most.
   int max_accumulator_registers = 192, max_consumer_registers = 232;
@@ -75,6 +76,8 @@ struct DeviceDescription {
   double memory_gb_per_s = 0;
   /// Of f16 with f32 sums, dense, of a multiprocessor; 0: not known.
   int f16_flops_per_clock = 0;
+  /// Of f32 without its tensor cores, likewise.
+  int f32_flops_per_clock = 0;
   /// The same of all of it as its maker publishes it; 0: not known.
   double f16_tflops = 0;
 

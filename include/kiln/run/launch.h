@@ -25,6 +25,7 @@ namespace KILN_API kiln {
 
 struct SimOptions;
 struct LaunchDetail;
+struct Profile;
 
 /// A scalar argument: a number and its type.
 struct Scalar {
@@ -133,6 +134,8 @@ struct LaunchResult {
   Timeline timeline; ///< empty where nobody asked for it
   /// What a report page shows (kiln/check/detail.h); null where nobody asked.
   std::shared_ptr<const LaunchDetail> detail;
+  /// What each instruction cost (kiln/check/profile.h); null where nobody asked.
+  std::shared_ptr<const Profile> profile;
 
   bool ok() const; ///< no finding of grade error
   /// Findings and numbers, a line each.

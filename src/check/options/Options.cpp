@@ -192,6 +192,18 @@ static const std::vector<CheckOption> kOptions = {
      {"on", "off"},
      nullptr,
      [](S &s, const T &t) { s.detail = t.on_off(); }},
+    {"profile", OptionKind::path, "FILE", "a file name, or -", "none",
+     "count what each instruction costs and write it to this file: as a page for "
+     "speedscope.app where its name ends in .speedscope.json, as a roofline where "
+     "it ends in .svg, as a table where it ends in .txt, else as JSON; -: print "
+     "the table",
+     door_everywhere,
+     {},
+     nullptr,
+     [](S &s, const T &t) {
+       s.profile_path = t.text;
+       s.sim.profile = !s.profile_path.empty();
+     }},
 };
 
 std::span<const CheckOption> check_options() { return kOptions; }

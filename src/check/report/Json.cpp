@@ -162,6 +162,8 @@ std::string Report::to_json() const {
                         {"stats", stats}};
   if (findings_left_out)
     value["findings_left_out"] = findings_left_out;
+  if (!profiles.empty())
+    value["profiles"] = ordered_json::parse(kiln::to_json(profiles))["profiles"];
   if (!refusal.empty())
     value["refusal"] = refusal;
   std::string text =

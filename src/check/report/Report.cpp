@@ -56,6 +56,17 @@ static void append(Timeline &all, const Timeline &more) {
   }
 }
 
+static void keepProfile(std::vector<Profile> &profiles,
+                        const ReportedLaunch &launch,
+                        const LaunchResult &result) {
+  if (!result.profile)
+    return;
+  Profile profile = *result.profile;
+  profile.kernel = launch.kernel;
+  profile.launches = {launch.number};
+  add_profile(profiles, std::move(profile));
+}
+
 template <typename Value>
 static void addOnce(std::vector<Value> &list, const std::vector<Value> &more) {
   for (const Value &value : more)
@@ -122,8 +133,10 @@ void Report::take(ReportedLaunch &launch, const LaunchResult &result,
     merge(std::move(finding), fresh);
   }
   keepDetail(launch, result, interleaving, fresh.size() > known);
-  if (launch.interleavings.empty())
+  if (launch.interleavings.empty()) {
     append(timeline, result.timeline);
+    keepProfile(profiles, launch, result);
+  }
   launch.interleavings.push_back(interleaving);
   addNumbers(launch.result, result);
   addNumbers(total_, result);

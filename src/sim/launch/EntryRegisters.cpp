@@ -8,6 +8,8 @@
 
 namespace kiln::sim {
 
+static constexpr const char *kFromLaunch = "the launch", *kFromPtxas = "ptxas";
+
 int registersByPtxas(std::string_view text, const ptx::Module &module,
                      const ptx::Function &entry) {
   AssembleOptions options;
@@ -67,7 +69,7 @@ static EntryRegisters registersSaid(std::string_view text,
                                     const ptx::Function &entry,
                                     const SimOptions &options) {
   if (options.registers_at_entry)
-    return {options.registers_at_entry, "the launch"};
+    return {options.registers_at_entry, kFromLaunch};
   auto find = [&](const char *name) { return directiveOf(entry, name); };
   const char *threadsFrom = find("reqntid")   ? "reqntid"
                             : find("maxntid") ? "maxntid"
@@ -81,7 +83,7 @@ static EntryRegisters registersSaid(std::string_view text,
   // Assembling takes longer than many a launch: only where it matters.
   if (isMoving || options.co_resident)
     if (int count = registersByPtxas(text, module, entry))
-      return {count, "ptxas"};
+      return {count, kFromPtxas};
   if (int most = find("maxnreg"))
     return {std::min(most, options.device.max_registers_per_thread),
             ".maxnreg"};
@@ -97,6 +99,15 @@ static EntryRegisters registersSaid(std::string_view text,
   return {std::min(registers, options.device.max_registers_per_thread),
           isRequired ? ".reqntid and .minnctapersm"
                      : ".maxntid and .minnctapersm"};
+}
+
+EntryRegisters profiledRegisters(const EntryRegisters &atEntry,
+                                 const std::function<int()> &byPtxas) {
+  std::string_view from = atEntry.from;
+  if (from == kFromLaunch || from == kFromPtxas)
+    return atEntry;
+  int count = byPtxas();
+  return count ? EntryRegisters{roundUpToUnit(count), kFromPtxas} : atEntry;
 }
 
 EntryRegisters registersAtEntry(std::string_view text,

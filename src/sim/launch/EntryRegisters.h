@@ -4,6 +4,8 @@
 #include "kiln/check/sim.h"
 #include "ptx/Ast.h"
 
+#include <functional>
+
 namespace kiln::sim {
 
 struct EntryRegisters {
@@ -21,6 +23,12 @@ EntryRegisters registersAtEntry(std::string_view text,
                                 const ptx::Module &module,
                                 const ptx::Function &entry,
                                 const SimOptions &options);
+
+/// Registers per thread that a GPU would hand out: those of the launch where
+/// somebody has said them, else as ptxas gives them where one is found, else
+/// `atEntry`.
+EntryRegisters profiledRegisters(const EntryRegisters &atEntry,
+                                 const std::function<int()> &byPtxas);
 
 /// At most so many: what .maxnreg says, or what the largest CTA leaves.
 int mostRegisters(const ptx::Function &entry, const DeviceDescription &device);

@@ -20,6 +20,8 @@ LaunchScheduler::LaunchScheduler(Machine &machine)
       isTalking_(talksThroughGlobal(machine.code())), races_(machine) {
   if (isTalking_ && config_.checks)
     commonChecks_ = std::make_unique<LaunchChecks>(machine);
+  if (config_.profile)
+    profiler_ = std::make_unique<LaunchProfiler>(machine);
   for (int axis = 0; axis < 3; ++axis) {
     clusters_[axis] = config_.grid[axis] / config_.cluster[axis];
     count_ *= clusters_[axis];
@@ -93,6 +95,8 @@ bool LaunchScheduler::take(Mine &mine) {
       observer->watch(*mine.back());
     mine.back()->observer = std::move(observer);
   }
+  if (profiler_)
+    profiler_->watch(*mine.back());
   return true;
 }
 
@@ -126,6 +130,7 @@ LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster,
   outcome.quota = std::move(cluster.quota);
   outcome.printed = std::move(cluster.printed);
   outcome.checks = std::move(cluster.ownChecks);
+  outcome.profiler = std::move(cluster.profiler);
   if (!cluster.observer)
     return outcome;
   auto &observer = static_cast<LaunchObserver &>(*cluster.observer);
@@ -188,6 +193,8 @@ void LaunchScheduler::absorb(Outcome &outcome) {
   detail_.add(std::move(outcome.detail));
   if (outcome.checks)
     races_.take(static_cast<LaunchChecks &>(*outcome.checks).races());
+  if (outcome.profiler)
+    profiler_->add(*outcome.profiler);
   leftOut_.take(outcome.quota);
   if (!outcome.findings.empty()) {
     std::move(outcome.findings.begin(), outcome.findings.end(),
@@ -335,6 +342,7 @@ bool LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
     outcome.findings = std::move(stuck_.front()->findings);
     outcome.quota = std::move(stuck_.front()->quota);
     outcome.checks = std::move(stuck_.front()->ownChecks);
+    outcome.profiler = std::move(stuck_.front()->profiler);
     std::uint64_t begun = std::min(next_.load(), count_);
     outcome.fault =
         describeDeadlock(machine_, stuck_, (count_ - begun) * perCluster_);
@@ -500,6 +508,10 @@ LaunchResult LaunchScheduler::result() {
                                  (commonChecks_ ? commonChecks_->bytes() : 0) +
                                  machine_.memory().shadowBytes();
   }
+  if (profiler_)
+    result_.profile = profiler_->conclude(
+        occupancyOf(config_, machine_.staticSharedBytes()),
+        result_.is_finished);
   return std::move(result_);
 }
 

@@ -11,6 +11,7 @@
 #include "sim/checks/LaunchChecks.h"
 #include "sim/checks/LaunchRaces.h"
 #include "sim/machine/Machine.h"
+#include "sim/profile/LaunchProfiler.h"
 #include "sim/report/LaunchObserver.h"
 
 #include <condition_variable>
@@ -53,6 +54,7 @@ private:
     ClusterDetail detail;
     std::optional<Finding> fault;
     std::unique_ptr<Watcher> checks; ///< where it has its own
+    std::unique_ptr<Watcher> profiler;
     FindingQuota quota{0};           ///< what it has left out
   };
   using Mine = std::vector<std::unique_ptr<Cluster>>;
@@ -119,6 +121,7 @@ private:
   std::uint64_t shadowPeak_ = 0;         ///< of one cluster
   std::unique_ptr<LaunchChecks> commonChecks_; ///< of clusters that talk
   LaunchRaces races_;
+  std::unique_ptr<LaunchProfiler> profiler_; ///< null: nobody asks for it
   FindingQuota leftOut_{0};
 
   /// Clusters behind this one need not be run: it ends the launch.

@@ -12,16 +12,32 @@ static std::uint64_t count(const Dim3 &size) {
   return std::uint64_t(size[0]) * size[1] * size[2];
 }
 
+/// CTAs of so many warps that the registers of a multiprocessor are enough for.
+/// Each of its parts has registers of its own, which whole warps are given.
+static int ctasByRegisters(const DeviceDescription &device, int registers,
+                           int warps) {
+  int unit = device.register_granularity_warp;
+  int perWarp = (registers * kLanes + unit - 1) / unit * unit;
+  int ofPart = device.registers_per_sm / device.parts_per_sm / perWarp;
+  return ofPart * device.parts_per_sm / warps;
+}
+
+static int warpsOf(const LaunchConfig &config) {
+  return static_cast<int>((count(config.block) + kLanes - 1) / kLanes);
+}
+
 Residency residencyOf(const LaunchConfig &config,
                       std::uint32_t staticSharedBytes) {
   const DeviceDescription &device = config.device;
   Residency result;
-  auto threads = static_cast<int>(count(config.block));
-  int warps = (threads + kLanes - 1) / kLanes;
+  int warps = warpsOf(config);
   result.smemBytes =
       static_cast<int>(staticSharedBytes + config.dynamicSmemBytes) +
       device.reserved_smem_per_cta_bytes;
-  result.perSm = device.max_ctas_per_sm;
+  result.byCtas = device.max_ctas_per_sm;
+  result.byThreads = device.max_threads_per_sm / (warps * kLanes);
+  result.byShared = device.smem_per_sm_bytes / std::max(result.smemBytes, 1);
+  result.perSm = result.byCtas;
   result.limit = "CTAs";
   auto limitTo = [&](int most, const char *why) {
     if (most >= result.perSm)
@@ -29,18 +45,37 @@ Residency residencyOf(const LaunchConfig &config,
     result.perSm = most;
     result.limit = why;
   };
-  limitTo(device.max_threads_per_sm / (warps * kLanes), "threads");
-  limitTo(device.smem_per_sm_bytes / std::max(result.smemBytes, 1),
-          "shared memory");
+  limitTo(result.byThreads, "threads");
+  limitTo(result.byShared, "shared memory");
   if (config.registers_at_entry > 0) {
-    int unit = device.register_granularity_warp;
-    int perWarp = (config.registers_at_entry * kLanes + unit - 1) / unit * unit;
-    limitTo(device.registers_per_sm / (perWarp * warps), "registers");
+    result.byRegisters =
+        ctasByRegisters(device, config.registers_at_entry, warps);
+    limitTo(result.byRegisters, "registers");
   }
   std::uint64_t slots = std::uint64_t(device.sms) * std::max(result.perSm, 0);
   std::uint64_t perCluster = count(config.cluster);
   result.ctas = slots / perCluster * perCluster;
   return result;
+}
+
+ProfiledOccupancy occupancyOf(const LaunchConfig &config,
+                              std::uint32_t staticSharedBytes) {
+  LaunchConfig asked = config;
+  asked.registers_at_entry = config.profiledRegisters;
+  Residency residency = residencyOf(asked, staticSharedBytes);
+  return {.by_threads = residency.byThreads,
+          .by_shared = residency.byShared,
+          .by_registers = residency.byRegisters,
+          .by_ctas = residency.byCtas,
+          .ctas_per_sm = residency.perSm,
+          .limit = residency.limit,
+          .registers = config.profiledRegisters,
+          .registers_from = config.profiledRegistersFrom,
+          .shared_bytes = static_cast<std::uint32_t>(residency.smemBytes),
+          .warps_per_cta = warpsOf(config),
+          .max_warps_per_sm = config.device.max_threads_per_sm / kLanes,
+          .ctas = count(config.grid),
+          .resident = residency.ctas};
 }
 
 bool canReorder(const Code &code) {

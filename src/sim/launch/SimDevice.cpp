@@ -455,6 +455,12 @@ SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
       sim::registersAtEntry(module.text(), module.module(), entry, options);
   sim::LaunchConfig config = configOf(description, entry, prepared->registers);
   config.isAlone = isAlone;
+  if (options.profile) {
+    auto profiled = sim::profiledRegisters(
+        prepared->registers, [&] { return module.ptxasRegisters(entry); });
+    config.profiledRegisters = profiled.count;
+    config.profiledRegistersFrom = profiled.from;
+  }
   if (options.target_check)
     module.checkTarget(entry);
   auto decoded = module.decoded(entry, description.dynamic_smem_bytes);

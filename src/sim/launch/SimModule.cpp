@@ -117,9 +117,19 @@ const EntryInfo &SimModule::entry(std::string_view name) const {
 
 int SimModule::registers(std::string_view name) const {
   const ptx::Function &function = find(name);
-  if (int count = registersByPtxas(text_, module_, function))
+  if (int count = ptxasRegisters(function))
     return count;
   return mostRegisters(function, device_);
+}
+
+int SimModule::ptxasRegisters(const ptx::Function &entry) const {
+  std::lock_guard lock(registersMutex_);
+  auto known = ptxasRegisters_.find(entry.name);
+  if (known == ptxasRegisters_.end())
+    known = ptxasRegisters_
+                .emplace(entry.name, registersByPtxas(text_, module_, entry))
+                .first;
+  return known->second;
 }
 
 Buffer SimModule::variable(std::string_view name) const {

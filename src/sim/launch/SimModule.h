@@ -26,6 +26,8 @@ public:
   const ptx::Module &module() const { return module_; }
   /// For ptxas; empty where several were linked.
   std::string_view text() const { return text_; }
+  /// Per thread of an entry, as ptxas gives them; 0: it does not.
+  int ptxasRegisters(const ptx::Function &entry) const;
   /// The entry that is meant; an empty name: the only one. Throws UserError.
   const ptx::Function &find(std::string_view name) const;
   std::shared_ptr<const DecodedEntry>
@@ -47,6 +49,8 @@ private:
   mutable std::map<const ptx::Function *, Decoded> decoded_;
   mutable std::set<const ptx::Function *> checked_; ///< and found to be right
   mutable std::map<std::string, EntryInfo, std::less<>> infos_;
+  mutable std::mutex registersMutex_;
+  mutable std::map<std::string, int> ptxasRegisters_; ///< by entry
 };
 
 } // namespace kiln::sim

@@ -164,6 +164,8 @@ public:
   std::unique_ptr<Watcher> ownChecks;
   /// Who counts or draws; null: nobody asked for that.
   std::unique_ptr<Watcher> observer;
+  /// Who counts what instructions cost; null: nobody asked for that.
+  std::unique_ptr<Watcher> profiler;
 
 private:
   bool performOne();

@@ -19,6 +19,10 @@ struct LaunchConfig : SimOptions {
   /// which nothing moves is put aside, and goes on when asked.
   bool isAlone = true;
   bool isCooperative = false;
+  /// Registers per thread that occupancy is told with, where that is asked for,
+  /// and who says so; 0: nobody does.
+  int profiledRegisters = 0;
+  const char *profiledRegistersFrom = "";
 };
 
 } // namespace kiln::sim

@@ -237,6 +237,7 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
           setResultPoison(op, unknown, kAllLanes);
         if (watch_.isLooking())
           watch_.note(*this, group.pc, group.lanes, 0);
+        watchers.tell(InstructionSkip{*this, op, group.lanes});
         ++group.pc;
         continue;
       }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "sim/program/AddressUse.h"
+#include "sim/program/Operations.h"
 #include "sim/program/Program.h"
 #include "sim/program/Syntax.h"
 
@@ -57,6 +58,8 @@ struct Traits {
   Flow flow = Flow::next;
   /// Its result tells of time, or of who happens to be there.
   bool isOfTheMoment = false;
+  /// The floating-point operations that it does; null: none.
+  Operations (*operations)(const ptx::Instruction &instruction) = nullptr;
 };
 
 /// One opcode of the registry. docs/simulator.md's table is made from these.

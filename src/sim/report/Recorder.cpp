@@ -60,7 +60,9 @@ Recorder::Drawn &Recorder::draw(const Warp &warp, const Op &op,
     event.file = source.file;
     event.line = static_cast<int>(source.line);
   }
-  return drawn_.emplace_back(Drawn{std::move(event), &warp.cta()});
+  Drawn &drawn = drawn_.emplace_back(Drawn{std::move(event), &warp.cta()});
+  drawn.op = &op;
+  return drawn;
 }
 
 static Timeline::Row rowOf(const Warp &warp) {

@@ -27,6 +27,12 @@ public:
   void take(const AsyncAccess &event);
   /// All events, slots filled in; by CTA, then by start.
   std::vector<Timeline::Event> take();
+  /// Call `body(op, units)` for each wait so far.
+  template <typename Body> void forEachWait(Body &&body) const {
+    for (const Drawn &drawn : drawn_)
+      if (drawn.event.kind == Timeline::Kind::wait)
+        body(*drawn.op, drawn.event.end - drawn.event.start);
+  }
 
   using Time = std::uint64_t;
   /// Of a warp.
@@ -59,6 +65,7 @@ private:
     std::uint32_t barrier = 0; ///< its address; 0: none
     /// Loads: the phase they belong to, of which life of the barrier.
     std::uint32_t phase = 0, life = 0;
+    const Op *op = nullptr;
   };
 
   Drawn &draw(const Warp &warp, const Op &op, Timeline::Row row,

@@ -163,6 +163,34 @@ TEST_F(CInterface, BuffersOutliveTheirDevice) {
   EXPECT_EQ(back, 7u);
 }
 
+TEST_F(CInterface, CountsWhatInstructionsCost) {
+  kiln_options options = KILN_OPTIONS_INIT;
+  options.profile = "-"; // no file
+  std::uint64_t address = kiln_buffer_address(out);
+  std::uint32_t by = 1;
+  const void *parameters[] = {&address, &by};
+  kiln_launch launch = {};
+  launch.bytes = sizeof(launch);
+  launch.module = module;
+  launch.entry = "add";
+  launch.block[0] = 1;
+  launch.parameters = parameters;
+  const kiln_launch *one[] = {&launch};
+  kiln_result *result = nullptr;
+  ASSERT_EQ(text(kiln_explore(device, one, 1, &options, &result)), "");
+  const char *profile = nullptr;
+  EXPECT_EQ(text(kiln_result_format(result, "profile", &profile)), "");
+  EXPECT_THAT(profile, testing::HasSubstr("\"kernel\": \"add\""));
+  EXPECT_THAT(profile, testing::HasSubstr("\"global_sectors\": "));
+  EXPECT_EQ(text(kiln_result_format(result, "profile-table", &profile)), "");
+  EXPECT_THAT(profile, testing::HasSubstr("occupancy "));
+  EXPECT_EQ(text(kiln_result_format(result, "roofline", &profile)), "");
+  EXPECT_THAT(profile, testing::StartsWith("<svg"));
+  EXPECT_EQ(text(kiln_result_format(result, "speedscope", &profile)), "");
+  EXPECT_THAT(profile, testing::HasSubstr("speedscope.app"));
+  kiln_result_free(result);
+}
+
 TEST_F(CInterface, ExploresInInterleavingsOfItsOwn) {
   kiln_options options = KILN_OPTIONS_INIT;
   options.interleaving = "random";
@@ -196,7 +224,8 @@ TEST_F(CInterface, ExploresInInterleavingsOfItsOwn) {
   EXPECT_THAT(page, testing::HasSubstr("<testsuite name=\"kiln\""));
   EXPECT_EQ(text(kiln_result_format(result, "pdf", &sarif)),
             "'pdf' is not a format; use json, html, sarif, junit, text, "
-            "timeline or timeline-table (3)");
+            "timeline, timeline-table, profile, profile-table, speedscope or "
+            "roofline (3)");
   ASSERT_EQ(kiln_result_finding_count(result), 1u) << json;
   kiln_finding finding = {};
   finding.bytes = sizeof(finding);

@@ -18,6 +18,7 @@ enum class EventKind : std::uint8_t {
   lifetime,    ///< warps, CTAs and clusters begin and end
   instruction, ///< before and after each one
   registers,   ///< before those whose registers matter to somebody
+  skip,        ///< instructions that no lane executes
   access,      ///< of memory, by threads and by asynchronous units
   storedValue, ///< what threads store, as a part of their accesses
   async,       ///< asynchronous operations begin and end
@@ -62,6 +63,13 @@ struct ClusterEnd {
 /// Lanes are about to execute an instruction.
 struct InstructionBegin {
   static constexpr EventKind kKind = EventKind::instruction;
+  Warp &warp;
+  const Op &op;
+  LaneMask lanes;
+};
+/// Its predicate holds for none of the lanes that are there.
+struct InstructionSkip {
+  static constexpr EventKind kKind = EventKind::skip;
   Warp &warp;
   const Op &op;
   LaneMask lanes;

@@ -26,6 +26,7 @@ public:
   virtual void on(const CtaEnd &) {}
   virtual void on(const ClusterEnd &) {}
   virtual void on(const InstructionBegin &) {}
+  virtual void on(const InstructionSkip &) {}
   virtual void on(const InstructionEnd &) {}
   virtual void on(const RegisterUse &) {}
   virtual void on(const ThreadAccess &) {}

@@ -324,10 +324,13 @@ std::vector<Instruction> matrixInstructions() {
        {.effect = storeEffect, .semantics = accessSemantics}},
       {"movmatrix", decodeMovmatrix, Unit::matrix, "m8n8 trans of b16",
        "trans, ALIGNED m8n8 b16 -> =b32 b32"},
-      {"mma", decodeMma, Unit::matrix,
+      {"mma",
+       decodeMma,
+       Unit::matrix,
        "m16n8 of f16, bf16, tf32, s8, u8, e4m3, e5m2 and f64, m8n8 of f64, s8 "
        "and u8; row.col",
-       ", ALIGNED mNnNkN row col satfinite TYPE -> ={*} {*} {*} {*}"},
+       ", ALIGNED mNnNkN row col satfinite TYPE -> ={*} {*} {*} {*}",
+       {.operations = productOperations<1>}},
       {"wmma",
        decodeWmma,
        Unit::matrix,
@@ -339,7 +342,8 @@ std::vector<Instruction> matrixInstructions() {
        "mma, ALIGNED mNnNkN row col rn satfinite TYPE -> ={*} {*} {*} {*}",
        {.effect = wmmaEffect,
         .semantics = accessSemantics,
-        .addresses = wmmaAddresses}},
+        .addresses = wmmaAddresses,
+        .operations = productOperations<1>}},
   };
 }
 

@@ -303,7 +303,8 @@ std::vector<Instruction> wgmmaInstructions() {
        "imm imm imm; "
        "mma_async f16|bf16, ALIGNED mNnNkN f16 f32 -> ={b32}* {b32}* u64 p imm "
        "imm imm",
-       {.effect = wgmmaEffect}},
+       {.effect = wgmmaEffect,
+        .operations = productOperations<kWarpsPerGroup>}},
       setmaxnregInstruction(),
   };
 }

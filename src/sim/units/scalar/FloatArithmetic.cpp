@@ -258,7 +258,7 @@ std::vector<Instruction> floatInstructions() {
        "HALF, rn ftz sat relu -> =t t t t; "
        "f32x2, ROUND ftz -> =b64 b64 b64 b64; "
        "f32|f64, ROUND ftz sat -> =t t t t",
-       {.poison = pairPoison}}};
+       {.poison = pairPoison, .operations = floatOperations<2>}}};
   for (auto part : {floatApproxInstructions, floatSignInstructions}) {
     std::vector<Instruction> some = part();
     all.insert(all.end(), some.begin(), some.end());

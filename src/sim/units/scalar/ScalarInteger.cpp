@@ -342,14 +342,18 @@ std::vector<Instruction> scalarIntegerInstructions() {
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
        "their rounding, .ftz, .sat; f32x2; f32 of f16 and bf16",
        sum,
-       {.poison = sumPoison, .addresses = passesOn<0b110, true>}},
+       {.poison = sumPoison,
+        .addresses = passesOn<0b110, true>,
+        .operations = floatOperations<1>}},
       {"sub",
        decodeAddOrSub<true>,
        Unit::scalar,
        "integers of 16, 32, 64 bits, .sat, .cc, u16x2, s16x2; floats with "
        "their rounding, .ftz, .sat; f32x2; f32 of f16 and bf16",
        sum,
-       {.poison = sumPoison, .addresses = passesOn<0b10, true>}},
+       {.poison = sumPoison,
+        .addresses = passesOn<0b10, true>,
+        .operations = floatOperations<1>}},
       {"mul",
        decodeMul,
        Unit::scalar,
@@ -359,7 +363,7 @@ std::vector<Instruction> scalarIntegerInstructions() {
        "f32|f64, ROUND ftz sat -> =t t t; "
        "wide, u16 s16 u32 s32 -> =w t t; "
        "lo|hi, INT -> =t t t",
-       {.poison = lowProductPoison}},
+       {.poison = lowProductPoison, .operations = floatOperations<1>}},
       {"mad",
        decodeMad,
        Unit::scalar,
@@ -368,7 +372,9 @@ std::vector<Instruction> scalarIntegerInstructions() {
        "f32|f64, ROUND ftz sat -> =t t t t; "
        "wide, u16 s16 u32 s32 -> =w t t w; "
        "lo|hi, INT sat -> =t t t t",
-       {.poison = lowProductPoison, .addresses = passesOn<0b1000, true>}},
+       {.poison = lowProductPoison,
+        .addresses = passesOn<0b1000, true>,
+        .operations = floatOperations<2>}},
       {"mul24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",
        "lo|hi, u32 s32 -> =t t t"},
       {"mad24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",
