@@ -2,6 +2,7 @@
 #include "cudart/TensorMapWords.h"
 
 #include <iterator>
+#include <utility>
 
 namespace kiln::cudart {
 
@@ -19,9 +20,14 @@ std::optional<TensorMap> tensorMapOf(std::int64_t type, std::int64_t interleave,
                                      std::int64_t oobFill) {
   // FTZ variants read the same.
   static constexpr Type kTypes[] = {u8,  u16, u32,  i32, u64,  i64,  f16,
-                                    f32, f64, bf16, f32, tf32, tf32, e2m1};
-  static constexpr Swizzle kSwizzles[] = {Swizzle::none, Swizzle::b32,
-                                          Swizzle::b64, Swizzle::b128};
+                                    f32, f64, bf16, f32, tf32, tf32, e2m1,
+                                    e2m1, e2m3};
+  static constexpr std::int64_t kFirstPadded = 14;
+  static constexpr std::pair<Swizzle, SwizzleAtom> kSwizzles[] = {
+      {Swizzle::none, SwizzleAtom::b16}, {Swizzle::b32, SwizzleAtom::b16},
+      {Swizzle::b64, SwizzleAtom::b16},  {Swizzle::b128, SwizzleAtom::b16},
+      {Swizzle::b128, SwizzleAtom::b32}, {Swizzle::b128, SwizzleAtom::b32_flip8},
+      {Swizzle::b128, SwizzleAtom::b64}};
   static constexpr Interleave kInterleaves[] = {
       Interleave::none, Interleave::b16, Interleave::b32};
   static constexpr L2Promotion kPromotions[] = {
@@ -29,11 +35,15 @@ std::optional<TensorMap> tensorMapOf(std::int64_t type, std::int64_t interleave,
       L2Promotion::b256};
   static constexpr OobFill kFills[] = {OobFill::zeros, OobFill::nan};
   TensorMap map;
-  if (!look(kTypes, type, map.type) || !look(kSwizzles, swizzle, map.swizzle) ||
+  std::pair<Swizzle, SwizzleAtom> way;
+  if (!look(kTypes, type, map.type) || !look(kSwizzles, swizzle, way) ||
       !look(kInterleaves, interleave, map.interleave) ||
       !look(kPromotions, l2Promotion, map.l2) ||
       !look(kFills, oobFill, map.oob))
     return std::nullopt;
+  map.swizzle = way.first;
+  map.atom = way.second;
+  map.is_padded = type >= kFirstPadded;
   return map;
 }
 

@@ -31,6 +31,11 @@ enum class ScalarType : std::uint8_t {
   s16,
   s32,
   s64,
+  u2,
+  s2,
+  u4,
+  s4,
+  b1,
   f16,
   f16x2,
   bf16,
@@ -42,8 +47,22 @@ enum class ScalarType : std::uint8_t {
   e5m2,
   e4m3x2,
   e5m2x2,
+  e2m3,
+  e3m2,
+  e2m1,
+  ue8m0,
+  ue4m3,
+  e2m3x2,
+  e3m2x2,
+  e2m1x2,
+  ue8m0x2,
+  e4m3x4,
+  e5m2x4,
+  e2m3x4,
+  e3m2x4,
+  e2m1x4,
 };
-/// Bytes of a value in memory; pred has 1.
+/// Bytes of a value in memory; pred and what is smaller than a byte have 1.
 int sizeBytes(ScalarType type);
 /// "f32"
 std::string_view name(ScalarType type);

@@ -83,6 +83,15 @@ static CUtensorMapDataType tensorMapType(Type type) {
   internalError("type {} has no tensor map type", static_cast<int>(type));
 }
 
+/// The type of a map; elements that are padded have numbers of their own.
+static CUtensorMapDataType typeOf(const TensorMap &map) {
+  if (!map.is_padded)
+    return tensorMapType(map.type);
+  constexpr int kFourBits = 14, kSixBits = 15;
+  return static_cast<CUtensorMapDataType>(
+      map.type == Type::e2m1 ? kFourBits : kSixBits);
+}
+
 /// The place of a width in the driver's enums, where 0 means none and each
 /// value after `first` doubles the bytes of the one before.
 static int widthRank(int bytes, int first) {
@@ -96,6 +105,10 @@ static int widthRank(int bytes, int first) {
 static CUtensorMap encode(const CudaDriver &driver, const TensorMap &map,
                           const std::string &what) {
   check(map, what);
+  if (map.im2col)
+    userError("{} is a map of pixels, which the simulator has and this device "
+              "of Kiln does not make",
+              what);
   CUtensorMap encoded{};
   // The driver refuses a null pointer also where rank 1 leaves no strides.
   std::vector<std::uint64_t> strides = map.strides_bytes;
@@ -103,13 +116,14 @@ static CUtensorMap encode(const CudaDriver &driver, const TensorMap &map,
   driver.call(
       driver.cuTensorMapEncodeTiled,
       [&] { return fmt::format("encoding {}", what); }, &encoded,
-      tensorMapType(map.type), static_cast<std::uint32_t>(map.dims.size()),
+      typeOf(map), static_cast<std::uint32_t>(map.dims.size()),
       reinterpret_cast<void *>(map.address), map.dims.data(), strides.data(),
       map.box.data(), map.element_strides.data(),
       static_cast<CUtensorMapInterleave>(
           widthRank(static_cast<int>(map.interleave), 16)),
       static_cast<CUtensorMapSwizzle>(
-          widthRank(static_cast<int>(map.swizzle), 32)),
+          widthRank(static_cast<int>(map.swizzle), 32) +
+          static_cast<int>(map.atom)),
       static_cast<CUtensorMapL2promotion>(
           widthRank(static_cast<int>(map.l2), 64)),
       map.oob == OobFill::nan

@@ -1,5 +1,6 @@
 // TensorProduct: tcgen05.mma: what it multiplies, and its text.
 #include "dsl/tensorcore/SharedOperand.h"
+#include "isa/MatrixForms.h"
 #include "kiln/language/tensorcore/tensor_memory.h"
 #include "support/Error.h"
 
@@ -9,8 +10,8 @@ namespace {
 /// How a type of operands is multiplied (PTX, "Instruction descriptor").
 struct TensorOperandKind {
   Type type;
-  const char *kind; ///< of the instruction
-  unsigned format;  ///< in the descriptor
+  std::string_view kind; ///< of the instruction
+  unsigned format;       ///< in the descriptor
 };
 
 /// How factors are multiplied with a kind of operands.
@@ -23,7 +24,7 @@ struct ScaledKind {
 
 /// What one instruction computes.
 struct Instruction {
-  const TensorOperandKind &a, &b;
+  TensorOperandKind a, b;
   Type accumulator;
   int rows, columns; ///< M and N, of both CTAs of a pair
   bool isAKMajor, isBKMajor;
@@ -41,14 +42,6 @@ struct Instruction {
 };
 } // namespace
 
-static constexpr TensorOperandKind kTensorOperandKinds[] = {
-    {Type::f16, "f16", 0},     {Type::bf16, "f16", 1},
-    {Type::tf32, "tf32", 2},   {Type::e4m3, "f8f6f4", 0},
-    {Type::e5m2, "f8f6f4", 1}, {Type::e2m3, "f8f6f4", 3},
-    {Type::e3m2, "f8f6f4", 4}, {Type::e2m1, "mxf4", 1},
-    {Type::u8, "i8", 0},       {Type::i8, "i8", 1},
-};
-
 static constexpr ScaledKind kScaledKinds[] = {
     {"f8f6f4", Type::ue8m0, "mxf8f6f4.block_scale.scale_vec::1X", 32},
     {"mxf4", Type::ue8m0, "mxf4.block_scale.scale_vec::2X", 32},
@@ -57,20 +50,20 @@ static constexpr ScaledKind kScaledKinds[] = {
 
 const ScaledKind *Instruction::scaled() const {
   for (const ScaledKind &kind : kScaledKinds)
-    if (std::string_view(kind.of) == a.kind &&
+    if (kind.of == a.kind &&
         kind.scale == options.a_scales->type())
       return &kind;
   return nullptr;
 }
 
-static const TensorOperandKind &tensorKindOf(Type type, const Where &where) {
-  for (const TensorOperandKind &kind : kTensorOperandKinds)
-    if (kind.type == type)
-      return kind;
-  userErrorAt(where,
-              "tcgen05.mma has no operands of type {}; it takes f16, bf16, "
-              "tf32, e4m3, e5m2, e2m3, e3m2, e2m1, i8 and u8",
-              name(type));
+static TensorOperandKind tensorKindOf(Type type, const Where &where) {
+  // Elements of 4 bits are packed.
+  for (std::string_view kind : {"f16", "tf32", "i8", "mxf4", "f8f6f4"})
+    if (const isa::TensorOperand *operand =
+            isa::findTensorOperand(kind, isa::ptxName(type)))
+      return {type, kind, operand->code};
+  userErrorAt(where, "tcgen05.mma has no operands of type {}; it takes {}",
+              name(type), isa::matrixOperands("tcgen05"));
 }
 
 std::uint32_t Instruction::descriptor(int k) const {

@@ -1,66 +1,42 @@
 // WgmmaInstruction: the types, majors and shapes of wgmma, and its text.
 #include "dsl/tensorcore/WgmmaInstruction.h"
 #include "dsl/kernel/AsmText.h"
+#include "isa/MatrixForms.h"
 #include "support/Error.h"
 
 namespace kiln {
 
-namespace {
-/// What the instruction is called for an operand type, and what it gives.
-struct WgmmaOperandKind {
-  Type type;
-  const char *ptx;
-  bool hasF16Accumulator;
-  bool hasMnMajor; ///< the instruction can transpose it
-
-  bool isInteger() const { return !is_float(type); }
-  bool isEightBitFloat() const {
-    return type == Type::e4m3 || type == Type::e5m2;
-  }
-};
-} // namespace
-
-static constexpr WgmmaOperandKind kWgmmaOperandKinds[] = {
-    {Type::f16, "f16", true, true},     {Type::bf16, "bf16", false, true},
-    {Type::tf32, "tf32", false, false}, {Type::e4m3, "e4m3", true, false},
-    {Type::e5m2, "e5m2", true, false},  {Type::i8, "s8", false, false},
-    {Type::u8, "u8", false, false},
-};
-
-static const WgmmaOperandKind *findKind(Type type) {
-  for (const WgmmaOperandKind &kind : kWgmmaOperandKinds)
-    if (kind.type == type)
-      return &kind;
-  return nullptr;
+/// Whether an operand may be MN-major: the instruction can transpose 16 bits.
+static bool hasMnMajor(Type type) {
+  return type == Type::f16 || type == Type::bf16;
 }
 
-static const WgmmaOperandKind &wgmmaKindOf(Type type, const Where &where) {
-  if (const WgmmaOperandKind *kind = findKind(type))
-    return *kind;
-  userErrorAt(where,
-              "wgmma has no operands of type {}; it takes f16, bf16, "
-              "tf32, e4m3, e5m2, i8 and u8",
-              name(type));
+/// The row of the instruction for those operands; null: it has none.
+static const isa::MatrixForm *formOf(Type a, Type b) {
+  return isa::findMatrixForm("wgmma", "", isa::ptxName(a), isa::ptxName(b));
+}
+
+static void checkOperand(Type type, const Where &where) {
+  if (!formOf(type, type))
+    userErrorAt(where, "wgmma has no operands of type {}; it takes {}",
+                name(type), isa::matrixOperands("wgmma"));
 }
 
 std::string WgmmaShape::text(int steps) const {
   int registers = accumulatorRegisters();
-  const WgmmaOperandKind &kindA = *findKind(a), &kindB = *findKind(b);
   // Integers have no signs to turn, and only 16 bits can be transposed.
   std::string tail;
-  if (!kindA.isInteger())
+  if (is_float(a))
     tail += fmt::format(", {}, {}", options.negate_a ? -1 : 1,
                         options.negate_b ? -1 : 1);
-  if (kindA.hasMnMajor && !isAInRegisters)
+  if (hasMnMajor(a) && !isAInRegisters)
     tail += isAKMajor ? ", 0" : ", 1";
-  if (kindA.hasMnMajor)
+  if (hasMnMajor(a))
     tail += isBKMajor ? ", 0" : ", 1";
-  const char *result = accumulator == Type::i32   ? "s32"
-                       : accumulator == Type::f16 ? "f16"
-                                                  : "f32";
   std::string head = fmt::format(
       "wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{}{} {}, ", columns, k(),
-      result, kindA.ptx, kindB.ptx, options.saturate ? ".satfinite" : "",
+      isa::ptxName(accumulator), isa::ptxName(a), isa::ptxName(b),
+      options.saturate ? ".satfinite" : "",
       registerList(0, registers));
   int next = 2 * registers; // outputs, then the inputs tied to them
   int adds = next + steps * operandsOfAStep();
@@ -84,13 +60,12 @@ std::string WgmmaShape::constraints(int steps) const {
 }
 
 void checkWgmmaColumns(Type type, int columns, const Where &where) {
-  if (columns < 8 || columns > 256 || columns % 8 != 0)
+  if (!isa::isWgmmaWidth(columns, /*isInteger=*/false))
     userErrorAt(where,
                 "an instruction of {} columns; wgmma takes multiples of "
                 "8 from 8 to 256",
                 columns);
-  // PTX, "Asynchronous Warpgroup Level Matrix Shape".
-  if (!is_float(type) && columns % 16 != 0 && columns != 8 && columns != 24)
+  if (!isa::isWgmmaWidth(columns, !is_float(type)))
     userErrorAt(where,
                 "an instruction of {} columns; wgmma of {} takes 8, 24 and "
                 "multiples of 16 up to 256",
@@ -98,39 +73,34 @@ void checkWgmmaColumns(Type type, int columns, const Where &where) {
 }
 
 void checkWgmma(const WgmmaShape &shape, const Where &where) {
-  const WgmmaOperandKind &kindA = wgmmaKindOf(shape.a, where);
-  const WgmmaOperandKind &kindB = wgmmaKindOf(shape.b, where);
-  bool isMixable = kindA.isEightBitFloat() ? kindB.isEightBitFloat()
-                   : kindA.isInteger()     ? kindB.isInteger()
-                                           : kindA.type == kindB.type;
-  if (!isMixable)
+  checkOperand(shape.a, where);
+  checkOperand(shape.b, where);
+  const isa::MatrixForm *form = formOf(shape.a, shape.b);
+  if (!form)
     userErrorAt(where, "wgmma cannot multiply {} by {}", name(shape.a),
                 name(shape.b));
-  bool hasAccumulator = kindA.isInteger() ? shape.accumulator == Type::i32
-                        : shape.accumulator == Type::f16
-                            ? kindA.hasF16Accumulator
-                            : shape.accumulator == Type::f32;
-  if (!hasAccumulator)
+  bool isInteger = !is_float(shape.a);
+  if (!form->hasSum(isa::ptxName(shape.accumulator)))
     userErrorAt(where, "wgmma of {} accumulates in {}, not in {}",
                 name(shape.a),
-                kindA.isInteger()         ? "i32"
-                : kindA.hasF16Accumulator ? "f32 or f16"
-                                          : "f32",
+                isInteger             ? "i32"
+                : form->hasSum("f16") ? "f32 or f16"
+                                      : "f32",
                 name(shape.accumulator));
   checkWgmmaColumns(shape.a, shape.columns, where);
   for (const char *which : {"a", "b"}) {
     bool isA = *which == 'a';
-    if ((isA ? shape.isAKMajor : shape.isBKMajor) || kindA.hasMnMajor)
+    if ((isA ? shape.isAKMajor : shape.isBKMajor) || hasMnMajor(shape.a))
       continue;
     userErrorAt(where,
                 "operand {} of type {} is not K-major; on sm_90 only "
                 "f16 and bf16 can be: store it with K contiguous",
                 which, name(isA ? shape.a : shape.b));
   }
-  if (kindA.isInteger() && (shape.options.negate_a || shape.options.negate_b))
+  if (isInteger && (shape.options.negate_a || shape.options.negate_b))
     userErrorAt(where, "wgmma of {} has no negation; only floats do",
                 name(shape.a));
-  if (!kindA.isInteger() && shape.options.saturate)
+  if (!isInteger && shape.options.saturate)
     userErrorAt(where, "wgmma of {} does not saturate; only integers do",
                 name(shape.a));
 }

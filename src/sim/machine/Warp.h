@@ -306,12 +306,23 @@ public:
     return current_->frame ? current_->frame->localBase : 0;
   }
 
+  /// Where the frame of the current group's function ends.
+  std::uint32_t frameEnd() const {
+    int function = current_->frame ? current_->frame->function : 0;
+    return localBase() + code_.functions[function].localBytes;
+  }
+  /// Make room for local memory up to `bytes` per lane.
+  void reserveLocal(std::uint32_t bytes) { growLocal(bytes); }
+
   std::uint64_t instructions = 0;  ///< executed so far
   std::uint64_t effects = 0;       ///< those that others may have noticed
   int registers = 0;               ///< per thread, as setmaxnreg counts
   std::vector<std::uint8_t> local; ///< lanes' local memory, one after another
   ValidBits localValid;            ///< of it
   std::uint32_t localBytes = 0;    ///< of it per lane; grows with calls
+  /// Where what each lane has allocated on its stack ends; below the end of
+  /// the function's frame: it has nothing there.
+  std::array<std::uint32_t, kLanes> stackTops{};
   /// State that units keep per warp or per lane (committed groups and the
   /// like).
   ClusterArrivals clusterArrivals;

@@ -19,6 +19,7 @@ static constexpr WordClass kClasses[] = {
     {"HALF", "f16|f16x2|bf16|bf16x2"},
     {"DATA", "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"},
     {"TYPE", "DATA HALF tf32 e4m3 e5m2 e4m3x2 e5m2x2"},
+    {"EIGHTS", "e4m3|e5m2|e4m3x2|e5m2x2|e4m3x4|e5m2x4"},
     {"ROUND", "rn|rz|rm|rp"},
     {"REDUCE", "add|min|max|inc|dec|and|or|xor"},
     {"COMPARE",
@@ -27,7 +28,7 @@ static constexpr WordClass kClasses[] = {
     {"SPACE", "global|const|shared|shared::cta|shared::cluster|local|param|"
               "param::entry|param::func"},
     {"SHARED", "shared shared::cta shared::cluster"},
-    {"ORDER", "weak|volatile|mmio|relaxed|acquire|release|acq_rel SCOPE"},
+    {"ORDER", "weak|volatile|relaxed|acquire|release|acq_rel mmio SCOPE"},
     {"SCOPE", "cta|cluster|gpu|sys"},
     {"CACHE",
      "ca|cg|cs|cv|lu|wb|wt nc L1::evict_normal|L1::evict_unchanged|"
@@ -37,13 +38,15 @@ static constexpr WordClass kClasses[] = {
     {"EVICT", "L2::evict_last L2::evict_normal L2::evict_first "
               "L2::evict_unchanged"},
     {"RESTRICT", "sync_restrict::shared::cta|sync_restrict::shared::cluster"},
-    {"VECTOR", "v2|v4"},
+    {"VECTOR", "v2|v4|v8"},
     {"RANK", "1d|2d|3d|4d|5d"},
     {"ALIGNED", "sync aligned"},
     {"CTAGROUP", "cta_group::1|cta_group::2"},
     {"REPEAT", "x1|x2|x4|x8|x16|x32|x64|x128"},
     {"PLAINKIND", "kind::f16|kind::tf32|kind::f8f6f4|kind::i8"},
     {"SCALEDKIND", "kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4"},
+    {"NARROW", "e4m3|e5m2|e2m3|e3m2|e2m1"},
+    {"SCALES", "scale_vec::1X|scale_vec::2X|scale_vec::4X ue8m0 ue4m3"},
     {"SCALEVEC", "scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32"},
     {"COLLECTA", "collector::a::fill|collector::a::use|collector::a::lastuse|"
                  "collector::a::discard"},

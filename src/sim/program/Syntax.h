@@ -21,7 +21,7 @@
 //     p            a predicate, `!%p` too
 //     v            a value of 32 bits or a part of one: %r1.b0
 //     [a]  [t]     an address; a tensor map's address with coordinates
-//     {t}          a vector of as many t as .v2 or .v4 says; without them a t,
+//     {t}          a vector of as many t as .v2, .v4 or .v8 says; without them a t,
 //                  in braces or not
 //     {t}*  {*}    a vector in braces, of t or of anything; how long it has to
 //                  be is for the unit to say

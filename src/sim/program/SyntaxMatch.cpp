@@ -40,9 +40,11 @@ Said::Said(const Syntax &syntax, const ptx::Function &function,
       types_[std::min(typeCount_, types_.size() - 1)] = word->type;
       ++typeCount_;
     }
+    if (modifier == "tile::gather4" || modifier == "tile::scatter4")
+      rank_ = 5; // a column and four rows
     if (modifier.size() != 2)
       continue;
-    if (modifier == "v2" || modifier == "v4")
+    if (modifier == "v2" || modifier == "v4" || modifier == "v8")
       vectorLength_ = modifier[1] - '0';
     else if (modifier[1] == 'd' && modifier[0] >= '1' && modifier[0] <= '5')
       rank_ = modifier[0] - '0';

@@ -72,7 +72,7 @@ private:
   const ptx::Function &function_;
   std::array<ptx::ScalarType, 8> types_{};
   std::size_t typeCount_ = 0;
-  std::size_t vectorLength_ = 1; ///< of .v2 or .v4
+  std::size_t vectorLength_ = 1; ///< of .v2, .v4 or .v8
   std::size_t rank_ = 0;         ///< of .2d
 };
 

@@ -9,7 +9,8 @@ const InstructionSet &instructionSet() {
     std::vector<Instruction> all;
     for (auto unit :
          {scalarInstructions, floatInstructions, conversionInstructions,
-          memoryInstructions, addressInstructions, controlInstructions,
+          memoryInstructions, multimemInstructions, addressInstructions,
+          controlInstructions, stackInstructions,
           warpInstructions, barrierInstructions, mbarrierInstructions,
           tmaInstructions, wgmmaInstructions, tcgen05Instructions,
           matrixInstructions}) {

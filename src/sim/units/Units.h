@@ -39,6 +39,17 @@ void gridControlEffect(Decoder &decoder, const ptx::Instruction &instruction,
 void decodeWarpBarrier(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op);
 
+/// ld, st, atom and red, which multimem does on one device.
+void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction, Op &op);
+void decodeStore(Decoder &decoder, const ptx::Instruction &instruction, Op &op);
+void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
+                  Op &op);
+/// st.bulk, of the table of memory instructions.
+void decodeBulkStore(Decoder &decoder, const ptx::Instruction &instruction,
+                     Op &op);
+std::vector<Instruction> multimemInstructions();
+/// alloca, stacksave and stackrestore.
+std::vector<Instruction> stackInstructions();
 /// atom and red of halves, vectors and 128 bits.
 bool isPackedAtomic(const ptx::Instruction &instruction, ptx::ScalarType type);
 void decodePackedAtomic(Decoder &decoder, const ptx::Instruction &instruction,

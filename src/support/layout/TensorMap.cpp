@@ -76,7 +76,8 @@ static void checkAlignment(const TensorMap &map, const std::string &what) {
 /// Without interleaving, a row of the box is whole 16-byte chunks and no wider
 /// than the swizzle that permutes them.
 static void checkBoxRow(const TensorMap &map, const std::string &what) {
-  auto rowBytes = static_cast<std::uint64_t>(bytes_of(map.type, map.box[0]));
+  auto rowBytes = static_cast<std::uint64_t>(
+      map.is_padded ? map.box[0] : bytes_of(map.type, map.box[0]));
   if (rowBytes % kChunkBytes != 0)
     userError("{} has a box {} elements of {} wide, {} bytes; the width must "
               "be a multiple of {} bytes, {} elements",
@@ -96,10 +97,52 @@ static void checkSubbytes(const TensorMap &map, const std::string &what) {
   if (map.type == Type::e2m1 && map.dims[0] % 2 != 0)
     userError("{} has rows of {} elements of e2m1; the number must be even",
               what, map.dims[0]);
-  if (is_subbyte(map.type) && map.type != Type::e2m1)
+  if (is_subbyte(map.type) && map.type != Type::e2m1 && !map.is_padded)
     userError("{} is of {}; of the elements below 8 bits maps have e2m1, and "
               "others are copied as u8",
               what, name(map.type));
+}
+
+/// Padded elements come in lines of 128, at multiples of 32 bytes.
+static void checkPadding(const TensorMap &map, const std::string &what) {
+  constexpr std::uint64_t kLine = 128, kGranule = 32;
+  if (!is_subbyte(map.type))
+    userError("{} is padded and of {}; elements of 4 and 6 bits are padded",
+              what, name(map.type));
+  if (map.box[0] != kLine || map.dims[0] % kLine != 0)
+    userError("{} has padded rows of {} elements and a box of {}; the rows are "
+              "multiples of {} and the box is {} wide",
+              what, map.dims[0], map.box[0], kLine, kLine);
+  if (map.address % kGranule != 0)
+    userError("{} begins at address {:#x}; with padded elements it must be a "
+              "multiple of {} bytes",
+              what, map.address, kGranule);
+  for (std::uint64_t stride : map.strides_bytes)
+    if (stride % kGranule != 0)
+      userError("{} has a stride of {} bytes; with padded elements it must be "
+                "a multiple of {} bytes",
+                what, stride, kGranule);
+}
+
+/// A bounding box of pixels, in the bits that the hardware has for it.
+static void checkPixels(const TensorMap &map, const std::string &what) {
+  constexpr std::uint32_t kMaxPixels = 1024;
+  std::size_t rank = map.dims.size();
+  const Im2col &im2col = *map.im2col;
+  if (rank < 3 || im2col.lower.size() != rank - 2 ||
+      im2col.upper.size() != rank - 2)
+    userError("{} has rank {} and bounding boxes of {} and {} dimensions; "
+              "pixels have rank 3 to 5 and two dimensions fewer",
+              what, rank, im2col.lower.size(), im2col.upper.size());
+  std::int32_t limit = rank == 3 ? 32768 : rank == 4 ? 128 : 16;
+  for (const auto *corner : {&im2col.lower, &im2col.upper})
+    for (std::int32_t at : *corner)
+      if (at < -limit || at >= limit)
+        userError("{} has a corner at {}; of rank {} they are {} to {}", what,
+                  at, rank, -limit, limit - 1);
+  if (im2col.pixels < 1 || im2col.pixels > kMaxPixels)
+    userError("{} has {} pixels in a column; 1 to {} are possible", what,
+              im2col.pixels, kMaxPixels);
 }
 
 /// Interleaved layouts keep the channels in a dimension of their own.
@@ -125,6 +168,14 @@ void check(const TensorMap &map, const std::string &what) {
   checkDimensions(map, what);
   checkAlignment(map, what);
   checkSubbytes(map, what);
+  if (map.is_padded)
+    checkPadding(map, what);
+  if (map.im2col)
+    checkPixels(map, what);
+  if (map.atom != SwizzleAtom::b16 && map.swizzle != Swizzle::b128)
+    userError("{} has a swizzle of {} bytes in chunks that only one of 128 "
+              "bytes has",
+              what, static_cast<int>(map.swizzle));
   if (map.interleave == Interleave::none)
     checkBoxRow(map, what);
   else

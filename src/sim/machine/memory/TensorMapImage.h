@@ -30,6 +30,7 @@ enum class TensorMapField : std::uint8_t {
   interleaveLayout,
   swizzleMode,
   fillMode,
+  swizzleAtomicity,
 };
 /// Change one field of a map, or of zeros that are to become one, as PTX
 /// encodes its values. False where the bytes are neither, or there is no such

@@ -277,6 +277,9 @@ static MemorySemantics clusterSemantics(const ptx::Instruction &instruction) {
 static MemorySemantics fenceSemantics(const ptx::Instruction &instruction) {
   MemorySemantics semantics = writtenSemantics(instruction);
   semantics.scope = scopeOf(instruction, Scope::gpu);
+  bool isPlain = !instruction.has("proxy") && !instruction.has("mbarrier_init");
+  if (isPlain && !semantics.isAcquire && !semantics.isRelease) // .acq_rel
+    semantics.isAcquire = semantics.isRelease = true;
   return semantics;
 }
 
@@ -318,7 +321,7 @@ std::vector<Instruction> barrierInstructions() {
        "proxy alias|async|async::generic, global shared::cta shared::cluster "
        "acquire release RESTRICT cluster; "
        "mbarrier_init, release cluster; "
-       "sc|acq_rel|acquire|release, SCOPE RESTRICT",
+       "SCOPE, sc|acq_rel|acquire|release RESTRICT",
        {.semantics = fenceSemantics}},
       {"membar",
        decodeFence,

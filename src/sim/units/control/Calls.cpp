@@ -137,14 +137,17 @@ void Warp::enter(int function, const Op &op) {
   const Call &call = *static_cast<const Call *>(op.extra.get());
   Group &group = *current_;
   LaneMask lanes = group.lanes;
-  int caller = group.frame ? group.frame->function : 0;
   const FunctionCode &callee = code_.functions[function];
   auto frame = std::make_shared<Frame>();
   frame->caller = group.frame;
   frame->function = function;
   frame->call = &op;
   frame->returnTo = group.pc + 1;
-  frame->localBase = localBase() + code_.functions[caller].localBytes;
+  frame->localBase = frameEnd();
+  forEachLane(lanes, [&](int lane) { // behind what is allocated (alloca)
+    std::uint32_t top = (stackTops[lane] + 15) & ~15u;
+    frame->localBase = std::max(frame->localBase, top);
+  });
   frame->depth = group.frame ? group.frame->depth + 1 : 1;
   auto mostLocal = static_cast<std::uint32_t>(
       machine().config().device.max_local_bytes_per_thread);
@@ -201,6 +204,9 @@ void Warp::leave() {
   const Call &call = *static_cast<const Call *>(frame->call->extra.get());
   std::uint32_t callerBase = frame->caller ? frame->caller->localBase : 0;
   LaneMask lanes = group.lanes;
+  forEachLane(lanes, [&](int lane) {
+    stackTops[lane] = std::min(stackTops[lane], frame->localBase);
+  });
   std::vector<Moved> moved = moveSlots(*this, callee.results, frame->localBase,
                                        call.results, callerBase, lanes);
   auto blend = [&](LaneMask &to, LaneMask from) {

@@ -20,6 +20,7 @@ namespace {
 struct BulkCopy {
   AddressOperand destination, source, barrier;
   Reg bytes, mask;
+  Reg byteMask; ///< of each 16 bytes those that are copied; not valid: all
   bool isFromGlobal = false;
   std::optional<Reduction> reduction;
 };
@@ -131,6 +132,58 @@ static Step copyToShared(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
+/// The runs of bytes that a mask leaves of each 16.
+static std::vector<ByteRun> runsOf(std::uint64_t address, std::uint32_t bytes,
+                                   std::uint32_t mask) {
+  std::vector<ByteRun> runs;
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    if (!(mask >> i % kBulkUnit & 1))
+      continue;
+    if (!runs.empty() && runs.back().begin + runs.back().bytes == address + i)
+      ++runs.back().bytes;
+    else
+      runs.push_back({address + i, 1});
+  }
+  return runs;
+}
+
+/// A copy of some bytes of each 16: its source is read whole.
+static void copyMasked(Warp &warp, const Op &op, const BulkCopy &copy, int lane,
+                       const ByteRange &from, const ByteRange &to,
+                       std::uint32_t bytes, std::uint64_t address) {
+  LaneMask bit = LaneMask(1) << lane;
+  if (warp.machine().config().checks && (warp.poison(copy.byteMask) & bit))
+    warp.machine().findings().fault(
+        FindingId::uninitializedSize, warp, op, bit,
+        "the byte mask depends on bytes that nobody wrote");
+  auto mask = static_cast<std::uint32_t>(warp.read(copy.byteMask, lane));
+  std::vector<ByteRun> runs = runsOf(address, bytes, mask);
+  warp.watchers().tell(AsyncAccess{.warp = warp,
+                                   .op = op,
+                                   .issuers = bit,
+                                   .over = {Completion::By::bulkGroup},
+                                   .isWrite = true,
+                                   .runs = runs});
+  auto data = std::make_shared<std::vector<std::uint8_t>>(bytes);
+  auto read = [&warp, &op, lane, from, data, mask] {
+    std::copy_n(from.data, data->size(), data->data());
+    for (std::size_t i = 0; i < data->size(); ++i)
+      if (mask >> i % kBulkUnit & 1 && warp.machine().config().checks &&
+          !from.behind(i).isWritten(1))
+        return reportUnwritten(warp, op, lane,
+                               originOf(warp, op, from.behind(i), 1));
+  };
+  auto write = [to, data, mask] {
+    for (std::size_t i = 0; i < data->size(); ++i)
+      if (mask >> i % kBulkUnit & 1) {
+        to.data[i] = (*data)[i];
+        to.behind(i).markWritten(1);
+      }
+  };
+  Cluster &cluster = warp.cta().cluster();
+  addToGroup(cluster, warp.bulk[lane], enqueueStore(cluster, op, read, write));
+}
+
 /// From the CTA's shared memory to global memory.
 static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
   const auto &copy = *static_cast<const BulkCopy *>(op.extra.get());
@@ -144,9 +197,13 @@ static Step copyToGlobal(Warp &warp, const Op &op, LaneMask active) {
     ByteRange from = source.in(*source.owner);
     ByteRange to = accessor.locateGlobal(copy.destination.read(warp, op, lane),
                                          bytes, kBulkUnit, lane, true);
-    if (warp.watchers().wants(EventKind::access)) {
+    if (warp.watchers().wants(EventKind::access))
       tellCopy(warp, op, lane, {Completion::By::bulkGroupRead}, source.owner,
                {source.address - kFirstSharedAddress, bytes});
+    if (copy.byteMask.isValid())
+      return copyMasked(warp, op, copy, lane, from, to, bytes,
+                        copy.destination.read(warp, op, lane));
+    if (warp.watchers().wants(EventKind::access)) {
       tellCopy(warp, op, lane, {Completion::By::bulkGroup}, nullptr,
                {copy.destination.read(warp, op, lane), bytes},
                {.isWrite = true,
@@ -282,6 +339,8 @@ static void decodeCpBulk(Decoder &decoder, const ptx::Instruction &instruction,
     copy.barrier = AddressOperand::decode(decoder, operands[3]);
   if (isMulticast)
     copy.mask = decoder.reg(operands[4], 2);
+  if (instruction.has("cp_mask"))
+    copy.byteMask = decoder.reg(operands.back(), 2);
   if (isReduction)
     copy.reduction = decodeReduction(decoder, instruction);
   op.handler = to == Space::shared ? copyToShared : copyToGlobal;

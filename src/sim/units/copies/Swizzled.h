@@ -3,6 +3,8 @@
 // TMA writes by this rule and wgmma reads by it; both mean absolute addresses.
 #pragma once
 
+#include "kiln/language/memory/tensor_map.h"
+
 #include <cstdint>
 
 namespace kiln::sim {
@@ -18,6 +20,21 @@ inline std::uint32_t swizzled(std::uint32_t address, std::uint32_t widthBytes) {
 /// The swizzle of 128 bytes in chunks of 32.
 inline std::uint32_t swizzledWide(std::uint32_t address) {
   return address ^ (((address >> 7) & 3) << 5);
+}
+
+/// Where a map's way of swizzling puts a byte. Halves of 16 bytes that change
+/// places (SwizzleAtom::b32_flip8) are not counted.
+inline std::uint32_t swizzledBy(const TensorMap &map, std::uint32_t address) {
+  switch (map.atom) {
+  case SwizzleAtom::b16:
+    break;
+  case SwizzleAtom::b32:
+  case SwizzleAtom::b32_flip8:
+    return swizzledWide(address);
+  case SwizzleAtom::b64:
+    return address ^ ((address >> 7 & 1) << 6);
+  }
+  return swizzled(address, static_cast<std::uint32_t>(map.swizzle));
 }
 
 } // namespace kiln::sim

@@ -97,14 +97,15 @@ static ByteRange placeIn(Region &region, const Span &span, bool isWrite) {
 static void copyRow(Warp &warp, const Op &op, const Box &box, Cta &cta,
                     std::uint32_t address, const ByteRange &plain,
                     bool isToShared) {
-  std::size_t bytes = box.rowBytes();
-  auto swizzle = static_cast<std::uint32_t>(box.map.swizzle);
+  std::size_t bytes = box.sharedRowBytes();
+  bool isFlipped = box.map.atom == SwizzleAtom::b32_flip8 && isToShared &&
+                   (address >> 7 & 1);
   ByteRange row{nullptr, &cta.sharedValid, address - kFirstSharedAddress};
-  bool isSimple = bytes == box.pitch && bytes % kChunk == 0 &&
+  bool isSimple = bytes == box.pitch && !isFlipped && bytes % kChunk == 0 &&
                   (isToShared ? plain : row).isWritten(bytes);
   for (std::size_t i = 0; i < bytes; i += kChunk) {
     std::uint32_t offset =
-        swizzled(address + static_cast<std::uint32_t>(i), swizzle) -
+        swizzledBy(box.map, address + static_cast<std::uint32_t>(i)) -
         kFirstSharedAddress;
     std::uint8_t *shared = cta.shared.data() + offset;
     if (isSimple) {
@@ -114,8 +115,12 @@ static void copyRow(Warp &warp, const Op &op, const Box &box, Cta &cta,
     }
     ByteRange there{shared, &cta.sharedValid, offset, &cta};
     ByteRange here = plain.behind(i);
-    copyBytes(warp, op, isToShared ? there : here, isToShared ? here : there,
-              std::min(kChunk, bytes - i));
+    std::size_t half = isFlipped ? kChunk / 2 : 0; // they change places
+    if (isFlipped)
+      copyBytes(warp, op, there, here.behind(half), half);
+    copyBytes(warp, op, isToShared ? there.behind(half) : here,
+              isToShared ? here : there,
+              std::min(kChunk, bytes - i) - half);
   }
   if (isSimple)
     (isToShared ? row : plain).markWritten(bytes);
@@ -138,15 +143,30 @@ static void roundToTf32(std::uint8_t *data, std::size_t bytes) {
   }
 }
 
+/// The row of a tile that has 16 bytes for `group` of the tensor's; what lies
+/// between is zero. Back: its first bytes are the tensor's.
+static void spreadRow(std::size_t group, const ByteRange &packed,
+                      std::size_t bytes, const ByteRange &wide) {
+  std::memset(wide.data, 0, bytes / group * kChunk);
+  wide.markWritten(bytes / group * kChunk);
+  for (std::size_t i = 0; i < bytes / group; ++i)
+    copyBytes(wide.behind(i * kChunk), packed.behind(i * group), group);
+}
+static void packRow(std::size_t group, const ByteRange &row,
+                    std::size_t bytes) {
+  for (std::size_t i = 1; i < bytes / group; ++i)
+    copyBytes(row.behind(i * group), row.behind(i * kChunk), group);
+}
+
 void loadBox(Warp &warp, const Op &op, const Box &box, Cta &cta,
              std::uint32_t destination) {
-  std::vector<std::uint8_t> row(box.rowBytes());
-  ValidBits written(row.size());
+  std::vector<std::uint8_t> row(box.rowBytes()), wide(box.sharedRowBytes());
+  ValidBits written(row.size()), wideWritten(wide.size());
   Region &region = regionOf(warp.machine(), box);
   forEachRow(box, [&](std::uint32_t offset, const BoxIndex &at) {
     Span inside = insideOf(box, at);
     bool isRounded = box.map.type == Type::tf32;
-    if (inside.bytes == row.size() && !isRounded)
+    if (inside.bytes == row.size() && !isRounded && !box.paddedBytes)
       return copyRow(warp, op, box, cta, destination + offset,
                      placeIn(region, inside, /*isWrite=*/false),
                      /*isToShared=*/true);
@@ -159,17 +179,25 @@ void loadBox(Warp &warp, const Op &op, const Box &box, Cta &cta,
                 placeIn(region, inside, /*isWrite=*/false), inside.bytes);
     if (isRounded)
       roundToTf32(row.data() + inside.offset, inside.bytes);
-    copyRow(warp, op, box, cta, destination + offset,
-            {row.data(), &written, 0, nullptr, /*isLocal=*/true},
+    ByteRange plain{row.data(), &written, 0, nullptr, /*isLocal=*/true};
+    if (box.paddedBytes) {
+      ByteRange spread{wide.data(), &wideWritten, 0, nullptr, /*isLocal=*/true};
+      spreadRow(box.paddedBytes, plain, row.size(), spread);
+      plain = spread;
+    }
+    copyRow(warp, op, box, cta, destination + offset, plain,
             /*isToShared=*/true);
   });
 }
 
 void readTile(Warp &warp, const Op &op, const Box &box, Cta &cta,
               std::uint32_t source, Tile &tile) {
-  for (std::size_t offset = 0; offset < tile.data.size(); offset += box.pitch)
+  for (std::size_t offset = 0; offset < tile.data.size(); offset += box.pitch) {
     copyRow(warp, op, box, cta, source + static_cast<std::uint32_t>(offset),
             tile.at(offset), /*isToShared=*/false);
+    if (box.paddedBytes)
+      packRow(box.paddedBytes, tile.at(offset), box.rowBytes());
+  }
 }
 
 std::optional<std::uint32_t> storeBox(Machine &machine, const Box &box,

@@ -22,9 +22,18 @@ struct Box {
   /// the box.
   std::uint32_t pitch = 0;
   std::uint64_t tileBytes = 0; ///< from the first byte of the tile to its last
+  /// Where each row begins, of copies that are no box: rows that are named one
+  /// by one, and pixels. Empty: it is a box.
+  std::vector<BoxIndex> rows;
+  /// Bytes of the tensor that take 16 bytes of the tile; 0: as many.
+  std::uint32_t paddedBytes = 0;
   std::optional<Reduction> reduction;
 
+  /// Of a row in the tensor, and in the tile.
   std::uint32_t rowBytes() const { return map.box[0] * elementBytes; }
+  std::uint32_t sharedRowBytes() const {
+    return paddedBytes ? rowBytes() / paddedBytes * 16 : rowBytes();
+  }
 };
 
 /// Call `row(tile offset, coordinates of its first element)` for each innermost
@@ -33,7 +42,11 @@ template <typename Row> void forEachRow(const Box &box, Row &&row) {
   std::size_t rank = box.map.box.size();
   std::array<std::uint32_t, 5> index{};
   std::uint32_t offset = 0;
-  for (;;) {
+  for (const BoxIndex &at : box.rows) {
+    row(offset, at);
+    offset += box.pitch;
+  }
+  while (box.rows.empty()) {
     BoxIndex at = box.start;
     for (std::size_t i = 1; i < rank; ++i)
       at[i] += std::int64_t(index[i]) * box.map.element_strides[i];

@@ -26,6 +26,7 @@ static constexpr FieldWord kFields[] = {
     {"interleave_layout", TensorMapField::interleaveLayout, false},
     {"swizzle_mode", TensorMapField::swizzleMode, false},
     {"fill_mode", TensorMapField::fillMode, false},
+    {"swizzle_atomicity", TensorMapField::swizzleAtomicity, false},
 };
 
 /// flags: the field; imm: the offset; src: address, value, ordinal.

@@ -2,11 +2,10 @@
 //
 // A copy is work of its own (Cluster::enqueue): it reads and writes when the
 // order says, and then signals its mbarrier or its group.
-#include "sim/machine/memory/TensorMapImage.h"
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/copies/ClusterLaunch.h"
-#include "sim/units/copies/TensorBox.h"
+#include "sim/units/copies/TensorCopy.h"
 #include "sim/units/memory/AccessTraits.h"
 #include "support/Error.h"
 
@@ -14,139 +13,6 @@
 #include <cstring>
 
 namespace kiln::sim {
-
-namespace {
-/// A decoded tensor copy.
-struct TensorCopy {
-  int rank = 0;
-  bool isStore = false;
-  bool isForPair = false; ///< .cta_group::2
-  AddressOperand destination, map, barrier, source;
-  Reg mask; ///< not valid: no multicast
-  std::optional<ReductionKind> reduction;
-  std::vector<Reg> coordinates;
-};
-} // namespace
-
-/// What a reduction does to the elements of a map.
-static Reduction reductionOf(Warp &warp, const Op &op, ReductionKind kind,
-                             const TensorMap &map, int lane) {
-  std::optional<ptx::ScalarType> type = reducedType(map.type);
-  Reduction reduction{kind, type.value_or(ptx::ScalarType::b8)};
-  if (!reduction.isKnown())
-    warp.machine().findings().fault(
-        FindingId::tensorMap, warp, op, LaneMask(1) << lane,
-        fmt::format("the operation {} is not one of tensors "
-                    "of {}",
-                    name(kind), kiln::name(map.type)));
-  return reduction;
-}
-
-/// A kernel can make a map of anything: the rules of those that come with a
-/// launch hold for it too.
-static void checkMap(Warp &warp, const Op &op, const TensorMap &map, int lane) {
-  std::string why;
-  try {
-    check(map, "the tensor map");
-  } catch (const UserError &error) {
-    why = error.message();
-  }
-  if (map.interleave != Interleave::none)
-    why = "the simulator does not know interleaved tensor maps";
-  if (!why.empty())
-    warp.machine().findings().fault(FindingId::tensorMap, warp, op,
-                                    LaneMask(1) << lane, why);
-}
-
-/// Bytes from the first of a tensor to its last; 2^64 - 1 where there are more.
-static std::uint64_t extentOf(const TensorMap &map) {
-  auto bytes = static_cast<std::uint64_t>(
-      bytes_of(map.type, static_cast<std::int64_t>(map.dims[0])));
-  for (std::size_t i = 1; i < map.dims.size(); ++i) {
-    std::uint64_t rows;
-    if (__builtin_mul_overflow(map.dims[i] - 1, map.strides_bytes[i - 1],
-                               &rows) ||
-        __builtin_add_overflow(bytes, rows, &bytes))
-      return ~std::uint64_t(0);
-  }
-  return bytes;
-}
-
-/// Two elements of e2m1 share a byte: what follows counts bytes.
-static void countBytes(Box &box) {
-  box.map.type = Type::u8;
-  box.map.dims[0] /= 2;
-  box.map.box[0] /= 2;
-  box.start[0] /= 2;
-}
-
-/// Read the map and the coordinates of one lane, with the hardware's rules.
-static Box readBox(Warp &warp, const Op &op, const TensorCopy &copy, int lane) {
-  LaneMask bit = LaneMask(1) << lane;
-  Machine &machine = warp.machine();
-  Accessor accessor(warp, op, "reading a tensor map");
-  std::uint64_t address = copy.map.read(warp, op, lane);
-  ByteRange place = accessor.locate(Space::generic, address, kTensorMapBytes,
-                                    64, lane, false);
-  warp.watchers().tell(TensorMapUse{warp, op, lane, address});
-  std::optional<TensorMap> map = decode(place.data);
-  if (!map)
-    machine.findings().fault(
-        FindingId::tensorMap, warp, op, bit,
-        "the bytes at the tensor map's address are not a tensor map");
-  checkMap(warp, op, *map, lane);
-  // A box spans what it takes every n-th element of; the innermost dimension
-  // has no stride, whatever the map says.
-  for (std::size_t i = 1; i < map->box.size(); ++i)
-    map->box[i] =
-        (map->box[i] + map->element_strides[i] - 1) / map->element_strides[i];
-  Box box;
-  box.map = *map;
-  if (static_cast<int>(map->dims.size()) != copy.rank)
-    machine.findings().fault(
-        FindingId::tensorMap, warp, op, bit,
-        fmt::format("the tensor map has {} dimensions, the "
-                    "instruction {}",
-                    map->dims.size(), copy.rank));
-  if (copy.reduction)
-    box.reduction = reductionOf(warp, op, *copy.reduction, *map, lane);
-  for (int i = 0; i < copy.rank; ++i) {
-    box.start[i] =
-        static_cast<std::int32_t>(warp.read(copy.coordinates[i], lane));
-    if (warp.poison(copy.coordinates[i]) & bit)
-      machine.findings().fault(
-          FindingId::uninitializedAddress, warp, op, bit,
-          "a coordinate depends on bytes that nobody wrote");
-    if (copy.isStore && box.start[i] < 0)
-      machine.findings().fault(
-          FindingId::tmaCoordinate, warp, op, bit,
-          fmt::format("a store starts at coordinate {} in dimension "
-                      "{}; the hardware traps on negative ones",
-                      box.start[i], i));
-  }
-  std::int64_t inRow = bytes_of(map->type, std::abs(box.start[0]));
-  if (inRow % 16 != 0)
-    machine.findings().fault(
-        FindingId::tmaCoordinate, warp, op, bit,
-        fmt::format("the innermost coordinate {} is {} bytes into a "
-                    "row; the hardware traps unless it is a multiple "
-                    "of 16",
-                    box.start[0], box.start[0] < 0 ? -inRow : inRow));
-  if (map->type == Type::e2m1)
-    countBytes(box);
-  box.elementBytes = size_bytes(box.map.type);
-  box.bytes = static_cast<std::uint64_t>(box.elementBytes);
-  for (std::uint32_t elements : box.map.box)
-    box.bytes *= elements;
-  box.pitch = map->swizzle == Swizzle::none
-                  ? box.rowBytes()
-                  : static_cast<std::uint32_t>(map->swizzle);
-  box.tileBytes = box.bytes / box.rowBytes() * box.pitch;
-  // The whole tensor must be there; then so is every box of it.
-  Accessor(warp, op, "a tensor")
-      .checkGlobal(map->address, extentOf(*map), 16, lane, copy.isStore);
-  return box;
-}
 
 /// Tell who watches of a copy that lanes issue together: what it touches in the
 /// tensor, or in shared memory of `owner`.
@@ -312,6 +178,11 @@ static void decodeTensorCopy(Decoder &decoder,
     return;
   }
   copy.isStore = instruction.has("bulk_group");
+  if (instruction.has("im2col") || instruction.has("im2col_no_offs"))
+    copy.mode = TensorCopy::Mode::pixels;
+  else if (instruction.has("tile::gather4") ||
+           instruction.has("tile::scatter4"))
+    copy.mode = TensorCopy::Mode::rows;
   if (copy.isStore) {
     decodeMapOperand(decoder, operands[0], copy);
     copy.source = AddressOperand::decode(decoder, operands[1]);
@@ -323,8 +194,17 @@ static void decodeTensorCopy(Decoder &decoder,
     decodeMapOperand(decoder, operands[1], copy);
     copy.barrier = AddressOperand::decode(decoder, operands[2]);
     copy.isForPair = instruction.has("cta_group::2");
+    std::size_t at = 3;
+    if (copy.mode == TensorCopy::Mode::pixels) {
+      copy.offsets = decoder.vector(operands[at++], 2);
+      if (static_cast<int>(copy.offsets.size()) != copy.rank - 2)
+        decoder.refuse(instruction,
+                       fmt::format("{} offsets for rank {}, which has {}",
+                                   copy.offsets.size(), copy.rank,
+                                   copy.rank - 2));
+    }
     if (instruction.has("multicast::cluster"))
-      copy.mask = decoder.reg(operands[3], 2);
+      copy.mask = decoder.reg(operands[at], 2);
     op.handler = loadTensor;
   }
   op.extra = std::make_shared<TensorCopy>(std::move(copy));
@@ -419,13 +299,22 @@ std::vector<Instruction> tmaInstructions() {
       "policy; "
       "async bulk commit_group; "
       "async bulk wait_group, read -> imm; "
-      "async bulk prefetch tensor RANK, L2 global tile L2::cache_hint -> [t] "
-      "policy; "
+      "async bulk prefetch tensor RANK im2col, L2 global L2::cache_hint -> "
+      "[t] {u16}* policy; "
+      "async bulk prefetch tensor RANK, L2 global tile tile::gather4 "
+      "L2::cache_hint -> [t] policy; "
       "async bulk prefetch, L2 global L2::cache_hint -> [a] u32 policy; "
-      "async bulk tensor RANK bulk_group, reduce SHARED global tile "
-      "L2::cache_hint REDUCE -> [t] [a] policy; "
-      "async bulk tensor RANK mbarrier::complete_tx::bytes, SHARED global tile "
-      "multicast::cluster L2::cache_hint CTAGROUP -> [a] [t] [a] mask policy; "
+      "async bulk tensor RANK bulk_group, reduce SHARED global "
+      "tile|tile::scatter4|im2col_no_offs L2::cache_hint REDUCE -> [t] [a] "
+      "policy; "
+      "async bulk tensor RANK im2col mbarrier::complete_tx::bytes, SHARED "
+      "global multicast::cluster L2::cache_hint CTAGROUP -> [a] [t] [a] "
+      "{u16}* mask policy; "
+      "async bulk tensor RANK mbarrier::complete_tx::bytes, SHARED global "
+      "tile|tile::gather4 multicast::cluster L2::cache_hint CTAGROUP -> [a] "
+      "[t] [a] mask policy; "
+      "async bulk bulk_group cp_mask, SHARED global L2::cache_hint -> [a] [a] "
+      "u32 policy u16; "
       "async bulk bulk_group, reduce SHARED global L2::cache_hint REDUCE noftz "
       "TYPE -> [a] [a] u32 policy; "
       "async bulk reduce mbarrier::complete_tx::bytes, reduce SHARED global "
@@ -436,8 +325,9 @@ std::vector<Instruction> tmaInstructions() {
       {"cp",
        decodeCopy,
        Unit::copies,
-       "async and its groups and mbarrier arrivals; async.bulk plain and "
-       "tensor tiled, multicast too; reduce.async.bulk of both; groups",
+       "async and its groups and mbarrier arrivals; async.bulk plain, with "
+       ".cp_mask, and of tensors: tile, tile::gather4, tile::scatter4 and "
+       "im2col, multicast too; reduce.async.bulk of all; groups",
        copies,
        {.effect = copyEffect,
         .semantics = accessSemantics,
@@ -467,8 +357,8 @@ std::vector<Instruction> tmaInstructions() {
        "-> [a] [a] imm; "
        "replace box_dim|global_dim|global_stride|element_stride, tile SHARED "
        "global b1024 b32 b64 -> [a] imm t; "
-       "replace elemtype|interleave_layout|swizzle_mode|fill_mode, tile SHARED "
-       "global b1024 b32 -> [a] imm; "
+       "replace elemtype|interleave_layout|swizzle_mode|swizzle_atomicity|"
+       "fill_mode, tile SHARED global b1024 b32 -> [a] imm; "
        "replace global_address|rank, tile SHARED global b1024 b32 b64 -> [a] "
        "t",
        {.effect = tensorMapEffect,

@@ -3,6 +3,7 @@
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/matrix/MatrixNumber.h"
+#include "sim/units/mma/Mma.h"
 #include "sim/units/matrix/MmaShapes.h"
 #include "sim/units/memory/AccessTraits.h"
 #include "support/Error.h"
@@ -21,8 +22,8 @@ struct Block {
   std::uint16_t unwritten[kBlock][kBlock] = {};
   std::uint32_t origin = 0; ///< of what is not written
 };
-/// Op::flags of ldmatrix and stmatrix.
-enum BlockFlags : std::uint32_t { isTransposed = 1, isGeneric = 2 };
+/// Op::flags of ldmatrix and stmatrix, beside isGenericRow.
+enum BlockFlags : std::uint32_t { isTransposed = 2 };
 } // namespace
 
 /// The values that a lane holds of a block: one row's neighbours.
@@ -66,12 +67,11 @@ static void putBlock(Warp &warp, Reg reg, const Block &block, bool isSwapped) {
   warp.setPoisonOrigin(reg, block.origin);
 }
 
-/// The row of a block that a lane's address means.
-static ByteRange rowAt(Warp &warp, const Op &op, Accessor &accessor, int lane,
-                       bool isWrite) {
+ByteRange rowAt(Warp &warp, const Op &op, Accessor &accessor, int lane,
+                bool isWrite) {
   std::uint64_t address =
       AddressOperand{op.src[0], op.imm}.read(warp, op, lane);
-  Space space = op.flags & isGeneric ? Space::generic : Space::shared;
+  Space space = op.flags & isGenericRow ? Space::generic : Space::shared;
   ByteRange row = accessor.locate(space, address, kBlockRowBytes,
                                   kBlockRowBytes, lane, isWrite);
   if (!row.owner)
@@ -129,6 +129,8 @@ static Step transposeBlock(Warp &warp, const Op &op, LaneMask active) {
 static void decodeBlocks(Decoder &decoder, const ptx::Instruction &instruction,
                          Op &op) {
   bool isLoad = instruction.opcode == "ldmatrix";
+  if (instruction.has("b8") || instruction.has("b8x16"))
+    return decodeNarrowBlocks(decoder, instruction, op);
   if (!instruction.has("m8n8") ||
       lastType(decoder, instruction) != ptx::ScalarType::b16)
     decoder.refuse(instruction, "only matrices m8n8 of b16 are known");
@@ -145,7 +147,7 @@ static void decodeBlocks(Decoder &decoder, const ptx::Instruction &instruction,
   if (instruction.has("trans"))
     op.flags |= isTransposed;
   if (spaceOf(instruction) == Space::generic)
-    op.flags |= isGeneric;
+    op.flags |= isGenericRow;
   op.handler = isLoad ? loadBlocks : storeBlocks;
 }
 
@@ -267,12 +269,8 @@ static Step multiply(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-static void decodeMma(Decoder &decoder, const ptx::Instruction &instruction,
-                      Op &op) {
-  MmaShape shape;
-  std::string why;
-  if (!parseMma(instruction.modifiers, shape, why))
-    decoder.refuse(instruction, why);
+void decodeMmaRegisters(Decoder &decoder, const ptx::Instruction &instruction,
+                        const MmaShape &shape, Op &op) {
   const int counts[] = {shape.registersOf(shape.typeD), shape.registersA(),
                         shape.registersB(), shape.registersOf(shape.typeC)};
   int bytes = shape.registerBytes();
@@ -285,6 +283,17 @@ static void decodeMma(Decoder &decoder, const ptx::Instruction &instruction,
     for (const Reg &reg : registers)
       op.list.push_back(expectWidth(decoder, instruction, reg, bytes));
   }
+}
+
+static void decodeMma(Decoder &decoder, const ptx::Instruction &instruction,
+                      Op &op) {
+  MmaShape shape;
+  std::string why;
+  if (!parseMma(instruction.modifiers, shape, why))
+    decoder.refuse(instruction, why);
+  decodeMmaRegisters(decoder, instruction, shape, op);
+  if (!shape.isPlain())
+    return decodeMmaProduct(decoder, instruction, shape, op);
   if (shape.typeC == ptx::ScalarType::s32)
     op.handler = multiply<std::int64_t>;
   else if (shape.typeC == ptx::ScalarType::f64)
@@ -313,33 +322,49 @@ std::vector<Instruction> matrixInstructions() {
       {"ldmatrix",
        decodeBlocks,
        Unit::matrix,
-       "m8n8 x1 x2 x4 of b16, trans",
+       "m8n8 x1 x2 x4 of b16, trans; m16n16 x1 x2 of b8, trans, and m8n16 x1 "
+       "x2 x4, from 6 and 4 bits",
+       "m16n16 x1|x2 trans, ALIGNED shared shared::cta b8 b8x16 "
+       "b6x16_p32|b4x16_p64 -> ={b32}* [a]; "
+       "m8n16 x1|x2|x4 b6x16_p32|b4x16_p64, ALIGNED shared shared::cta b8x16 "
+       "-> ={b32}* [a]; "
        "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> ={b32}* [a]",
        {.effect = loadEffect, .semantics = accessSemantics}},
       {"stmatrix",
        decodeBlocks,
        Unit::matrix,
-       "m8n8 x1 x2 x4 of b16, trans",
+       "m8n8 x1 x2 x4 of b16, trans; m16n8 x1 x2 x4 of b8, trans",
+       "m16n8 x1|x2|x4 trans, ALIGNED shared shared::cta b8 -> [a] {b32}*; "
        "x1|x2|x4, ALIGNED m8n8 trans shared shared::cta b16 -> [a] {b32}*",
        {.effect = storeEffect, .semantics = accessSemantics}},
       {"movmatrix", decodeMovmatrix, Unit::matrix, "m8n8 trans of b16",
        "trans, ALIGNED m8n8 b16 -> =b32 b32"},
-      {"mma",
-       decodeMma,
-       Unit::matrix,
-       "m16n8 of f16, bf16, tf32, s8, u8, e4m3, e5m2 and f64, m8n8 of f64, s8 "
-       "and u8; row.col",
-       ", ALIGNED mNnNkN row col satfinite TYPE -> ={*} {*} {*} {*}",
+      {"mma", decodeMma, Unit::matrix,
+       "every shape of f16, bf16, tf32, f64, s8, u8, s4, u4, b1, e4m3, e5m2, "
+       "e2m3, e3m2 and e2m1; sparse; with block scales of kinds mxf8f6f4, mxf4 "
+       "and mxf4nvf4",
+       "sp|sp::ordered_metadata block_scale SCALEDKIND, ALIGNED mNnNkN row col "
+       "SCALES f32 NARROW -> ={*} {*} {*} {*} b32 imm b32 {u16}* b32 {u16}*; "
+       "sp|sp::ordered_metadata, ALIGNED mNnNkN row col satfinite "
+       "kind::f8f6f4 TYPE NARROW u4 s4 -> ={*} {*} {*} {*} b32 imm; "
+       "block_scale SCALEDKIND, ALIGNED mNnNkN row col SCALES f32 NARROW -> "
+       "={*} {*} {*} {*} b32 {u16}* b32 {u16}*; "
+       "xor|and popc, ALIGNED mNnNkN row col s32 b1 -> ={*} {*} {*} {*}; "
+       ", ALIGNED mNnNkN row col rn satfinite kind::f8f6f4 TYPE NARROW u4 s4 "
+       "-> ={*} {*} {*} {*}",
        {.operations = productOperations<1>}},
       {"wmma",
        decodeWmma,
        Unit::matrix,
        "load, store and mma: m16n16k16, m32n8k16 and m8n32k16 of f16 with f16 "
        "and f32 accumulators, bf16, s8 and u8; m16n16k8 of tf32; m8n8k4 of "
-       "f64",
-       "load a|b|c, ALIGNED mNnNkN row col TYPE SPACE -> ={*} [a] u32?; "
+       "f64; m8n8k32 of s4 and u4, m8n8k128 of b1",
+       "load a|b|c, ALIGNED mNnNkN row col TYPE u4 s4 b1 SPACE -> ={*} [a] "
+       "u32?; "
        "store d, ALIGNED mNnNkN row col TYPE SPACE -> [a] {*} u32?; "
-       "mma, ALIGNED mNnNkN row col rn satfinite TYPE -> ={*} {*} {*} {*}",
+       "mma xor|and popc, ALIGNED mNnNkN row col s32 b1 -> ={*} {*} {*} {*}; "
+       "mma, ALIGNED mNnNkN row col rn satfinite TYPE u4 s4 -> ={*} {*} {*} "
+       "{*}",
        {.effect = wmmaEffect,
         .semantics = accessSemantics,
         .addresses = wmmaAddresses,

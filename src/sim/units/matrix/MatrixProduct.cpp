@@ -1,5 +1,6 @@
 // MatrixProduct: shapes and the product itself.
 #include "sim/units/matrix/MatrixProduct.h"
+#include "isa/MatrixForms.h"
 #include "sim/program/Lanes.h"
 #include "support/Half.h"
 #include "support/HostProcessor.h"
@@ -9,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fmt/format.h>
 
 namespace kiln::sim {
 
@@ -27,37 +29,19 @@ static constexpr TypeWord kTypes[] = {
     {"e3m2", OperandType::e3m2, 1}, {"e2m1", OperandType::e2m1, 1},
     {"s8", OperandType::s8, 1},     {"u8", OperandType::u8, 1}};
 
-static const TypeWord *findType(const std::string &word) {
+std::optional<OperandType> operandType(std::string_view name) {
   for (const TypeWord &type : kTypes)
-    if (word == type.ptx)
-      return &type;
-  return nullptr;
+    if (name == type.ptx)
+      return type.type;
+  return std::nullopt;
 }
 
 int bytesOf(OperandType type) { return kTypes[static_cast<int>(type)].bytes; }
 
-/// Whether wgmma has the types together: both of 8 bits may differ.
-static bool areTypesKnown(const ProductShape &shape) {
-  bool isSame = shape.typeA == shape.typeB;
-  switch (shape.typeA) {
-  case OperandType::f16:
-    return isSame && shape.typeD != AccumulatorType::s32;
-  case OperandType::bf16:
-  case OperandType::tf32:
-    return isSame && shape.typeD == AccumulatorType::f32;
-  case OperandType::e4m3:
-  case OperandType::e5m2:
-    return (shape.typeB == OperandType::e4m3 ||
-            shape.typeB == OperandType::e5m2) &&
-           shape.typeD != AccumulatorType::s32;
-  case OperandType::s8:
-  case OperandType::u8:
-    return shape.typeB >= OperandType::s8 &&
-           shape.typeD == AccumulatorType::s32;
-  default:
-    break; // tcgen05's own
-  }
-  return false;
+/// "m64n128k16": N and K; nothing where it is no shape of wgmma.
+static std::optional<isa::MatrixSizes> sizesOf(const std::string &word) {
+  std::optional<isa::MatrixSizes> sizes = isa::readMatrixSizes(word);
+  return sizes && sizes->m == 64 ? sizes : std::nullopt;
 }
 
 bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
@@ -68,41 +52,47 @@ bool parseShape(std::vector<std::string> modifiers, ProductShape &shape,
     shape.isSaturated = true;
   }
   std::size_t at = 0;
-  for (; at < modifiers.size(); ++at)
-    if (std::sscanf(modifiers[at].c_str(), "m64n%dk%d", &shape.n, &shape.k) ==
-        2)
-      break;
+  std::optional<isa::MatrixSizes> sizes;
+  for (; at < modifiers.size() && !sizes; at += sizes ? 0 : 1)
+    sizes = sizesOf(modifiers[at]);
   if (at + 1 < modifiers.size() && modifiers[at + 1] == "satfinite") {
     shape.isSaturated = true;
     ++at;
   }
-  if (at + 4 != modifiers.size()) {
+  if (!sizes || at + 4 != modifiers.size()) {
     why = "its shape and types are not of the form .m64nNkK.d.a.b";
     return false;
   }
+  shape.n = sizes->n;
+  shape.k = sizes->k;
   const std::string &d = modifiers[at + 1];
   if (d != "f32" && d != "f16" && d != "s32") {
     why = "accumulators of type " + d;
     return false;
   }
-  shape.typeD = d == "f32"   ? AccumulatorType::f32
-                : d == "f16" ? AccumulatorType::f16
-                             : AccumulatorType::s32;
-  const TypeWord *a = findType(modifiers[at + 2]);
-  const TypeWord *b = findType(modifiers[at + 3]);
+  const std::string &nameA = modifiers[at + 2], &nameB = modifiers[at + 3];
+  std::optional<OperandType> a = operandType(nameA), b = operandType(nameB);
   if (!a || !b) {
-    why = "operands of type " + modifiers[at + (a ? 3 : 2)];
+    why = "operands of type " + (a ? nameB : nameA);
     return false;
   }
-  shape.typeA = a->type;
-  shape.typeB = b->type;
-  if (!areTypesKnown(shape) || (shape.isSaturated && !shape.hasIntegers())) {
+  const isa::MatrixForm *form = isa::findMatrixForm(
+      shape.isSparse ? "wgmma.sp" : "wgmma", "", nameA, nameB);
+  if (!form || !form->hasSum(d)) {
     why = "these types do not go together";
     return false;
   }
-  int step = shape.hasIntegers() && shape.n > 32 ? 16 : 8;
-  if (shape.n < 8 || shape.n > 256 || shape.n % step ||
-      shape.k * a->bytes != (shape.isSparse ? 64 : 32)) {
+  shape.typeA = *a;
+  shape.typeB = *b;
+  shape.typeD = d == "f32"   ? AccumulatorType::f32
+                : d == "f16" ? AccumulatorType::f16
+                             : AccumulatorType::s32;
+  if (shape.isSaturated && !shape.hasIntegers()) {
+    why = "these types do not go together";
+    return false;
+  }
+  if (!isa::isWgmmaWidth(shape.n, shape.hasIntegers()) ||
+      !form->hasShape(fmt::format("m64k{}", shape.k))) {
     why = "its shape is none of the hardware's";
     return false;
   }

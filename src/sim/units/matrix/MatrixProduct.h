@@ -6,7 +6,9 @@
 #include "sim/units/copies/Swizzled.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln::sim {
@@ -58,6 +60,8 @@ inline constexpr int kFragmentRegisters = 4;
 inline constexpr int kWarpRows = 16;
 
 int bytesOf(OperandType type);
+/// Of "f16"; nothing where it is none.
+std::optional<OperandType> operandType(std::string_view name);
 
 /// Read ".m64n128k16.f32.f16.f16"; false with the reason where it is not
 /// supported.

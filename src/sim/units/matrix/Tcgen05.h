@@ -51,6 +51,17 @@ void decodeTensorRelinquish(Decoder &decoder,
                             const ptx::Instruction &instruction, Op &op);
 void decodeTensorMove(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op);
+/// tcgen05.ld.red: the smallest or largest of the columns that a lane loads.
+struct TensorReduction {
+  ptx::ScalarType type = ptx::ScalarType::f32;
+  bool isMax = false, isAbsolute = false;
+  bool isNan = false; ///< a NaN is the result, where there is one
+};
+TensorReduction decodeTensorReduction(const Decoder &decoder,
+                                      const ptx::Instruction &instruction);
+/// Of the registers of the op's list into its dst.
+void reduceRegisters(Warp &warp, const Op &op,
+                     const TensorReduction &reduction);
 void decodeTensorWait(Decoder &decoder, const ptx::Instruction &instruction,
                       Op &op);
 void decodeTensorProduct(Decoder &decoder, const ptx::Instruction &instruction,

@@ -1,5 +1,6 @@
 // Tcgen05Descriptor: fields and rules of the PTX manual's tables.
 #include "sim/units/matrix/Tcgen05Descriptor.h"
+#include "isa/MatrixForms.h"
 
 #include <fmt/format.h>
 #include <optional>
@@ -20,35 +21,9 @@ static const char *nameOf(TensorKind kind) {
 
 /// The operand type of a kind's code; nothing: there is none.
 static std::optional<OperandType> typeOf(TensorKind kind, std::uint32_t code) {
-  switch (kind) {
-  case TensorKind::f16:
-    if (code > 1)
-      return std::nullopt;
-    return code ? OperandType::bf16 : OperandType::f16;
-  case TensorKind::tf32:
-    if (code != 2)
-      return std::nullopt;
-    return OperandType::tf32;
-  case TensorKind::i8:
-    if (code > 1)
-      return std::nullopt;
-    return code ? OperandType::s8 : OperandType::u8;
-  case TensorKind::f8f6f4:
-  case TensorKind::mxf8f6f4: {
-    static constexpr OperandType kTypes[] = {
-        OperandType::e4m3, OperandType::e5m2, OperandType::f16,
-        OperandType::e2m3, OperandType::e3m2, OperandType::e2m1};
-    if (code == 2 || code > 5)
-      return std::nullopt;
-    return kTypes[code];
-  }
-  case TensorKind::mxf4:
-  case TensorKind::mxf4nvf4:
-    if (code != 1)
-      return std::nullopt;
-    return OperandType::e2m1;
-  }
-  return std::nullopt;
+  const isa::TensorOperand *operand =
+      isa::findTensorOperand(nameOf(kind), code);
+  return operand ? operandType(operand->type) : std::nullopt;
 }
 
 /// The sizes of a form: M, and the steps of N, which is at most 256.
@@ -144,9 +119,30 @@ static bool readScales(std::uint32_t bits, const TensorForm &form,
                         id, scales, scales == 1 ? "" : "s", scales);
       return false;
     }
-  bool hasBytes = form.kind == TensorKind::mxf4nvf4 && form.blockElements == 16;
+  bool hasBytes = form.kind == TensorKind::mxf4nvf4 &&
+                  form.blockElements == (form.isSparse ? 32 : 16);
   if (!shape.hasPowers && !hasBytes) {
     why = "scales of type ue4m3; this kind and block take ue8m0";
+    return false;
+  }
+  return true;
+}
+
+/// What a sparse A has beside its elements.
+static bool checkSparsity(const TensorForm &form, const TensorShape &shape,
+                          std::string &why) {
+  if (!form.isSparse)
+    return true;
+  int last = shape.elementBits() >= 16 ? 1 : 0;
+  if (shape.selector > last) {
+    why = fmt::format("its sparsity selector is {}; kind::{} takes 0{}",
+                      shape.selector, nameOf(form.kind), last ? " or 1" : "");
+    return false;
+  }
+  if (shape.rows(form) != 128) {
+    why = fmt::format("M is {}; a sparse product is simulated with 128 rows "
+                      "in each CTA",
+                      shape.m);
     return false;
   }
   return true;
@@ -162,13 +158,20 @@ bool readInstruction(std::uint32_t bits, const TensorForm &form,
   shape.isBTransposed = field(bits, 16, 16);
   shape.isPacked =
       form.kind == TensorKind::mxf4 || form.kind == TensorKind::mxf4nvf4;
-  if (field(bits, 2, 2)) {
-    why = "it says that A is sparse, and the instruction has no .sp";
+  if (field(bits, 2, 2) != form.isSparse) {
+    why = form.isSparse
+              ? "it says that A is not sparse (bit 2), and the instruction has "
+                ".sp"
+              : "it says that A is sparse, and the instruction has no .sp";
     return false;
   }
   if (!readTypes(bits, form, shape, why))
     return false;
-  shape.k = shape.isPacked ? 64 : 32 / bytesOf(shape.typeA);
+  shape.k = (shape.isPacked ? 64 : 32 / bytesOf(shape.typeA)) *
+            (form.isSparse ? 2 : 1);
+  shape.selector = static_cast<int>(field(bits, 1, 0));
+  if (!checkSparsity(form, shape, why))
+    return false;
   shape.isSaturated = form.kind == TensorKind::i8 && field(bits, 3, 3);
   if (!checkSizes(form, shape, why))
     return false;
@@ -188,7 +191,8 @@ bool readInstruction(std::uint32_t bits, const TensorForm &form,
   if (!form.isBlockScaled())
     return true;
   if (shape.isPacked && field(bits, 31, 31)) {
-    why = "K is 96, which sm_100a does not have; 64 (bit 31 clear) is accepted";
+    why = "K is 96, which sm_103a has and the simulator does not; 64 (bit 31 "
+          "clear) is accepted";
     return false;
   }
   return readScales(bits, form, shape, why);

@@ -23,6 +23,8 @@ struct TensorForm {
   int group = 1;
   bool isWeightStationary = false; ///< .ws
   bool isAInTensor = false;
+  bool isSparse = false;  ///< of A half the elements are there, and where
+  bool isShifted = false; ///< row r of A is what lane r + 1 has
   int blockElements = 0; ///< of K with one scale; 0: no scales
 
   bool isBlockScaled() const { return blockElements != 0; }
@@ -39,6 +41,14 @@ struct TensorShape {
   bool isPacked = false;      ///< operands of 4 bits, two in a byte
   bool hasPowers = false;     ///< scales are ue8m0, else ue4m3
   int scaleA = 0, scaleB = 0; ///< the first byte of their scales
+  int selector = 0; ///< of a sparse A: which column has its metadata
+
+  /// Columns of A that are there.
+  int columnsA(const TensorForm &form) const {
+    return form.isSparse ? k / 2 : k;
+  }
+  /// Bytes that an element of A takes of those 32 that a row has.
+  int elementBits() const { return 8 * bytesOf(typeA) / (isPacked ? 2 : 1); }
 
   /// Rows that each CTA of the group holds.
   int rows(const TensorForm &form) const { return m / form.group; }

@@ -40,7 +40,7 @@ static void tcgen05Effect(Decoder &decoder, const ptx::Instruction &instruction,
     if (operands[1].kind == ptx::Operand::Kind::reg)
       effect.address = decoder.reg(operands[1], 8);
     effect.operand = decoder.reg(operands[2], 8);
-    effect.shape = decoder.reg(operands[3], 4);
+    effect.shape = decoder.reg(operands[instruction.has("sp") ? 4 : 3], 4);
   }
   if (!instruction.has("commit"))
     return;
@@ -56,13 +56,18 @@ std::vector<Instruction> tcgen05Instructions() {
       {"tcgen05",
        decodeTcgen05,
        Unit::tcgen05,
-       "alloc dealloc relinquish_alloc_permit; ld and st of every shape; mma "
-       "and mma.ws of kinds f16 tf32 f8f6f4 i8, mma of mxf8f6f4 mxf4 mxf4nvf4 "
-       "with scales, A in shared or tensor memory; cp shift commit; fences and "
-       "waits; cta_group 1 and 2",
+       "alloc dealloc relinquish_alloc_permit; ld and st of every shape, "
+       "ld.red; mma and mma.ws of kinds f16 tf32 f8f6f4 i8, mma of mxf8f6f4 "
+       "mxf4 mxf4nvf4 with scales, all of them sparse too, A in shared or "
+       "tensor memory, .ashift; cp shift commit; fences and waits; cta_group 1 "
+       "and 2",
        "alloc CTAGROUP, ALIGNED shared::cta b32 -> [a] u32; "
        "dealloc CTAGROUP, ALIGNED b32 -> u32 u32; "
        "relinquish_alloc_permit CTAGROUP, ALIGNED; "
+       "ld red 16x32bx2 REPEAT min|max, ALIGNED abs NaN f32 u32 s32 -> ={t}* "
+       "=t [a] imm; "
+       "ld red 32x32b REPEAT min|max, ALIGNED abs NaN f32 u32 s32 -> ={t}* =t "
+       "[a]; "
        "ld 16x32bx2 REPEAT, ALIGNED pack::16b b32 -> ={b32}* [a] imm; "
        "ld 32x32b|16x64b|16x128b|16x256b REPEAT, ALIGNED pack::16b b32 -> "
        "={b32}* [a]; "
@@ -71,12 +76,28 @@ std::vector<Instruction> tcgen05Instructions() {
        "[a] {b32}*; "
        "wait::ld|wait::st, ALIGNED; "
        "fence::before_thread_sync|fence::after_thread_sync; "
+       "mma ws sp cta_group::1 PLAINKIND, COLLECTB -> [a] u64 u64 [a] u32 p "
+       "u64?; "
+       "mma ws sp cta_group::1 PLAINKIND, COLLECTB -> [a] [a] u64 [a] u32 p "
+       "u64?; "
        "mma ws cta_group::1 PLAINKIND, COLLECTB -> [a] u64 u64 u32 p u64?; "
        "mma ws cta_group::1 PLAINKIND, COLLECTB -> [a] [a] u64 u32 p u64?; "
+       "mma sp CTAGROUP PLAINKIND, COLLECTA -> [a] u64 u64 [a] u32 {b32}* p "
+       "imm?; "
+       "mma sp CTAGROUP PLAINKIND, COLLECTA -> [a] u64 u64 [a] u32 p imm?; "
+       "mma sp CTAGROUP PLAINKIND, COLLECTA ashift -> [a] [a] u64 [a] u32 "
+       "{b32}* p imm?; "
+       "mma sp CTAGROUP PLAINKIND, COLLECTA ashift -> [a] [a] u64 [a] u32 p "
+       "imm?; "
        "mma CTAGROUP PLAINKIND, COLLECTA -> [a] u64 u64 u32 {b32}* p imm?; "
        "mma CTAGROUP PLAINKIND, COLLECTA -> [a] u64 u64 u32 p imm?; "
-       "mma CTAGROUP PLAINKIND, COLLECTA -> [a] [a] u64 u32 {b32}* p imm?; "
-       "mma CTAGROUP PLAINKIND, COLLECTA -> [a] [a] u64 u32 p imm?; "
+       "mma CTAGROUP PLAINKIND, COLLECTA ashift -> [a] [a] u64 u32 {b32}* p "
+       "imm?; "
+       "mma CTAGROUP PLAINKIND, COLLECTA ashift -> [a] [a] u64 u32 p imm?; "
+       "mma sp CTAGROUP SCALEDKIND block_scale, COLLECTA SCALEVEC -> [a] u64 "
+       "u64 [a] u32 [a] [a] p; "
+       "mma sp CTAGROUP SCALEDKIND block_scale, COLLECTA SCALEVEC -> [a] [a] "
+       "u64 [a] u32 [a] [a] p; "
        "mma CTAGROUP SCALEDKIND block_scale, COLLECTA SCALEVEC -> [a] u64 u64 "
        "u32 [a] [a] p; "
        "mma CTAGROUP SCALEDKIND block_scale, COLLECTA SCALEVEC -> [a] [a] u64 "

@@ -45,7 +45,9 @@ static OperandView viewOf(Warp &warp, const Op &op, int lane,
   view.elementBytes = bytesOf(type);
   view.isPacked = shape.isPacked;
   view.rows = isA ? shape.rows(product.form) : shape.n / product.form.group;
-  view.k = shape.isPacked ? shape.k / 2 : shape.k;
+  view.k = isA ? shape.columnsA(product.form) : shape.k;
+  if (shape.isPacked)
+    view.k /= 2;
   if (view.hasWideAtoms && view.isKMajor)
     refuse(warp, op, lane, descriptor, what,
            "its swizzle of 128 bytes in chunks of 32 is for MN-major operands");
@@ -78,6 +80,8 @@ static IssuedProduct read(Warp &warp, const Op &op, int lane) {
     issued.tensorA = tensorAddress(warp, op, product.tensorA, bit);
   else
     issued.viewA = viewOf(warp, op, lane, issued, /*isA=*/true);
+  if (product.form.isSparse)
+    issued.metadata = tensorAddress(warp, op, product.metadata, bit);
   if (product.form.isBlockScaled()) {
     issued.scaleA = tensorAddress(warp, op, product.scaleA, bit);
     issued.scaleB = tensorAddress(warp, op, product.scaleB, bit);
@@ -114,6 +118,13 @@ static std::vector<TensorUse> usesOf(const IssuedProduct &issued) {
     uses.push_back(
         {{0, at.column, TensorMemory::kLanes, columns}, what, false});
   };
+  if (form.isSparse)
+    uses.push_back({{issued.metadata.lane,
+                     issued.metadata.column +
+                         static_cast<std::uint32_t>(issued.shape.selector),
+                     TensorMemory::kLanes, metadataColumns(issued.shape)},
+                    "the metadata of A",
+                    false});
   if (form.isBlockScaled()) {
     addScales(issued.scaleA, layout.rows(), "the scales of A");
     addScales(issued.scaleB, issued.shape.n, "the scales of B");
@@ -204,7 +215,11 @@ void decodeTensorProduct(Decoder &decoder, const ptx::Instruction &instruction,
   form.kind = kindOf(instruction);
   form.group = ctaGroupOf(instruction);
   form.isWeightStationary = instruction.has("ws");
-  form.blockElements = blockOf(decoder, instruction, form.kind);
+  form.isSparse = instruction.has("sp");
+  form.isShifted = instruction.has("ashift");
+  // As many scales of a row, which is twice as long.
+  form.blockElements = blockOf(decoder, instruction, form.kind) *
+                       (form.isSparse ? 2 : 1);
   form.isAInTensor = operands[1].kind == ptx::Operand::Kind::address;
   product.d = AddressOperand::decode(decoder, operands[0]);
   if (form.isAInTensor)
@@ -214,8 +229,10 @@ void decodeTensorProduct(Decoder &decoder, const ptx::Instruction &instruction,
         expectWidth(decoder, instruction, decoder.reg(operands[1], 8), 8);
   product.descriptorB =
       expectWidth(decoder, instruction, decoder.reg(operands[2], 8), 8);
-  product.instruction = decoder.reg(operands[3], 4);
-  std::size_t at = 4;
+  std::size_t at = 3;
+  if (form.isSparse)
+    product.metadata = AddressOperand::decode(decoder, operands[at++]);
+  product.instruction = decoder.reg(operands[at++], 4);
   if (form.isBlockScaled()) {
     product.scaleA = AddressOperand::decode(decoder, operands[at++]);
     product.scaleB = AddressOperand::decode(decoder, operands[at++]);

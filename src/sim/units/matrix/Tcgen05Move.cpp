@@ -37,6 +37,7 @@ struct TensorMove {
   bool isPacked = false; ///< two columns of 16 bits in a register
   AddressOperand address;
   std::uint32_t split = 0; ///< .16x32bx2: where the other half is, in columns
+  std::optional<TensorReduction> reduction; ///< .ld.red, into the op's dst
 };
 
 /// Where one lane of a register is.
@@ -204,6 +205,8 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
     loadStraight(warp, op, memory, at);
   else
     loadPlaces(warp, op, move, memory, at);
+  if (move.reduction)
+    reduceRegisters(warp, op, *move.reduction);
   return Step::next;
 }
 
@@ -314,9 +317,15 @@ void decodeTensorMove(Decoder &decoder, const ptx::Instruction &instruction,
         instruction,
         fmt::format(".{} goes up to .x{}", move.shape->word, move.shape->most));
   const auto &operands = instruction.operands;
-  move.address = AddressOperand::decode(decoder, operands[isLoad ? 1 : 0]);
+  std::size_t at = isLoad ? 1 : 0;
+  if (instruction.has("red")) {
+    op.dst = destination(decoder, instruction, operands[at++], 4);
+    decoder.markLoaded(op.dst);
+    move.reduction = decodeTensorReduction(decoder, instruction);
+  }
+  move.address = AddressOperand::decode(decoder, operands[at++]);
   if (move.shape->shape == MoveShape::halves)
-    move.split = static_cast<std::uint32_t>(operands[isLoad ? 2 : 1].bits);
+    move.split = static_cast<std::uint32_t>(operands[at].bits);
   op.list = decoder.vector(isLoad ? operands[0] : operands.back(), 4);
   op.isListWritten = isLoad;
   std::size_t wanted = move.shape->registers * move.repetitions;

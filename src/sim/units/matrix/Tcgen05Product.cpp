@@ -13,7 +13,7 @@
 
 namespace kiln::sim {
 
-static constexpr int kMaxRows = 128, kMaxTensorColumns = 256, kMaxK = 64;
+static constexpr int kMaxRows = 128, kMaxTensorColumns = 256, kMaxK = 128;
 
 AccumulatorLayout::AccumulatorLayout(const TensorForm &form,
                                      const TensorShape &shape)
@@ -76,8 +76,11 @@ static void loadTensorA(Warp &warp, const Op &op, const IssuedProduct &issued,
   TensorMemory &memory = cta.tensorMemory();
   const TensorShape &shape = issued.shape;
   float sign = shape.isANegated ? -1.0f : 1.0f;
+  int columns = shape.columnsA(issued.product->form);
+  bool isShifted = issued.product->form.isShifted;
   for (int row = 0; row < layout.rows(); ++row) {
-    std::uint32_t lane = issued.tensorA.lane + layout.at(row, 0).lane;
+    int from = isShifted ? std::min(row + 1, layout.rows() - 1) : row;
+    std::uint32_t lane = issued.tensorA.lane + layout.at(from, 0).lane;
     std::array<std::uint32_t, kTensorAColumns> words;
     for (std::uint32_t i = 0; i < kTensorAColumns; ++i) {
       std::uint32_t column = issued.tensorA.column + i;
@@ -90,7 +93,7 @@ static void loadTensorA(Warp &warp, const Op &op, const IssuedProduct &issued,
     }
     std::array<std::uint8_t, 4 * kTensorAColumns> bytes;
     std::memcpy(bytes.data(), words.data(), sizeof(bytes));
-    for (int k = 0; k < shape.k; ++k) {
+    for (int k = 0; k < columns; ++k) {
       float value;
       // In tensor memory each has a byte: 4 bits stand in its middle.
       if (shape.typeA == OperandType::e2m1 && !shape.isPacked) {
@@ -154,16 +157,27 @@ static void loadB(const IssuedProduct &issued, Operands &operands) {
   }
 }
 
-static void loadA(Warp &warp, const Op &op, const IssuedProduct &issued,
-                  Cta &cta, const AccumulatorLayout &layout,
-                  Operands &operands) {
-  operands.rows.assign(static_cast<std::size_t>(layout.rows()), false);
-  operands.originOfRows = 0;
+static void loadRows(Warp &warp, const Op &op, const IssuedProduct &issued,
+                     Cta &cta, const AccumulatorLayout &layout,
+                     Operands &operands) {
   if (issued.product->form.isAInTensor)
     return loadTensorA(warp, op, issued, cta, layout, operands);
   loadColumns(cta.shared, cta.sharedValid, issued.viewA, issued.shape.typeA,
               issued.shape.isANegated ? -1.0f : 1.0f, operands.a.data(),
               kMaxRows, operands.rows);
+}
+
+static void loadA(Warp &warp, const Op &op, const IssuedProduct &issued,
+                  Cta &cta, const AccumulatorLayout &layout,
+                  Operands &operands) {
+  operands.rows.assign(static_cast<std::size_t>(layout.rows()), false);
+  operands.originOfRows = 0;
+  loadRows(warp, op, issued, cta, layout, operands);
+  if (!issued.product->form.isSparse)
+    return;
+  std::vector<float> there(operands.a.begin(), operands.a.end());
+  spreadRows(warp, op, issued, cta, layout.rows(), there.data(),
+             operands.a.data(), operands.rows, operands.originOfRows);
 }
 
 /// Sums as floats, [column][row].

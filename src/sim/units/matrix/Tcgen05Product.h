@@ -9,7 +9,7 @@ namespace kiln::sim {
 /// What a tcgen05.mma says.
 struct TensorProduct {
   TensorForm form;
-  AddressOperand d, tensorA, scaleA, scaleB;
+  AddressOperand d, tensorA, metadata, scaleA, scaleB;
   Reg descriptorA, descriptorB, instruction;
   std::vector<Reg> disabled; ///< lanes of D that stay as they are: masks
   Pred isAdded;
@@ -21,7 +21,7 @@ struct IssuedProduct {
   const TensorProduct *product = nullptr;
   TensorShape shape;
   std::vector<Cta *> ctas;
-  TensorAddress d, tensorA, scaleA, scaleB;
+  TensorAddress d, tensorA, metadata, scaleA, scaleB;
   OperandView viewA, viewB; ///< in each of the CTAs
   std::vector<std::uint32_t> disabled;
   bool isAdded = false;
@@ -56,6 +56,15 @@ private:
 
 /// Columns that operand A takes in tensor memory, or a row of it in bytes / 4.
 inline constexpr std::uint32_t kTensorAColumns = 8;
+
+/// Columns that the metadata of a sparse A take.
+std::uint32_t metadataColumns(const TensorShape &shape);
+/// A sparse A, of which `there` has the elements that are there, as [k][row] of
+/// `rows`, spread over all columns; `out` is [k][row] too. Rows whose metadata
+/// nobody wrote are noted, with where they were read first.
+void spreadRows(Warp &warp, const Op &op, const IssuedProduct &issued, Cta &cta,
+                int rows, const float *there, float *out,
+                std::vector<bool> &unwritten, std::uint32_t &origin);
 
 /// What `op` of a warp has issued is done.
 void multiply(Warp &warp, const Op &op, const IssuedProduct &issued);

@@ -4,7 +4,9 @@
 // elements l * p to l * p + p - 1 of the matrix, row by row; where a fragment
 // has room for more than p, it holds them again.
 #include "sim/units/Execute.h"
+#include "isa/MatrixForms.h"
 #include "sim/units/matrix/MatrixNumber.h"
+#include "sim/units/mma/Mma.h"
 #include "sim/units/memory/Access.h"
 #include "support/Error.h"
 
@@ -242,19 +244,18 @@ static Step multiplyFragments(Warp &warp, const Op &op, LaneMask active) {
 
 /// Whether wmma has the shape for operands of a type.
 static bool isShape(ptx::ScalarType type, int m, int n, int k) {
-  switch (type) {
-  case ptx::ScalarType::tf32:
-    return m == 16 && n == 16 && k == 8;
-  case ptx::ScalarType::f64:
-    return m == 8 && n == 8 && k == 4;
-  case ptx::ScalarType::f16:
-  case ptx::ScalarType::bf16:
-  case ptx::ScalarType::s8:
-  case ptx::ScalarType::u8:
-    return k == 16 && (m == 8 || m == 16 || m == 32) && n == 256 / m;
-  default:
-    return false;
-  }
+  std::string_view name = ptx::name(type);
+  const isa::MatrixForm *form = isa::findMatrixForm("wmma", "", name, name);
+  return form && form->hasShape(fmt::format("m{}n{}k{}", m, n, k));
+}
+
+/// Whether wmma has the shape for sums of a type, whatever they are sums of.
+static bool isSumShape(ptx::ScalarType type, int m, int n, int k) {
+  for (const isa::MatrixForm &form : isa::matrixForms())
+    if (form.instruction == "wmma" && form.hasSum(ptx::name(type)) &&
+        form.hasShape(fmt::format("m{}n{}k{}", m, n, k)))
+      return true;
+  return false;
 }
 
 static void shapeOf(const Decoder &decoder, const ptx::Instruction &instruction,
@@ -269,7 +270,8 @@ static void refuseTypes(const Decoder &decoder,
                         const ptx::Instruction &instruction) {
   decoder.refuse(instruction,
                  "wmma is known as m16n16k16, m32n8k16 and m8n32k16 of f16, "
-                 "bf16, s8 and u8, m16n16k8 of tf32 and m8n8k4 of f64");
+                 "bf16, s8 and u8, m16n16k8 of tf32, m8n8k4 of f64, m8n8k32 of "
+                 "s4 and u4 and m8n8k128 of b1");
 }
 
 /// Append the registers of an operand; refuse another number than `count`.
@@ -301,13 +303,12 @@ static void decodeAccess(Decoder &decoder, const ptx::Instruction &instruction,
                   : instruction.has("b") ? WmmaMatrix{k, n, type, true}
                                          : WmmaMatrix{m, n, type, false};
   // An accumulator does not say what it is the sum of.
-  bool isKnown = isOperand     ? isShape(type, m, n, k)
-                 : type == f64 ? isShape(f64, m, n, k)
-                 : type == f32 ? isShape(f16, m, n, k) || isShape(tf32, m, n, k)
-                 : type == f16 || type == s32 ? isShape(f16, m, n, k)
-                                              : false;
+  bool isKnown =
+      isOperand ? isShape(type, m, n, k) : isSumShape(type, m, n, k);
   if (!isKnown)
     refuseTypes(decoder, instruction);
+  if (isOperand && (type == s4 || type == u4 || type == b1))
+    return decodeWmmaLines(decoder, instruction, op);
   appendRegisters(decoder, instruction, instruction.operands[isLoad ? 0 : 1],
                   access.matrix, op);
   op.isListWritten = isLoad;
@@ -329,6 +330,9 @@ static void decodeWmmaMma(Decoder &decoder, const ptx::Instruction &instruction,
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   if (types.size() == 2)
     types = {types[0], f16, f16, types[1]};
+  if (types.size() == 4 && k >= 32 && types[1] == types[2] &&
+      isShape(types[1], m, n, k))
+    return decodeWmmaOfLines(decoder, instruction, types[1], op);
   auto isSum = [&](ptx::ScalarType type) {
     return types[1] == f16                    ? type == f16 || type == f32
            : types[1] == f64                  ? type == f64

@@ -37,8 +37,9 @@ void storeEffect(Decoder &decoder, const ptx::Instruction &instruction,
                  Effect &effect) {
   effect.kind = EffectKind::store;
   describeAccess(decoder, instruction, effect);
-  // st.async and red.async tell the mbarrier that is their last operand.
-  if (instruction.has("async")) {
+  // st.async and red.async tell the mbarrier that is their last operand, where
+  // there is one.
+  if (instruction.has("mbarrier::complete_tx::bytes")) {
     effect.kind = EffectKind::copyIn;
     takeAddress(decoder, instruction, 1, effect.barrier, effect.barrierOffset);
   }
@@ -46,7 +47,7 @@ void storeEffect(Decoder &decoder, const ptx::Instruction &instruction,
 
 void atomicEffect(Decoder &decoder, const ptx::Instruction &instruction,
                   Effect &effect) {
-  if (instruction.has("async"))
+  if (instruction.has("mbarrier::complete_tx::bytes"))
     return storeEffect(decoder, instruction, effect);
   effect.kind = EffectKind::atomic;
   effect.isSwap = instruction.has("cas");

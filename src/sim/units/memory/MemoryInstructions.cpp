@@ -428,19 +428,26 @@ static Handler storeHandler(const std::vector<Reg> &list, int bytes) {
 /// The registers of a value or a vector. 128 bits are two of 64: `bytes` says
 /// so afterwards.
 static std::vector<Reg> elementsOf(Decoder &decoder,
+                                   const ptx::Instruction &instruction,
                                    const ptx::Operand &operand, int &bytes) {
+  constexpr std::size_t kMost = ThreadAccess::kValueBytes;
   std::vector<Reg> list = decoder.vector(operand, bytes);
+  if (list.size() * static_cast<std::size_t>(bytes) > kMost)
+    decoder.refuse(instruction,
+                   fmt::format("{} bytes at once; a thread loads or stores "
+                               "at most {}",
+                               list.size() * bytes, kMost));
   if (bytes != 16)
     return list;
   bytes = 8;
   return {list[0], highHalf(list[0])};
 }
 
-static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
-                       Op &op) {
+void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
+                Op &op) {
   ptx::ScalarType type = lastType(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
-  op.list = elementsOf(decoder, instruction.operands[0], bytes);
+  op.list = elementsOf(decoder, instruction, instruction.operands[0], bytes);
   op.handler = loadHandler(op.list, bytes, isSigned(type));
   op.isListWritten = true;
   op.src[0] = decoder.address(instruction.operands[1], op.imm);
@@ -449,13 +456,15 @@ static void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
       bytes, isSigned(type));
 }
 
-static void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
-                        Op &op) {
-  if (instruction.has("async"))
+void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
+                 Op &op) {
+  if (instruction.has("mbarrier::complete_tx::bytes"))
     return decodeAsyncStore(decoder, instruction, op);
+  if (instruction.has("bulk"))
+    return decodeBulkStore(decoder, instruction, op);
   int bytes = ptx::sizeBytes(lastType(decoder, instruction));
   op.src[0] = decoder.address(instruction.operands[0], op.imm);
-  op.list = elementsOf(decoder, instruction.operands[1], bytes);
+  op.list = elementsOf(decoder, instruction, instruction.operands[1], bytes);
   op.handler = storeHandler(op.list, bytes);
   op.flags = MemoryFlags::pack(
       decoder.spaceOfAddress(instruction.operands[0], spaceOf(instruction)),
@@ -601,9 +610,9 @@ static Step atomic(Warp &warp, const Op &op, LaneMask active) {
   return Step::next;
 }
 
-static void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
-                         Op &op) {
-  if (instruction.has("async"))
+void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
+                  Op &op) {
+  if (instruction.has("mbarrier::complete_tx::bytes"))
     return decodeAsyncReduction(decoder, instruction, op);
   ptx::ScalarType type = lastType(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
@@ -630,8 +639,8 @@ std::vector<Instruction> memoryInstructions() {
       {"ld",
        decodeLoad,
        Unit::memory,
-       "all spaces, 8 to 128 bits, vectors; cache and order modifiers "
-       "accepted",
+       "all spaces, 8 to 128 bits, vectors of up to 256; cache and order "
+       "modifiers accepted",
        "b128, ORDER SPACE CACHE -> =t [a] policy; "
        ", ORDER SPACE CACHE VECTOR DATA -> ={~t} [a] policy",
        {.effect = laneLoadEffect,
@@ -641,16 +650,18 @@ std::vector<Instruction> memoryInstructions() {
        decodeLoad,
        Unit::memory,
        "as ld",
-       ", global VECTOR DATA -> ={~t} [a]",
+       ", global v2|v4 DATA -> ={~t} [a]",
        {.effect = laneLoadEffect,
         .semantics = accessSemantics,
         .addresses = readsAt<1>}},
       {"st",
        decodeStore,
        Unit::memory,
-       "all spaces, 8 to 128 bits, vectors; async",
-       "async mbarrier::complete_tx::bytes, weak SHARED VECTOR b32 b64 u32 u64 "
+       "all spaces, 8 to 128 bits, vectors of up to 256; async; bulk",
+       "bulk, weak shared::cta -> [a] u64 imm; "
+       "async mbarrier::complete_tx::bytes, weak SHARED v2|v4 b32 b64 u32 u64 "
        "s32 s64 f32 f64 -> [a] {t} [a]; "
+       "async release|relaxed, SCOPE mmio global DATA -> [a] ~t; "
        "b128, ORDER SPACE CACHE -> [a] t policy; "
        ", ORDER SPACE CACHE VECTOR DATA -> [a] {~t} policy",
        {.effect = storeEffect,
@@ -677,6 +688,7 @@ std::vector<Instruction> memoryInstructions() {
        "bf16, pairs and vectors; async",
        "async REDUCE mbarrier::complete_tx::bytes, relaxed cluster SHARED u32 "
        "s32 u64 s64 b32 b64 -> [a] t [a]; "
+       "async release|relaxed add, SCOPE mmio global u32 s32 u64 -> [a] t; "
        "VECTOR add|min|max, ORDER SPACE L2::cache_hint noftz HALF f32 -> [a] "
        "{t} policy; "
        "REDUCE, ORDER SPACE L2::cache_hint noftz DATA HALF -> [a] t policy",

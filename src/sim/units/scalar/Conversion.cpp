@@ -193,6 +193,8 @@ static void decodeCvt(Decoder &decoder, const ptx::Instruction &instruction,
   std::vector<ptx::ScalarType> types = allTypes(instruction);
   if (types.size() != 2)
     decoder.refuse(instruction, "one of its two types is not known here");
+  if (isNarrowConversion(instruction))
+    return decodeNarrowConversion(decoder, instruction, op);
   ptx::ScalarType to = types[0], from = types[1];
   if (isPacked(to) || isPacked(from))
     return decodePackedConversion(decoder, instruction, op);
@@ -213,11 +215,17 @@ std::vector<Instruction> conversionInstructions() {
        Unit::conversion,
        "between integers of 8 to 64 bits, f16, bf16, f32, f64, every "
        "rounding, .sat .ftz .relu; tf32; pairs f16x2, bf16x2, e4m3x2, "
-       "e5m2x2; .pack.sat",
+       "e5m2x2, e2m3x2, e3m2x2, e2m1x2, ue8m0x2; .rs of pairs and fours; "
+       ".pack.sat",
        "pack u16|s16, sat s32 u32 -> =u32 u32 u32; "
-       "pack u8|s8, sat s32 u32 b32 -> =u32 u32 u32 u32; "
-       "f16x2|bf16x2|e4m3x2|e5m2x2 f32, rn rz relu satfinite -> =t1 t2 t2; "
-       "f16x2|bf16x2|e4m3x2|e5m2x2, rn rz relu satfinite -> =t1 t2; "
+       "pack u8|s8|u4|s4|u2|s2, sat s32 u32 b32 -> =u32 u32 u32 u32; "
+       "rs e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4 f32, relu satfinite -> =t1 "
+       "{t2}* b32; "
+       "rs f16x2|bf16x2 f32, relu satfinite -> =t1 t2 t2 b32; "
+       "f16x2|bf16x2|e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2|ue8m0x2 f32, rn|rz|rp "
+       "relu satfinite -> =t1 t2 t2; "
+       "f16x2|bf16x2|e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2|ue8m0x2, rn|rz|rp relu "
+       "satfinite -> =t1 t2; "
        ", DATA f16 bf16 tf32 ROUND rna rni rzi rmi rpi ftz sat relu satfinite "
        "-> =~t1 ~t2%",
        {.poison = conversionPoison}}};

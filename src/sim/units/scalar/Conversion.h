@@ -28,6 +28,10 @@ void decodeFloatToInteger(Decoder &decoder, const ptx::Instruction &instruction,
 /// f16x2, bf16x2, e4m3x2, e5m2x2 on either side.
 void decodePackedConversion(Decoder &decoder,
                             const ptx::Instruction &instruction, Op &op);
+/// Floats of 6 and 4 bits, powers of two, and stochastic rounding.
+bool isNarrowConversion(const ptx::Instruction &instruction);
+void decodeNarrowConversion(Decoder &decoder,
+                            const ptx::Instruction &instruction, Op &op);
 /// cvt.pack.sat
 void decodeIntegerPack(Decoder &decoder, const ptx::Instruction &instruction,
                        Op &op);

@@ -2,6 +2,7 @@
 #include "sim/units/scalar/Conversion.h"
 #include "sim/units/scalar/Float.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -159,6 +160,34 @@ void decodeFloatToInteger(Decoder &decoder, const ptx::Instruction &instruction,
   });
 }
 
+/// cvt.pack to fewer than eight bits: {c, a, b}, a and b clamped to D's.
+template <int bits, bool isToSigned, bool isSigned>
+static std::uint32_t packBits(std::uint32_t a, std::uint32_t b,
+                              std::uint32_t c) {
+  using S = std::conditional_t<isSigned, std::int32_t, std::uint32_t>;
+  static constexpr std::int64_t least = isToSigned ? -(1 << (bits - 1)) : 0;
+  static constexpr std::int64_t most = (1 << (bits - (isToSigned ? 1 : 0))) - 1;
+  auto clamped = [](std::uint32_t value) {
+    return std::uint32_t(std::clamp<std::int64_t>(S(value), least, most)) &
+           ((1u << bits) - 1);
+  };
+  return c << (2 * bits) | clamped(a) << bits | clamped(b);
+}
+
+template <int bits, bool isToSigned>
+static void decodePackBits(Decoder &decoder,
+                           const ptx::Instruction &instruction, bool isSigned,
+                           Op &op) {
+  using U = std::uint32_t;
+  if (isSigned)
+    return decodeLanewise<U, U, U, U>(
+        decoder, instruction, op,
+        [](U a, U b, U c) { return packBits<bits, isToSigned, true>(a, b, c); });
+  decodeLanewise<U, U, U, U>(
+      decoder, instruction, op,
+      [](U a, U b, U c) { return packBits<bits, isToSigned, false>(a, b, c); });
+}
+
 /// cvt.pack: {c, a, b} of `bits` each for a and b, both clamped.
 template <typename D, bool isSigned>
 static std::uint32_t packIntegers(std::uint32_t a, std::uint32_t b,
@@ -204,8 +233,17 @@ void decodeIntegerPack(Decoder &decoder, const ptx::Instruction &instruction,
     return decode.operator()<std::uint8_t>();
   case ptx::ScalarType::s8:
     return decode.operator()<std::int8_t>();
+  case ptx::ScalarType::u4:
+    return decodePackBits<4, false>(decoder, instruction, isSigned, op);
+  case ptx::ScalarType::s4:
+    return decodePackBits<4, true>(decoder, instruction, isSigned, op);
+  case ptx::ScalarType::u2:
+    return decodePackBits<2, false>(decoder, instruction, isSigned, op);
+  case ptx::ScalarType::s2:
+    return decodePackBits<2, true>(decoder, instruction, isSigned, op);
   default:
-    decoder.refuse(instruction, "cvt.pack makes u8 s8 u16 or s16");
+    decoder.refuse(instruction,
+                   "cvt.pack makes u16 s16 u8 s8 u4 s4 u2 or s2");
   }
 }
 

@@ -253,8 +253,9 @@ std::vector<Instruction> floatInstructions() {
        decodeFloatArithmetic,
        Unit::floating,
        "f32 and f64 .rn .rz .rm .rp, .ftz, .sat; f16, bf16 and pairs .rn, "
-       ".ftz, .sat, .relu; f32x2; f32 of f16 and bf16",
+       ".ftz, .sat, .relu, .oob; f32x2; f32 of f16 and bf16",
        "f32 f16|bf16, ROUND sat -> =t1 t2 t2 t1; "
+       "oob HALF, rn relu -> =t t t t; "
        "HALF, rn ftz sat relu -> =t t t t; "
        "f32x2, ROUND ftz -> =b64 b64 b64 b64; "
        "f32|f64, ROUND ftz sat -> =t t t t",

@@ -13,6 +13,7 @@ namespace {
 enum class Arithmetic { add, sub, mul, fma };
 struct Plain {
   static constexpr bool isFlushed = false, isSaturated = false, isRelu = false;
+  static constexpr bool isZeroOutside = false;
 };
 struct Flushed : Plain {
   static constexpr bool isFlushed = true;
@@ -29,11 +30,23 @@ struct Rectified : Plain {
 struct FlushedRectified : Rectified {
   static constexpr bool isFlushed = true;
 };
+/// .oob: a factor that TMA has put where a tensor ends makes the result 0.
+struct Outside : Plain {
+  static constexpr bool isZeroOutside = true;
+};
+struct OutsideRectified : Outside {
+  static constexpr bool isRelu = true;
+};
 } // namespace
+
+/// What TMA puts there (TensorBox.cpp), of f16 as of bf16.
+static constexpr std::uint16_t kOutsideNan = 0x7ff7;
 
 template <bool isBfloat, Arithmetic what, typename Mode>
 static std::uint16_t calculate(std::uint16_t a, std::uint16_t b,
                                std::uint16_t c) {
+  if (Mode::isZeroOutside && (a == kOutsideNan || b == kOutsideNan))
+    return 0;
   if (Mode::isFlushed)
     a = flushHalf(a), b = flushHalf(b), c = flushHalf(c);
   float x = widen<isBfloat>(a), y = widen<isBfloat>(b);
@@ -78,11 +91,25 @@ static void decodeMode(Decoder &decoder, const ptx::Instruction &instruction,
     });
 }
 
+static void decodeOutside(Decoder &decoder, const ptx::Instruction &instruction,
+                          Op &op) {
+  constexpr Arithmetic fma = Arithmetic::fma;
+  bool isRelu = instruction.has("relu");
+  if (isBfloatType(lastType(decoder, instruction)))
+    return isRelu ? decodeMode<true, fma, OutsideRectified>(decoder,
+                                                            instruction, op)
+                  : decodeMode<true, fma, Outside>(decoder, instruction, op);
+  isRelu ? decodeMode<false, fma, OutsideRectified>(decoder, instruction, op)
+         : decodeMode<false, fma, Outside>(decoder, instruction, op);
+}
+
 template <Arithmetic what>
 static void decodeAs(Decoder &decoder, const ptx::Instruction &instruction,
                      Op &op) {
   bool isFlushed = instruction.has("ftz");
   bool isSaturated = instruction.has("sat"), isRelu = instruction.has("relu");
+  if (instruction.has("oob"))
+    return decodeOutside(decoder, instruction, op);
   if (isBfloatType(lastType(decoder, instruction))) {
     if (isFlushed || isSaturated)
       decoder.refuse(instruction, "bf16 has neither .ftz nor .sat");

@@ -184,6 +184,13 @@ static void decode24(Decoder &decoder, const ptx::Instruction &instruction,
       return product24<T, false>(a, b);
     });
   }
+  if (isHigh && instruction.has("sat"))
+    return decodeLanewise<T, T, T, T>(
+        decoder, instruction, op, [](T a, T b, T c) {
+          return T(std::clamp<std::int64_t>(
+              std::int64_t(product24<T, true>(a, b)) + std::int64_t(c),
+              INT32_MIN, INT32_MAX));
+        });
   if (isHigh)
     return decodeLanewise<T, T, T, T>(
         decoder, instruction, op, [](T a, T b, T c) {
@@ -377,7 +384,9 @@ std::vector<Instruction> scalarIntegerInstructions() {
         .operations = floatOperations<2>}},
       {"mul24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",
        "lo|hi, u32 s32 -> =t t t"},
-      {"mad24", decodeProduct24, Unit::scalar, ".lo .hi of u32 and s32",
+      {"mad24", decodeProduct24, Unit::scalar,
+       ".lo .hi of u32 and s32, .hi.sat.s32",
+       "hi sat s32 -> =t t t t; "
        "lo|hi, u32 s32 -> =t t t t"},
       {"sad", decodeSad, Unit::scalar, "integers of 16, 32, 64 bits",
        ", INT -> =t t t t"},

@@ -7,8 +7,11 @@
 #include "sim/program/Effect.h"
 #include "sim/units/Execute.h"
 #include "sim/units/memory/Access.h"
+#include "support/Half.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 namespace kiln::sim {
 
@@ -238,15 +241,55 @@ template <typename T, typename F> static Handler reduxBy(F) {
   return executeRedux<T, F>;
 }
 
+namespace {
+/// A lane's f32 of a redux: every NaN is the canonical one.
+template <bool isAbsolute> struct ReducedFloat {
+  explicit ReducedFloat(U32 bits)
+      : value(canonical(
+            std::bit_cast<float>(isAbsolute ? bits & 0x7fffffff : bits))) {}
+  explicit operator U32() const { return std::bit_cast<U32>(value); }
+  float value;
+};
+} // namespace
+
+/// The larger or the smaller of two, -0 below +0; a NaN counts where it is
+/// asked for.
+template <typename T, bool isMax, bool isNan> static T foldFloats(T a, T b) {
+  if (std::isnan(a.value) || std::isnan(b.value))
+    return std::isnan(a.value) == isNan ? a : b;
+  bool isFirst = a.value == b.value ? std::signbit(a.value) != isMax
+                                    : (a.value > b.value) == isMax;
+  return isFirst ? a : b;
+}
+
+template <bool isAbsolute, bool isMax>
+static Handler reduxOfFloats(bool isNan) {
+  using T = ReducedFloat<isAbsolute>;
+  if (isNan)
+    return reduxBy<T>([](T a, T b) { return foldFloats<T, isMax, true>(a, b); });
+  return reduxBy<T>([](T a, T b) { return foldFloats<T, isMax, false>(a, b); });
+}
+
+static Handler reduxOfFloats(const ptx::Instruction &instruction) {
+  bool isMax = instruction.has("max"), isNan = instruction.has("NaN");
+  if (instruction.has("abs"))
+    return isMax ? reduxOfFloats<true, true>(isNan)
+                 : reduxOfFloats<true, false>(isNan);
+  return isMax ? reduxOfFloats<false, true>(isNan)
+               : reduxOfFloats<false, false>(isNan);
+}
+
 static void decodeRedux(Decoder &decoder, const ptx::Instruction &instruction,
                         Op &op) {
   using S32 = std::int32_t;
   ptx::ScalarType type = lastType(decoder, instruction);
-  if (isFloatType(type))
-    decoder.refuse(instruction, "redux is known for u32, s32 and b32");
   op.dst = destination(decoder, instruction, instruction.operands[0], 4);
   for (int i = 0; i < 2; ++i)
     op.src[i] = source<U32>(decoder, instruction, instruction.operands[i + 1]);
+  if (isFloatType(type)) {
+    op.handler = reduxOfFloats(instruction);
+    return;
+  }
   bool isSigned = type == ptx::ScalarType::s32;
   auto min = [](auto a, auto b) { return std::min(a, b); };
   auto max = [](auto a, auto b) { return std::max(a, b); };
@@ -337,7 +380,9 @@ std::vector<Instruction> warpInstructions() {
        "any sync, b32 b64 -> =b32 t b32; "
        "all sync, b32 b64 -> =b32|p t b32"},
       {"redux", decodeRedux, Unit::warp,
-       ".sync add min max and or xor of u32 s32 b32",
+       ".sync add min max and or xor of u32 s32 b32; min and max of f32, .abs "
+       ".NaN",
+       "sync min|max f32, abs NaN -> =t t b32; "
        "sync add|min|max, u32 s32 -> =t t b32; "
        "sync and|or|xor, b32 -> =t t b32"},
       {"elect", decodeElect, Unit::warp, ".sync", "sync -> =_b32|p! b32"},

@@ -337,6 +337,68 @@ inline constexpr const char *kSyntaxSamples[] = {
     "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 "
     "{%r1, %r2, %r3, %r4}, {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, "
     "{%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, {%r1, %r2, %r3, %r4};",
+    // What came later.
+    "mad24.hi.sat.s32 %r1, %r2, %r3, %r4;",
+    "fma.rn.oob.relu.f16x2 %r1, %r2, %r3, %r4;",
+    "cvt.rs.satfinite.e4m3x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;",
+    "cvt.rs.bf16x2.f32 %r1, %f1, %f2, %r2;",
+    "cvt.rp.satfinite.ue8m0x2.f32 %rs1, %f1, %f2;",
+    "cvt.rn.f16x2.e3m2x2 %r1, %rs1;",
+    "ld.global.v4.b64 {%rd1, %rd2, %rd3, %rd4}, [%rd5];",
+    "st.bulk.weak.shared::cta [%r1], %rd1, 0;",
+    "st.async.mmio.release.gpu.global.b32 [%rd1], %r1;",
+    "red.async.release.gpu.global.add.u32 [%rd1], %r1;",
+    "multimem.ld_reduce.relaxed.gpu.global.add.v2.f32 {%f1, %f2}, [%rd1];",
+    "multimem.st.weak.global.b32 [%rd1], %r1;",
+    "multimem.red.relaxed.gpu.global.add.f16x2 [%rd1], %r1;",
+    "alloca.u64 %rd1, %rd2, 16;",
+    "stacksave.u64 %rd1;",
+    "stackrestore.u64 %rd1;",
+    "redux.sync.max.abs.NaN.f32 %f1, %f2, -1;",
+    "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%rd1, {%r1, %r2, "
+    "%r3}], {%rs1};",
+    "cp.async.bulk.tensor.4d.shared::cluster.global.im2col"
+    ".mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, 0, 1, %r3}], [%r4], "
+    "{%rs1, 2};",
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4"
+    ".mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, 0, 1, %r3, 5}], [%r4];",
+    "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [%r1], %r2, "
+    "%rs1;",
+    "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r3];",
+    "ldmatrix.sync.aligned.m8n16.x2.shared.b8x16.b4x16_p64 {%r1, %r2}, [%r3];",
+    "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r3], {%r1};",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4"
+    ".block_scale.f32.e4m3.e2m1.f32.ue8m0 {%f1, %f2, %f3, %f4}, {%r1, %r2, "
+    "%r3, %r4}, {%r1, %r2, %r3, %r4}, {%f1, %f2, %f3, %f4}, %r5, 0, %r6, {0, "
+    "1}, %r7, {%rs1, 1};",
+    "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, "
+    "%f4}, {%r1, %r2}, {%r3, %r4}, {%f1, %f2, %f3, %f4}, %r5, 3;",
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"
+    ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {%f1, %f2, %f3, %f4}, {%r1, %r2, "
+    "%r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}, %r7, {0, 1}, %r8, {0, 3};",
+    "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%r1, %r2}, "
+    "{%r3}, {%r4}, {%r5, %r6};",
+    "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r1, "
+    "%r2}, {%r3}, {%r4}, {%r5, %r6};",
+    "tcgen05.ld.red.sync.aligned.16x32bx2.x2.min.s32 {%r1, %r2}, %r3, [%r4], "
+    "16;",
+    "tcgen05.ld.red.sync.aligned.32x32b.x2.max.abs.f32 {%f1, %f2}, %f3, "
+    "[%r4];",
+    "tcgen05.mma.ws.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r3], %r2, "
+    "%p1;",
+    "tcgen05.mma.ws.sp.cta_group::1.kind::f16 [%r1], [%r4], %rd2, [%r3], %r2, "
+    "%p1;",
+    "tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r7], %r2, "
+    "{%r3, %r4, %r5, %r6}, %p1;",
+    "tcgen05.mma.sp.cta_group::1.kind::i8 [%r1], %rd1, %rd2, [%r7], %r2, %p1;",
+    "tcgen05.mma.sp.cta_group::1.kind::f16.ashift [%r1], [%r8], %rd2, [%r7], "
+    "%r2, {%r3, %r4, %r5, %r6}, %p1;",
+    "tcgen05.mma.sp.cta_group::2.kind::tf32 [%r1], [%r8], %rd2, [%r7], %r2, "
+    "%p1;",
+    "tcgen05.mma.sp.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, "
+    "[%r7], %r2, [%r3], [%r4], %p1;",
+    "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%r1], "
+    "[%r8], %rd2, [%r7], %r2, [%r3], [%r4], %p1;",
 };
 
 } // namespace kiln::sim

@@ -291,9 +291,8 @@ TEST(TensorMapReplace, FindsWhatIsWrong) {
           .finding(),
       "or the bytes are no tensor map");
   expectRefusals({
-      {"tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [%d], "
-       "0;",
-       "the modifier .swizzle_atomicity is not known for tensormap"},
+      {"tensormap.replace.tile.swizzle_width.shared::cta.b1024.b32 [%d], 0;",
+       "the modifier .swizzle_width is not known for tensormap"},
       {"tensormap.frobnicate [%d];",
        "the modifier .frobnicate is not known for tensormap"},
   });

@@ -436,9 +436,8 @@ TEST(BulkCopy, RefusesByReason) {
       {"cp.async.bulk.shared::cluster.global.bulk_group [%r], [%d], 16;",
        "copies to shared memory complete on an mbarrier, those to global "
        "memory in a bulk_group"},
-      {"cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d], [%r], 16, "
-       "%h;",
-       "the modifier .cp_mask is not known for cp"},
+      {"cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d], [%r], 16;",
+       "takes 4 operands (address, address, value, value), not 3"},
       {"cp.async.bulk.global.shared::cta.bulk_group [%d], [%r];",
        "cp.async.bulk.bulk_group takes 3 operands (address, address, value), "
        "not 2"},
@@ -451,7 +450,8 @@ TEST(BulkCopy, RefusesByReason) {
        "16;",
        "the operation inc is not one of its type"},
       {"st.async.shared::cluster.b32 [%r], %r, [%r];",
-       "st.async needs .mbarrier::complete_tx::bytes"},
+       "st.async needs one of .mbarrier::complete_tx::bytes .release "
+       ".relaxed"},
       {"st.async.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r], %h, "
        "[%r];",
        "the modifier .b16 is not known for "

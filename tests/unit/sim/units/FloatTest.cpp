@@ -222,7 +222,7 @@ TEST(Float, RefusesByReason) {
       {"mad.f16 %h, %h, %h, %h;", "the modifier .f16 is not known for mad"},
       {"div.f16 %h, %h, %h;", "the modifier .f16 is not known for div"},
       {"sin.approx.f16 %h, %h;", "the modifier .f16 is not known for sin"},
-      {"fma.rn.oob.f16 %h, %h, %h, %h;",
+      {"fma.rn.oob.f32 %r, %r, %r, %r;",
        "the modifier .oob is not known for fma"},
   });
 }

@@ -578,8 +578,8 @@ TEST(Matrix, WmmaFindsWhatIsWrong) {
 
 TEST(Matrix, RefusesByReason) {
   expectRefusals({
-      {"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r, %r}, [%r];",
-       "the modifier .m16n16 is not known for ldmatrix"},
+      {"ldmatrix.sync.aligned.m16n16.x1.shared.b8 {%r, %r}, [%r];",
+       "ldmatrix.m16n16.x1 needs .trans"},
       {"ldmatrix.sync.aligned.m8n8.x1.shared.b8 {%r}, [%r];",
        "the modifier .b8 is not known for ldmatrix"},
       {"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r, %r}, [%r];",
@@ -589,19 +589,20 @@ TEST(Matrix, RefusesByReason) {
        "these types do not go together"},
       {"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r}, {%r}, {%r}, "
        "{%r};",
-       "its shape is not known for its types"},
+       "1 registers for D, which has 8"},
       {"mma.sync.aligned.m16n8k16.col.col.f32.f16.f16.f32 {%r}, {%r}, {%r}, "
        "{%r};",
-       "its layouts and types are not of the form .row.col.d.a.b.c"},
+       "A is row-major and B column-major (.row.col)"},
       {"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r}, {%r}, {%r}, "
        "{%r}, %r, 0;",
-       "the modifier .sp is not known for mma"},
+       "1 registers for D, which has 4"},
       {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r, %r, %r, %r}, "
        "{%r}, {%r}, {%r, %r, %r, %r};",
        "1 registers for A, which has 2"},
       {"wmma.load.a.sync.aligned.row.m16n16k8.global.f16 {%r}, [%d];",
        "wmma is known as m16n16k16, m32n8k16 and m8n32k16 of f16, bf16, s8 and "
-       "u8, m16n16k8 of tf32 and m8n8k4 of f64"},
+       "u8, m16n16k8 of tf32, m8n8k4 of f64, m8n8k32 of s4 and u4 and "
+       "m8n8k128 of b1"},
       {"wmma.load.a.sync.aligned.row.global.bf16 {%r}, [%d];",
        "it names no shape"},
       {"wmma.mma.sync.aligned.row.col.m16n16k16.f32.s8.s8.f32 {%r}, {%r}, "

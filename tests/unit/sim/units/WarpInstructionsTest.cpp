@@ -111,7 +111,7 @@ TEST(WarpInstructions, RefusesByReason) {
   expectRefusals({
       {"shfl.up.b32 %r, %r, 1, 0;", "shfl.up needs .sync"},
       {"vote.all.pred %p, %p;", "vote.all needs .sync"},
-      {"redux.sync.min.f32 %r, %r, -1;",
+      {"redux.sync.add.f32 %r, %r, -1;",
        "the modifier .f32 is not known for redux"},
   });
 }
