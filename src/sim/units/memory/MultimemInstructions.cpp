@@ -19,7 +19,7 @@ static void multimemEffect(Decoder &decoder,
                            const ptx::Instruction &instruction,
                            Effect &effect) {
   if (instruction.has("ld_reduce"))
-    return loadEffect(decoder, instruction, effect);
+    return laneLoadEffect(decoder, instruction, effect);
   if (instruction.has("st"))
     return storeEffect(decoder, instruction, effect);
   atomicEffect(decoder, instruction, effect);
