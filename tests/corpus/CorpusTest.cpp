@@ -253,7 +253,10 @@ TEST(Corpus, Asserts) {
       run.launch("check", {1, 1, 1}, {32, 1, 1}, 0, run.buffer(in));
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].id, "assert");
-  EXPECT_NE(result.findings[0].message.find("in[threadIdx.x] >= 0"),
+  // As CUDA prints it.
+  EXPECT_NE(result.findings[0].message.find(
+                ": block: [0,0,0], thread: [7,0,0] Assertion "
+                "`in[threadIdx.x] >= 0` failed."),
             std::string::npos)
       << result.findings[0].message;
   EXPECT_NE(result.findings[0].message.find("thread 7 "), std::string::npos);

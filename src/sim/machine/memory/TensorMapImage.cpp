@@ -3,6 +3,7 @@
 #include "kiln/run/device_description.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <type_traits>
@@ -16,20 +17,28 @@ namespace {
 struct Image {
   std::uint16_t magic;
   std::uint16_t elementStrides; ///< three bits each
-  std::uint8_t type, rank;
-  std::uint8_t swizzle : 2, interleave : 2, l2 : 2, oob : 1, isPadded : 1;
-  std::uint8_t atom : 2, isIm2col : 1, unused : 5;
+  std::uint8_t type : 5, rank : 3;
+  std::uint8_t swizzle : 2, interleave : 2, l2 : 2, isPadded : 1, isIm2col : 1;
+  std::uint8_t atom : 2, unused : 6; ///< no bit is padding
+  std::uint8_t spare;
+  std::uint8_t pixels[2];            ///< of pixels: how many
+  std::uint8_t oob;                  ///< 0 or 1: see kClearedByte
+  std::uint8_t box[5]; ///< of pixels: channels, and where they lie
   std::uint64_t address;
   std::uint32_t dims[5];
   std::uint8_t strides[4][5]; ///< of 40 bits
-  std::uint8_t box[5];        ///< of pixels: channels, and where they lie
-  std::uint8_t pixels[2], corner; ///< of pixels: how many, and where they lie
 };
 } // namespace
 static_assert(std::has_unique_object_representations_v<Image>);
 static_assert(sizeof(Image) <= kTensorMapBytes / 2);
 
-static constexpr std::uint16_t kMagic = 0x4d54; // "TM"
+/// For tensors of less than 128 KB CUTLASS and Triton clear bit 21 of the
+/// second 64-bit word, which drivers up to 13.1 set wrongly. That is bit 5 of
+/// this byte, and it means nothing here.
+static constexpr std::size_t kClearedByte = 8 + 21 / 8;
+static_assert(offsetof(Image, oob) == kClearedByte);
+
+static constexpr std::uint16_t kMagic = 0x4e54; // "TN"
 static constexpr int kStrideBits = 3;
 static constexpr Type kLastType = Type::ue4m3;
 // By the numbers of PTX.
@@ -207,7 +216,7 @@ static bool put(Image &image, TensorMapField field, std::uint64_t index,
     image.address = value;
     return true;
   case TensorMapField::rank: // counted from zero
-    image.rank = static_cast<std::uint8_t>(value + 1);
+    image.rank = value < 5 ? static_cast<std::uint8_t>(value + 1) & 7 : 7;
     return value < 5;
   case TensorMapField::boxDim:
     return putBox(image, index, value);

@@ -1,4 +1,5 @@
 // SystemCalls: printf and assert, which the driver implements on hardware.
+#include "sim/machine/SpecialRegisters.h"
 #include "sim/units/Units.h"
 #include "sim/units/memory/Access.h"
 #include "support/Error.h"
@@ -189,10 +190,17 @@ static Step callAssert(Warp &warp, const Op &op, LaneMask active) {
   auto text = [&](std::size_t i) {
     return stringAt(accessor, parameter(i), lane);
   };
+  auto special = [&](const char *name) {
+    return findSpecialRegister(name)->value(warp, lane);
+  };
+  // The line that CUDA prints.
   warp.machine().findings().fault(
       FindingId::assertion, warp, op, active,
-      fmt::format("the assertion `{}` failed ({}:{}, {})", text(0), text(1),
-                  parameter(2), text(3)));
+      fmt::format("{}:{}: {}: block: [{},{},{}], thread: [{},{},{}] Assertion "
+                  "`{}` failed.",
+                  text(1), parameter(2), text(3), special("%ctaid.x"),
+                  special("%ctaid.y"), special("%ctaid.z"), special("%tid.x"),
+                  special("%tid.y"), special("%tid.z"), text(0)));
 }
 
 /// Put a value into a result of the call.

@@ -110,6 +110,9 @@ static Step storeBlocks(Warp &warp, const Op &op, LaneMask active) {
     for (int r = 0; r < kBlock; ++r) {
       int lane = static_cast<int>(i) * kBlock + r;
       ByteRange row = rowAt(warp, op, accessor, lane, true);
+      accessor.noteValue(
+          row.isWritten(kBlockRowBytes) &&
+          std::memcmp(row.data, block.value[r], kBlockRowBytes) == 0);
       std::memcpy(row.data, block.value[r], kBlockRowBytes);
       for (int column = 0; column < kBlock; ++column)
         row.behind(2 * column)

@@ -45,6 +45,18 @@ TEST(SameValue, IsNoneWhereAnotherCtaReads) {
   expectIds(both, {"same-value", "race"}, {2, 1, 1}, 1);
 }
 
+TEST(SameValue, IsOneOfMatricesToo) {
+  std::string store = "mov.u32 %r0, 7;"
+                      "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%s], {%r0};";
+  expectIds(store, {"same-value"}, {1, 1, 1}, 64);
+  expectIds("and.b32 %r1, %t, 7;"
+            "shl.b32 %r1, %r1, 4;"
+            "add.u32 %r1, %r1, %s;"
+            "shr.u32 %r0, %t, 5;"
+            "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r0};",
+            {"race"}, {1, 1, 1}, 64);
+}
+
 TEST(SameValue, DoesNotDependOnTheHostsThreads) {
   for (std::size_t threads : {1, 4}) {
     RunKernel run(kFirst + "@!%p0 st.global.u32 [%out], 7;"
