@@ -57,7 +57,9 @@ static bool has_failed(int status) {
 }
 
 MlirProgram::MlirProgram(const std::string &path,
-                         const DeviceDescription &device) {
+                         const DeviceDescription &device,
+                         std::string passes)
+    : passes_(std::move(passes)) {
   if (!fs::exists(path))
     throw UserError(fmt::format("{} cannot be read: no such file", path));
   static_cast<void>(read_file(path)); // refuses what mlir-opt would wait for
@@ -100,7 +102,8 @@ std::string MlirProgram::pipeline(const std::string &tool,
       {tool, "--pass-pipeline=" + asked, "--dump-pass-pipeline", "/dev/null"},
       folder_ + "/nothing", listing);
   std::string text = read_file(listing);
-  std::size_t begin = text.find("builtin.module(");
+  constexpr std::string_view kModule = "builtin.module(";
+  std::size_t begin = text.find(kModule);
   std::size_t binary = text.find("gpu-module-to-binary");
   if (has_failed(status) || begin == std::string::npos ||
       binary == std::string::npos)
@@ -115,6 +118,8 @@ std::string MlirProgram::pipeline(const std::string &tool,
   }
   text.insert(binary, "ensure-debug-info-scope-on-llvm-func{emission-kind="
                       "DebugDirectivesOnly},\n");
+  if (!passes_.empty())
+    text.insert(begin + kModule.size(), passes_ + ",\n");
   return text.substr(begin);
 }
 

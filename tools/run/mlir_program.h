@@ -13,8 +13,9 @@ class MlirProgram {
 public:
   /// Lower it for the device, with its lines. Throws UserError where a tool is
   /// missing, says no, or leaves no kernel; what the tool has to say is on
-  /// stderr.
-  MlirProgram(const std::string &path, const DeviceDescription &device);
+  /// stderr. `passes` run first, as --pass-pipeline has them; empty: none.
+  MlirProgram(const std::string &path, const DeviceDescription &device,
+              std::string passes);
   ~MlirProgram();
   MlirProgram(const MlirProgram &) = delete;
   MlirProgram &operator=(const MlirProgram &) = delete;
@@ -26,6 +27,7 @@ public:
                                  const std::vector<std::string> &words) const;
 
 private:
+  std::string passes_;
   std::string folder_; ///< of the files on the way
   std::string runner_;
   std::string result_; ///< of main: void, i32, i64, f32

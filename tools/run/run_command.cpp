@@ -34,6 +34,7 @@ namespace {
 struct RunCommand {
   std::vector<std::string> program; ///< and its arguments
   std::string device;
+  std::string passes; ///< of MLIR, ahead of its pipeline
   CheckFlags check;
 
   /// Whether it is a program of MLIR's, by its name.
@@ -137,6 +138,8 @@ static void check_options(const RunCommand &command) {
   if (!command.device.empty() && !command.is_mlir())
     throw UserError("--device is for .mlir programs; a CUDA program runs on a "
                     "GPU without `kiln run`");
+  if (!command.passes.empty() && !command.is_mlir())
+    throw UserError("--passes is for .mlir programs, which mlir-opt lowers");
   command.check.check_outputs();
 }
 
@@ -174,7 +177,7 @@ static int run_any(const RunCommand &command, const CheckSettings &settings,
     set_variables(command, page);
     return run_program(path, command.program);
   }
-  MlirProgram program(path, lowered_for(command, settings));
+  MlirProgram program(path, lowered_for(command, settings), command.passes);
   set_variables(command, page);
   std::string runtime = fs::canonical(fs::path(library_folder()) / ".." / ".." /
                                       "libkiln_mlir_runtime.so");
@@ -219,6 +222,11 @@ void add_run_command(Command app, Action &action) {
   options->check.add_to(command, door_programs);
   command.add_option("--device", options->device,
                      "of a .mlir program: sim, cuda (the GPU), or auto");
+  command.add_option("--passes", options->passes,
+                     "of a .mlir program: passes to run before "
+                     "gpu-lower-to-nvvm-pipeline, as mlir-opt takes them in "
+                     "--pass-pipeline, for what that pipeline does not lower: "
+                     "\"convert-linalg-to-loops,canonicalize\"");
   command.prefix_command();
   command.callback([&action, options, command] {
     options->program = command.remaining();
