@@ -193,6 +193,19 @@ FatbinText readFatbin(const void *wrapper, const DeviceDescription &device) {
   return readContainers(containersOf(wrapper), device);
 }
 
+/// What the .target of PTX text names.
+static std::vector<std::string> targetOfText(const std::string &text) {
+  std::string ptx = blankCommentsAndStrings(text);
+  std::size_t at = findWord(ptx, ".target");
+  std::size_t begin = std::min(ptx.find("sm_", at), ptx.size());
+  std::size_t end = begin;
+  while (end < ptx.size() && isNameCharacter(ptx[end]))
+    ++end;
+  if (at == std::string::npos || begin == end)
+    return {};
+  return {ptx.substr(begin, end - begin)};
+}
+
 FatbinText readImage(const void *image, const DeviceDescription &device) {
   auto magic = readHead<std::uint32_t>(image);
   if (magic == kWrapperMagic)
@@ -205,7 +218,13 @@ FatbinText readImage(const void *image, const DeviceDescription &device) {
         "the module is machine code (a cubin), which cannot be simulated";
     return none;
   }
-  return {{textOf(image)}, ""};
+  std::string text = textOf(image);
+  for (const std::string &target : targetOfText(text))
+    if (!device.runs(target))
+      return {{},
+              fmt::format("the module's PTX is for {}, which {} does not run",
+                          target, device.name)};
+  return {{std::move(text)}, ""};
 }
 
 bool isText(const void *image) {
@@ -223,19 +242,6 @@ std::string textOf(const void *image) {
                                 "within {} bytes",
                                 image, there));
   return {text, bytes};
-}
-
-/// What the .target of PTX text names.
-static std::vector<std::string> targetOfText(const std::string &text) {
-  std::string ptx = blankCommentsAndStrings(text);
-  std::size_t at = findWord(ptx, ".target");
-  std::size_t begin = std::min(ptx.find("sm_", at), ptx.size());
-  std::size_t end = begin;
-  while (end < ptx.size() && isNameCharacter(ptx[end]))
-    ++end;
-  if (at == std::string::npos || begin == end)
-    return {};
-  return {ptx.substr(begin, end - begin)};
 }
 
 std::vector<std::string> targetsOf(const void *image) {

@@ -29,7 +29,11 @@ std::shared_ptr<const LoadedModule> ProgramModule::share() {
     return loaded_;
   std::vector<std::string> ptx = texts();
   std::vector<std::string_view> parts(ptx.begin(), ptx.end());
-  loaded_ = device.load(parts);
+  try {
+    loaded_ = device.load(parts);
+  } catch (const UserError &error) {
+    throw InvalidPtx(error.what());
+  }
   return loaded_;
 }
 
@@ -86,6 +90,34 @@ void Session::serveMlir() {
             "gpu-lower-to-nvvm-pipeline, which gives PTX";
 }
 
+/// The targets of a module's PTX. What is no image is told where it is loaded.
+static void addTargets(std::vector<std::string> &targets,
+                       const ProgramModule &module) {
+  try {
+    for (std::string &target : targetsOf(module.image()))
+      targets.push_back(std::move(target));
+  } catch (const UserError &) {
+    return;
+  }
+}
+
+/// The H200, or who runs the first of the targets that any device runs. PTX for
+/// none of them is told where it is loaded.
+static const DeviceDescription &
+deviceFor(const std::vector<std::string> &targets) {
+  const DeviceDescription &usual = DeviceDescription::h200();
+  for (const std::string &target : targets)
+    if (usual.runs(target))
+      return usual;
+  for (const std::string &target : targets)
+    try {
+      return DeviceDescription::to_simulate(target);
+    } catch (const UserError &) {
+      continue;
+    }
+  return usual;
+}
+
 void Session::open() {
   DeviceDescription device = settings_.device(DeviceDescription::h200());
   if (settings_.gpu.empty()) {
@@ -93,14 +125,8 @@ void Session::open() {
     std::lock_guard lock(mutex_);
     std::vector<std::string> targets;
     for (const auto &module : modules_)
-      for (std::string &target : targetsOf(module->image()))
-        targets.push_back(std::move(target));
-    bool isRun = targets.empty();
-    for (const std::string &target : targets)
-      isRun |= device.runs(target);
-    if (!isRun)
-      device =
-          settings_.device(DeviceDescription::to_simulate(targets.front()));
+      addTargets(targets, *module);
+    device = settings_.device(deviceFor(targets));
   }
   explore_ = settings_.explore_options(device);
   device_ = isGpuAllowed_ ? open_device(value(Knob::device).value_or("auto"),

@@ -54,12 +54,18 @@ class NoKernels : public UserError {
   using UserError::UserError;
 };
 
+/// Thrown where the PTX of a module is wrong.
+class InvalidPtx : public UserError {
+  using UserError::UserError;
+};
+
 /// A kernel of the program.
 struct Function {
   ProgramModule *module = nullptr;
   std::string name;
   std::uint32_t maxDynamicSmemBytes = 48 * 1024; ///< until it is raised
   int preferredCarveout = -1;
+  int clusterScheduling = 0;
   bool isNonPortableClusterAllowed = false;
   const EntryInfo *info = nullptr; ///< once it was launched
   std::string shown;               ///< as the program calls it, likewise

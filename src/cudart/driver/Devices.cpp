@@ -1,11 +1,10 @@
-// Devices: devices, contexts, memory, streams and events of the driver, by the
-// runtime's functions.
+// Devices: devices, memory, streams and events of the driver, by the runtime's
+// functions.
 #include "cudart/Handles.h"
 #include "cudart/driver/Driver.h"
 
 #include <algorithm>
 #include <cstring>
-#include <dlfcn.h>
 #include <string>
 
 using namespace kiln::cudart;
@@ -13,9 +12,6 @@ using namespace kiln::cudart;
 static void *pointerOf(CUdeviceptr address) {
   return reinterpret_cast<void *>(address);
 }
-
-/// How Kiln's own loader tells this library from a driver.
-KILN_CUDA int kilnCudaDriver() { return 1; }
 
 KILN_CUDA CUresult cuInit(unsigned) { return cudaSuccess; }
 KILN_CUDA CUresult cuDriverGetVersion(int *version) {
@@ -42,6 +38,31 @@ KILN_CUDA CUresult cuDeviceTotalMem_v2(std::size_t *bytes, CUdevice) {
   *bytes = static_cast<std::size_t>(Session::get().description().memory_bytes);
   return cudaSuccess;
 }
+KILN_CUDA CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice) {
+  if (!text || length <= 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  return cudaDeviceGetPCIBusId(text, length, 0);
+}
+KILN_CUDA CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text) {
+  if (!device || !text)
+    return CUDA_ERROR_INVALID_VALUE;
+  return cudaDeviceGetByPCIBusId(device, text);
+}
+KILN_CUDA CUresult cuDeviceCanAccessPeer(int *canAccess, CUdevice, CUdevice) {
+  if (!canAccess)
+    return CUDA_ERROR_INVALID_VALUE;
+  *canAccess = 0;
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuDeviceComputeCapability(int *major, int *minor,
+                                             CUdevice) {
+  const kiln::DeviceDescription &device = Session::get().device().description();
+  if (!major || !minor)
+    return CUDA_ERROR_INVALID_VALUE;
+  *major = device.compute_major;
+  *minor = device.compute_minor;
+  return cudaSuccess;
+}
 KILN_CUDA CUresult cuDeviceGetUuid_v2(void *uuid, CUdevice) {
   std::memset(uuid, 0, 16);
   std::memcpy(uuid, "Kiln", 4);
@@ -51,48 +72,6 @@ KILN_CUDA CUresult cuDeviceGetAttribute(int *value, int attribute,
                                         CUdevice device) {
   return cudaDeviceGetAttribute(value, attribute, device);
 }
-
-// One context, always current.
-static char theContext;
-static CUresult giveContext(void **context) {
-  *context = &theContext;
-  return cudaSuccess;
-}
-KILN_CUDA CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice) {
-  return giveContext(context);
-}
-KILN_CUDA CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
-  return cudaSuccess;
-}
-KILN_CUDA CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice, unsigned) {
-  return cudaSuccess;
-}
-KILN_CUDA CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned *flags,
-                                              int *active) {
-  *flags = 0;
-  *active = 1;
-  return cudaSuccess;
-}
-KILN_CUDA CUresult cuCtxCreate_v2(void **context, unsigned, CUdevice) {
-  return giveContext(context);
-}
-KILN_CUDA CUresult cuCtxCreate_v4(void **context, void *, unsigned, CUdevice) {
-  return giveContext(context);
-}
-KILN_CUDA CUresult cuCtxDestroy_v2(void *) { return cudaSuccess; }
-KILN_CUDA CUresult cuCtxGetCurrent(void **context) {
-  return giveContext(context);
-}
-KILN_CUDA CUresult cuCtxSetCurrent(void *) { return cudaSuccess; }
-KILN_CUDA CUresult cuCtxPushCurrent_v2(void *) { return cudaSuccess; }
-KILN_CUDA CUresult cuCtxPopCurrent_v2(void **context) {
-  return context ? giveContext(context) : static_cast<int>(cudaSuccess);
-}
-KILN_CUDA CUresult cuCtxGetDevice(CUdevice *device) {
-  *device = 0;
-  return cudaSuccess;
-}
-KILN_CUDA CUresult cuCtxSynchronize() { return cudaDeviceSynchronize(); }
 
 // Memory.
 KILN_CUDA CUresult cuMemGetInfo_v2(std::size_t *free, std::size_t *total) {
@@ -139,45 +118,6 @@ KILN_CUDA CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address,
   return cudaHostGetDevicePointer(reinterpret_cast<void **>(address), host,
                                   flags);
 }
-KILN_CUDA CUresult cuPointerGetAttribute(void *data, int attribute,
-                                         CUdeviceptr address) {
-  cudaPointerAttributes attributes{};
-  if (CUresult error =
-          cudaPointerGetAttributes(&attributes, pointerOf(address)))
-    return error;
-  if (attributes.type == 0)
-    return CUDA_ERROR_INVALID_VALUE;
-  enum {
-    context = 1,
-    memoryType = 2,
-    devicePointer = 3,
-    hostPointer = 4,
-    isManaged = 8,
-    ordinal = 9
-  };
-  switch (attribute) {
-  case context:
-    return giveContext(static_cast<void **>(data));
-  case memoryType:
-    *static_cast<unsigned *>(data) = attributes.type == 1 ? 1 : 2;
-    return cudaSuccess;
-  case devicePointer:
-    *static_cast<void **>(data) = attributes.devicePointer;
-    return cudaSuccess;
-  case hostPointer:
-    *static_cast<void **>(data) = attributes.hostPointer;
-    return cudaSuccess;
-  case isManaged:
-    *static_cast<unsigned *>(data) = attributes.type == 3;
-    return cudaSuccess;
-  case ordinal:
-    *static_cast<int *>(data) = 0;
-    return cudaSuccess;
-  default:
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
-}
-
 // Copies.
 enum { hostToDevice = 1, deviceToHost = 2, deviceToDevice = 3, byAddress = 4 };
 KILN_CUDA CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from,
@@ -277,6 +217,58 @@ KILN_CUDA CUresult cuStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                      unsigned flags) {
   return cudaStreamWaitEvent(stream, event, flags);
 }
+KILN_CUDA CUresult cuStreamIsCapturing(cudaStream_t stream, int *status) {
+  return status ? cudaStreamIsCapturing(stream, status)
+                : static_cast<int>(CUDA_ERROR_INVALID_VALUE);
+}
+KILN_CUDA CUresult cuStreamGetCaptureInfo(cudaStream_t stream, int *status,
+                                          unsigned long long *id) {
+  return kilnCudaCaptureInfo(stream, status, id, nullptr, nullptr, nullptr,
+                             nullptr);
+}
+KILN_CUDA CUresult cuStreamGetCaptureInfo_v2(cudaStream_t stream, int *status,
+                                             unsigned long long *id,
+                                             void **graph,
+                                             const void *const **dependencies,
+                                             std::size_t *count) {
+  return kilnCudaCaptureInfo(stream, status, id, graph, dependencies, nullptr,
+                             count);
+}
+KILN_CUDA CUresult cuStreamGetCaptureInfo_v3(
+    cudaStream_t stream, int *status, unsigned long long *id, void **graph,
+    const void *const **dependencies, const void **edges, std::size_t *count) {
+  return kilnCudaCaptureInfo(stream, status, id, graph, dependencies, edges,
+                             count);
+}
+KILN_CUDA CUresult cuStreamSetAttribute(cudaStream_t stream, int attribute,
+                                        const void *value) {
+  return cudaStreamSetAttribute(stream, attribute, value);
+}
+KILN_CUDA CUresult cuStreamGetAttribute(cudaStream_t stream, int attribute,
+                                        void *value) {
+  return cudaStreamGetAttribute(stream, attribute, value);
+}
+KILN_CUDA CUresult cuStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  return cudaStreamCopyAttributes(to, from);
+}
+KILN_CUDA CUresult cuStreamGetPriority(cudaStream_t stream, int *priority) {
+  return priority ? cudaStreamGetPriority(stream, priority)
+                  : static_cast<int>(CUDA_ERROR_INVALID_VALUE);
+}
+KILN_CUDA CUresult cuStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+  return flags ? cudaStreamGetFlags(stream, flags)
+               : static_cast<int>(CUDA_ERROR_INVALID_VALUE);
+}
+KILN_CUDA CUresult cuStreamGetId(cudaStream_t stream, unsigned long long *id) {
+  return id ? cudaStreamGetId(stream, id)
+            : static_cast<int>(CUDA_ERROR_INVALID_VALUE);
+}
+KILN_CUDA CUresult cuStreamGetCtx(cudaStream_t, void **context) {
+  return giveContext(context);
+}
+KILN_CUDA CUresult cuStreamGetDevice(cudaStream_t, CUdevice *device) {
+  return cuCtxGetDevice(device);
+}
 KILN_CUDA CUresult cuEventCreate(cudaEvent_t *event, unsigned flags) {
   return cudaEventCreateWithFlags(event, flags);
 }
@@ -284,6 +276,10 @@ KILN_CUDA CUresult cuEventDestroy_v2(cudaEvent_t event) {
   return cudaEventDestroy(event);
 }
 KILN_CUDA CUresult cuEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecord(event, stream);
+}
+KILN_CUDA CUresult cuEventRecordWithFlags(cudaEvent_t event,
+                                          cudaStream_t stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
 KILN_CUDA CUresult cuEventSynchronize(cudaEvent_t event) {
@@ -317,28 +313,23 @@ KILN_CUDA CUresult cuGetErrorName(CUresult error, const char **text) {
   return errorText(error, text, cudaGetErrorName);
 }
 
-/// This library, whoever has loaded it.
-static void *self() {
-  static void *library = [] {
-    Dl_info info{};
-    dladdr(reinterpret_cast<void *>(&kilnCudaDriver), &info);
-    return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  }();
-  return library;
-}
-
-/// The newest version of a function: cuMemAlloc is cuMemAlloc_v2.
-KILN_CUDA void *kilnCudaDriverFunction(const char *name) {
-  for (const char *suffix : {"_v4", "_v2", ""})
-    if (void *found = dlsym(self(), (std::string(name) + suffix).c_str()))
-      return found;
-  return nullptr;
-}
-KILN_CUDA CUresult cuGetProcAddress_v2(const char *name, void **function, int,
-                                       std::uint64_t, int *status) {
-  *function = kilnCudaDriverFunction(name);
-  if (status)
-    *status = *function ? 0 : 1;
-  return *function ? static_cast<int>(cudaSuccess)
-                   : static_cast<int>(CUDA_ERROR_NOT_FOUND);
-}
+// The names without a version, which programs look up by dlsym.
+KILN_CUDA_PLAIN(cuDeviceTotalMem, _v2)
+KILN_CUDA_PLAIN(cuDeviceGetUuid, _v2)
+KILN_CUDA_PLAIN(cuMemGetInfo, _v2)
+KILN_CUDA_PLAIN(cuMemAlloc, _v2)
+KILN_CUDA_PLAIN(cuMemFree, _v2)
+KILN_CUDA_PLAIN(cuMemAllocHost, _v2)
+KILN_CUDA_PLAIN(cuMemHostRegister, _v2)
+KILN_CUDA_PLAIN(cuMemHostGetDevicePointer, _v2)
+KILN_CUDA_PLAIN(cuMemcpyHtoD, _v2)
+KILN_CUDA_PLAIN(cuMemcpyDtoH, _v2)
+KILN_CUDA_PLAIN(cuMemcpyDtoD, _v2)
+KILN_CUDA_PLAIN(cuMemcpyHtoDAsync, _v2)
+KILN_CUDA_PLAIN(cuMemcpyDtoHAsync, _v2)
+KILN_CUDA_PLAIN(cuMemcpyDtoDAsync, _v2)
+KILN_CUDA_PLAIN(cuMemsetD8, _v2)
+KILN_CUDA_PLAIN(cuMemsetD16, _v2)
+KILN_CUDA_PLAIN(cuMemsetD32, _v2)
+KILN_CUDA_PLAIN(cuStreamDestroy, _v2)
+KILN_CUDA_PLAIN(cuEventDestroy, _v2)

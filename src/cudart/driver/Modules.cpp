@@ -36,11 +36,11 @@ static cudaError_t load(CUmodule *module, const void *image) {
   return cudaSuccess;
 }
 
-static void check(CUmodule module) {
+void checkModule(CUmodule module) {
   Handles::get().check(module, Handles::Kind::module);
 }
 
-static bool isMade(CUfunction function) {
+bool isMade(CUfunction function) {
   return function && Session::get().findFunction(function) == function;
 }
 
@@ -67,7 +67,7 @@ KILN_CUDA CUresult cuModuleLoad(CUmodule *module, const char *path) {
 }
 KILN_CUDA CUresult cuModuleUnload(CUmodule module) {
   return driverCall("cuModuleUnload", [&] {
-    check(module);
+    checkModule(module);
     Session::get().device().synchronize();
     Handles::get().remove(module, Handles::Kind::module);
     Session::get().removeModule(module);
@@ -78,7 +78,7 @@ KILN_CUDA CUresult cuModuleUnload(CUmodule module) {
 KILN_CUDA CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
                                        const char *name) {
   return driverCall("cuModuleGetFunction", [&]() -> CUresult {
-    check(module);
+    checkModule(module);
     if (!function || !name)
       return CUDA_ERROR_INVALID_VALUE;
     std::vector<std::string> names = module->get().entries();
@@ -93,7 +93,7 @@ KILN_CUDA CUresult cuModuleGetGlobal_v2(CUdeviceptr *address,
                                         std::size_t *bytes, CUmodule module,
                                         const char *name) {
   return driverCall("cuModuleGetGlobal", [&]() -> CUresult {
-    check(module);
+    checkModule(module);
     if (!name)
       return CUDA_ERROR_INVALID_VALUE;
     try {
@@ -109,109 +109,7 @@ KILN_CUDA CUresult cuModuleGetGlobal_v2(CUdeviceptr *address,
   });
 }
 
-// Libraries are modules that no context owns.
-KILN_CUDA CUresult cuLibraryLoadData(CUmodule *library, const void *image,
-                                     int *, void **, unsigned, int *, void **,
-                                     unsigned) {
-  return cuModuleLoadData(library, image);
-}
-KILN_CUDA CUresult cuLibraryUnload(CUmodule library) {
-  return cuModuleUnload(library);
-}
-KILN_CUDA CUresult cuLibraryGetKernel(CUfunction *kernel, CUmodule library,
-                                      const char *name) {
-  return cuModuleGetFunction(kernel, library, name);
-}
-KILN_CUDA CUresult cuLibraryGetModule(CUmodule *module, CUmodule library) {
-  *module = library;
-  return cudaSuccess;
-}
-KILN_CUDA CUresult cuLibraryGetGlobal(CUdeviceptr *address, std::size_t *bytes,
-                                      CUmodule library, const char *name) {
-  return cuModuleGetGlobal_v2(address, bytes, library, name);
-}
-KILN_CUDA CUresult cuKernelGetFunction(CUfunction *function,
-                                       CUfunction kernel) {
-  *function = kernel;
-  return cudaSuccess;
-}
-
-KILN_CUDA CUresult cuFuncGetName(const char **name, CUfunction function) {
-  if (!name || !isMade(function))
-    return cudaErrorInvalidResourceHandle;
-  *name = function->name.c_str();
-  return cudaSuccess;
-}
-
-KILN_CUDA CUresult cuFuncGetAttribute(int *value, int attribute,
-                                      CUfunction function) {
-  cudaFuncAttributes attributes{};
-  if (CUresult error = cudaFuncGetAttributes(&attributes, function))
-    return error;
-  switch (attribute) {
-  case 0:
-    *value = attributes.maxThreadsPerBlock;
-    break;
-  case 1:
-    *value = static_cast<int>(attributes.sharedSizeBytes);
-    break;
-  case 3:
-    *value = static_cast<int>(attributes.localSizeBytes);
-    break;
-  case 4:
-    *value = attributes.numRegs;
-    break;
-  case 5:
-    *value = attributes.ptxVersion;
-    break;
-  case 6:
-    *value = attributes.binaryVersion;
-    break;
-  case 8:
-    *value = attributes.maxDynamicSharedSizeBytes;
-    break;
-  default:
-    *value = 0;
-  }
-  return cudaSuccess;
-}
-
-/// Attributes have the runtime's numbers but one.
-KILN_CUDA CUresult cuFuncSetAttribute(CUfunction function, int attribute,
-                                      int value) {
-  constexpr int kNonPortable = 14, kRuntimeNonPortable = 13;
-  return cudaFuncSetAttribute(
-      function, attribute == kNonPortable ? kRuntimeNonPortable : attribute,
-      value);
-}
-KILN_CUDA CUresult cuKernelSetAttribute(int attribute, int value,
-                                        CUfunction kernel, CUdevice) {
-  return cuFuncSetAttribute(kernel, attribute, value);
-}
-KILN_CUDA CUresult cuFuncSetCacheConfig(CUfunction, int) { return cudaSuccess; }
-
-KILN_CUDA CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    int *blocks, CUfunction function, int threads, std::size_t smemBytes,
-    unsigned flags) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-      blocks, function, threads, smemBytes, flags);
-}
-KILN_CUDA CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
-    int *blocks, CUfunction function, int threads, std::size_t smemBytes) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-      blocks, function, threads, smemBytes, 0);
-}
-
 // Launches.
-
-namespace {
-struct CUlaunchConfig {
-  unsigned grid[3], block[3], sharedMemBytes;
-  cudaStream_t stream;
-  cudaLaunchAttribute *attributes;
-  unsigned attributeCount;
-};
-} // namespace
 
 /// Parameters by pointers, or packed (CU_LAUNCH_PARAM_BUFFER_POINTER).
 static std::vector<void *> parametersOf(CUfunction function, void **parameters,
@@ -254,13 +152,7 @@ KILN_CUDA CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
   });
   if (error)
     return error;
-  cudaLaunchConfig_t runtime{};
-  runtime.gridDim = {config->grid[0], config->grid[1], config->grid[2]};
-  runtime.blockDim = {config->block[0], config->block[1], config->block[2]};
-  runtime.dynamicSmemBytes = config->sharedMemBytes;
-  runtime.stream = config->stream;
-  runtime.attrs = config->attributes;
-  runtime.numAttrs = config->attributeCount;
+  cudaLaunchConfig_t runtime = runtimeConfig(*config);
   return cudaLaunchKernelExC(&runtime, function, pointers.data());
 }
 
@@ -287,3 +179,4 @@ KILN_CUDA CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned gx,
                         stream,       &cooperative, 1};
   return cuLaunchKernelEx(&config, function, parameters, nullptr);
 }
+KILN_CUDA_PLAIN(cuModuleGetGlobal, _v2)

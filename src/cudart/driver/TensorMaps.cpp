@@ -15,7 +15,8 @@ KILN_CUDA CUresult cuTensorMapEncodeTiled(
   return driverCall("cuTensorMapEncodeTiled", [&]() -> CUresult {
     std::optional<TensorMap> description = cudart::tensorMapOf(
         type, interleave, swizzle, l2Promotion, oobFill ? 1 : 0);
-    if (!description || rank < 1 || rank > 5)
+    if (!map || !dims || !box || !elementStrides || (rank > 1 && !strides) ||
+        !description || rank < 1 || rank > 5)
       return CUDA_ERROR_INVALID_VALUE;
     description->address = reinterpret_cast<std::uint64_t>(address);
     description->dims.assign(dims, dims + rank);
@@ -39,7 +40,8 @@ KILN_CUDA CUresult cuTensorMapEncodeIm2col(
   return driverCall("cuTensorMapEncodeIm2col", [&]() -> CUresult {
     std::optional<TensorMap> description = cudart::tensorMapOf(
         type, interleave, swizzle, l2Promotion, oobFill ? 1 : 0);
-    if (!description || rank < 3 || rank > 5)
+    if (!map || !dims || !strides || !lower || !upper || !elementStrides ||
+        !description || rank < 3 || rank > 5)
       return CUDA_ERROR_INVALID_VALUE;
     description->address = reinterpret_cast<std::uint64_t>(address);
     description->dims.assign(dims, dims + rank);

@@ -7,6 +7,9 @@
 #include "cudart/runtime/CudaTypes.h"
 #include "kiln/base/error.h"
 
+#include <array>
+#include <map>
+
 namespace kiln::cudart {
 
 /// Where something is, as the simulator counts.
@@ -64,6 +67,8 @@ struct CudaStream {
   unsigned flags = 0;
   int priority = 0;
   unsigned long long id = 0;
+  /// What was set of cudaStreamSetAttribute's, by its number.
+  std::map<int, std::array<std::byte, 64>> attributes = {};
 };
 
 struct CudaEvent {

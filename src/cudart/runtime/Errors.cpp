@@ -113,6 +113,9 @@ cudaError_t errorOf(const char *name, std::exception_ptr thrown) {
   } catch (const NoKernels &error) {
     tell(error.message());
     return cudaErrorNoKernelImageForDevice;
+  } catch (const InvalidPtx &error) {
+    tell(error.what());
+    return cudaErrorInvalidPtx;
   } catch (const InvalidHandle &error) {
     tell(error.message());
     return cudaErrorInvalidResourceHandle;

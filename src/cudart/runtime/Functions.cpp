@@ -34,13 +34,25 @@ KILN_CUDA cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
         attributes->preferredShmemCarveout = function.preferredCarveout;
         attributes->nonPortableClusterSizeAllowed =
             function.isNonPortableClusterAllowed;
+        attributes->clusterSchedulingPolicyPreference =
+            function.clusterScheduling;
         return cudaSuccess;
       });
 }
 
+/// Default, spread, load balancing.
+static constexpr int kMostClusterScheduling = 2;
+
 KILN_CUDA cudaError_t cudaFuncSetAttribute(const void *handle, int attribute,
                                            int value) {
-  enum { dynamicSmem = 8, carveout = 9, nonPortableCluster = 13 };
+  enum {
+    dynamicSmem = 8,
+    carveout = 9,
+    clusterMustBeSet = 10,
+    requiredClusterDepth = 13,
+    nonPortableCluster = 14,
+    clusterScheduling = 15,
+  };
   return withFunction(
       "cudaFuncSetAttribute", handle, [&](Function &function) -> cudaError_t {
         if (attribute == dynamicSmem) {
@@ -53,6 +65,19 @@ KILN_CUDA cudaError_t cudaFuncSetAttribute(const void *handle, int attribute,
           function.preferredCarveout = value;
         } else if (attribute == nonPortableCluster) {
           function.isNonPortableClusterAllowed = value != 0;
+        } else if (attribute == clusterScheduling) {
+          if (value < 0 || value > kMostClusterScheduling)
+            return cudaErrorInvalidValue;
+          function.clusterScheduling = value; // all that is resident runs
+        } else if (attribute >= clusterMustBeSet &&
+                   attribute <= requiredClusterDepth) {
+          Session::get().findings().sayOnce(
+              "a required size of clusters is not supported at run time; give "
+              "the kernel .reqnctapercluster (__cluster_dims__), or the launch "
+              "a cluster");
+          return cudaErrorNotSupported;
+        } else {
+          return cudaErrorInvalidValue;
         }
         return cudaSuccess;
       });

@@ -132,11 +132,6 @@ KILN_CUDA cudaError_t cudaStreamIsCapturing(cudaStream_t, int *status) {
 }
 KILN_CUDA_ALSO(cudaStreamIsCapturing, _ptsz)
 
-// Hints about caches and priorities.
-KILN_CUDA cudaError_t cudaStreamSetAttribute() { return cudaSuccess; }
-KILN_CUDA_ALSO(cudaStreamSetAttribute, _ptsz)
-KILN_CUDA cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
-
 KILN_CUDA cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
                                                unsigned flags) {
   return call("cudaEventCreate", [&]() -> cudaError_t {
