@@ -5,13 +5,13 @@
     python -m kiln --self-test               whether this installation works
     python -m kiln sim kernel.json ...       a command of `kiln`
 
-A word that ends in .py, or names a file, is a script; every other first word is
-a command of the `kiln` executable.
+A word that ends in .py, or names a file, is a script, in front of which options
+of the checks may stand (--interleavings 8); every other first word is a command
+of the `kiln` executable.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -34,8 +34,9 @@ _OWN: dict[str, Callable[[Sequence[str]], int]] = {"--self-test": _self_test}
 
 
 def _is_script(words: Sequence[str]) -> bool:
-    first = words[0]
-    return first == "-m" or first.endswith(".py") or (os.sep in first and os.path.isfile(first))
+    from .frameworks import is_script_line
+
+    return is_script_line(words)
 
 
 def command(arguments: Sequence[str] | None = None) -> int:

@@ -1,15 +1,16 @@
-"""Frameworks, unmodified, on Kiln's devices: `python -m kiln` and `activate`."""
+"""Frameworks, unmodified, on Kiln's devices: `python -m kiln` and `activate`.
+
+    python -m kiln script.py            Triton, numba-cuda, cuda-python, ...
+    python -m kiln --interleavings 8 --configs all script.py
+
+What these frameworks call of CUDA is Kiln's (docs/cuda.md): kernels run on the
+simulator, are checked, and what is found is printed with the lines of the
+Python source. Nothing of a framework is changed on the disk.
+"""
 
 from __future__ import annotations
 
-from ..errors import MachineError
+from .activation import activate, is_active
+from .command_line import is_script_line, run_script
 
-
-def run_script(words: list[str]) -> int:
-    """`python -m kiln script.py [arguments]`: the exit status."""
-    raise MachineError("this build of Kiln runs no scripts of frameworks")
-
-
-def activate(**options: object) -> None:
-    """Let what this process loads from now on find Kiln's CUDA libraries."""
-    raise MachineError("this build of Kiln runs no scripts of frameworks")
+__all__ = ["activate", "is_active", "is_script_line", "run_script"]

@@ -1,0 +1,66 @@
+"""Put Kiln's CUDA libraries where this process looks for CUDA's."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+
+from ..errors import MachineError, RefusedError
+from . import environment, hooks, settings
+
+_LIBRARIES = ("libcudart.so.13", "libcudart.so.12", "libcuda.so.1")
+_active: list[ctypes.CDLL] = []
+
+
+def is_active() -> bool:
+    """Whether frameworks of this process run on Kiln's devices."""
+    return bool(_active)
+
+
+def _foreign() -> str | None:
+    """A driver or runtime of somebody else that this process has loaded."""
+    pattern = re.compile(r"(/\S*/libcuda(rt)?\.so\S*)$")
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        found = pattern.search(line)
+        if found and Path(found[1]).parent.resolve() != environment.CUDA.resolve():
+            return found[1]
+    return None
+
+
+def driver() -> ctypes.CDLL:
+    """Kiln's libcuda.so.1."""
+    if not _active:
+        raise RefusedError("Kiln's CUDA libraries are not in use; call kiln.activate() first")
+    return _active[-1]
+
+
+def activate(**options: object) -> None:
+    """Let the frameworks that this process imports run on Kiln's devices.
+
+    Call it before anything has loaded CUDA; `python -m kiln script.py` does so
+    for a script as it is. Options are those of the checks
+    (kiln.option_names()) and `configs`.
+    """
+    if _active:
+        if options:
+            raise RefusedError("Kiln is active already; give its options to the first activate()")
+        return
+    settings.put_in_environment(options)
+    if foreign := _foreign():
+        raise RefusedError(
+            f"{foreign} was loaded before; call kiln.activate() before the first import that "
+            "loads CUDA, or run the script with python -m kiln"
+        )
+    for name in _LIBRARIES:
+        path = environment.CUDA / name
+        if not path.exists():
+            raise MachineError(f"{path} was not found; install kiln-gpu again")
+        _active.append(ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL))
+    environment.set_variables()
+    hooks.install()
+
+
+def exit_status() -> int:
+    """What a script that says 0 shall exit with, by what was found."""
+    return int(driver().kilnCudaExitStatus())

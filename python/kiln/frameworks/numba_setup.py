@@ -1,0 +1,4 @@
+"""numba-cuda."""
+import types
+def prepare(module: types.ModuleType) -> None:
+    pass
