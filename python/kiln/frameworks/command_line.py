@@ -81,7 +81,8 @@ def _guarded(words: list[str]) -> int:
     except KilnError:
         raise
     except BaseException as error:
-        sys.excepthook(type(error), error, _without_own_frames(error.__traceback__))
+        error.__traceback__ = _without_own_frames(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 

@@ -34,6 +34,7 @@ class Attribute:
     MULTIPROCESSORS = 16
     MEMORY_CLOCK_RATE = 36
     MEMORY_BUS_WIDTH = 37
+    L2_BYTES = 38
     COMPUTE_MAJOR = 75
     COMPUTE_MINOR = 76
     SHARED_MEMORY_OPT_IN = 97
@@ -47,6 +48,18 @@ def device_attribute(attribute: int) -> int:
 
 def capability() -> tuple[int, int]:
     return device_attribute(Attribute.COMPUTE_MAJOR), device_attribute(Attribute.COMPUTE_MINOR)
+
+
+def device_name() -> str:
+    name = ctypes.create_string_buffer(256)
+    call("cuDeviceGetName", name, len(name), 0)
+    return name.value.decode()
+
+
+def memory_bytes() -> int:
+    size = ctypes.c_size_t()
+    call("cuDeviceTotalMem_v2", ctypes.byref(size), 0)
+    return size.value
 
 
 def synchronize() -> None:

@@ -7,8 +7,10 @@ pointer to it that lies in another array is good too, and its end is an end.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
+from collections.abc import Iterator
 from ctypes import c_size_t, c_void_p
 from typing import Any
 
@@ -18,6 +20,23 @@ from .activation import driver
 _lock = threading.Lock()
 #: Where registered memory begins, and its size.
 _registered: dict[int, int] = {}
+
+
+#: Owners that a launch under way needs, by thread.
+_needed = threading.local()
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """What is registered within this block stays until its end: an owner may be
+    an object that is made when it is asked for (storages of torch before 2.1)."""
+    outer = getattr(_needed, "owners", None)
+    _needed.owners = owners = []
+    try:
+        yield
+    finally:
+        _needed.owners = outer
+        owners.clear()
 
 
 def _forget(begin: int) -> None:
@@ -39,6 +58,9 @@ def register(owner: Any, begin: int, size: int) -> None:
     """The memory of `owner`, until it is gone."""
     if size == 0:
         return
+    owners = getattr(_needed, "owners", None)
+    if owners is not None:
+        owners.append(owner)
     with _lock:
         inside = _registered.get(begin)
         if inside == size:

@@ -10,7 +10,7 @@ from typing import Any
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from . import cuda
+from . import cuda, memory
 from .activation import driver
 from .triton_arguments import Signature
 
@@ -105,7 +105,8 @@ class KilnLauncher:
         if enter is not None:
             enter(launch_metadata)
         if grid_x * grid_y * grid_z > 0:
-            self._launch((grid_x, grid_y, grid_z), stream, function, arguments)
+            with memory.held():
+                self._launch((grid_x, grid_y, grid_z), stream, function, arguments)
         if leave is not None:
             leave(launch_metadata)
 
@@ -149,8 +150,8 @@ class KilnLauncher:
 _SCRATCH = ("global", "profile")
 
 
-def _address(memory: cuda.Memory | None) -> int:
-    return memory.address if memory else 0
+def _address(scratch: cuda.Memory | None) -> int:
+    return scratch.address if scratch else 0
 
 
 class KilnDriver(DriverBase):  # type: ignore[misc]

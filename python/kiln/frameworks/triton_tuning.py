@@ -81,6 +81,22 @@ def _run_with(
         tuner.configs, tuner.prune_configs = every, prune
 
 
+def _run_one_size(mark: Any, extra: dict[str, Any]) -> None:
+    """Mark.run: what perf_report draws, at the first of its sizes."""
+    several = isinstance(mark.benchmarks, (list, tuple))
+    for bench in mark.benchmarks if several else [mark.benchmarks]:
+        first = next(iter(bench.x_vals))
+        values = first if isinstance(first, (list, tuple)) else [first] * len(bench.x_names)
+        sizes = dict(zip(bench.x_names, values))
+        shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        _say_once(
+            f"{bench.plot_name or 'a benchmark'} (perf_report) runs for its first size alone, "
+            f"{shown}; --configs all runs all"
+        )
+        for value in bench.line_vals:
+            mark.fn(**sizes, **{bench.line_arg: value}, **bench.args, **extra)
+
+
 def prepare() -> None:
     import triton.testing
     from triton.runtime.autotuner import Autotuner
@@ -91,6 +107,16 @@ def prepare() -> None:
         return _run_some(self, own_run, arguments, keywords)
 
     Autotuner.run = run
+    own_report = triton.testing.Mark.run
+
+    def report(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        if settings.configurations() is None:
+            return own_report(self, *arguments, **keywords)
+        words = ("show_plots", "print_data", "save_path", "return_df", "diff_col", "save_precision")
+        extra = {name: value for name, value in keywords.items() if name not in words}
+        return _run_one_size(self, extra)
+
+    triton.testing.Mark.run = report
     for name in ("do_bench", "do_bench_cudagraph"):
         if hasattr(triton.testing, name):
             setattr(triton.testing, name, do_bench)
