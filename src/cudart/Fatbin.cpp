@@ -206,6 +206,25 @@ static std::vector<std::string> targetOfText(const std::string &text) {
   return {ptx.substr(begin, end - begin)};
 }
 
+/// A comment of PTX, so that one module is as it was.
+static constexpr std::string_view kNextModule =
+    "\n// Kiln: here begins the next of several modules.\n";
+
+std::string joinModules(const std::vector<std::string> &modules) {
+  return fmt::format("{}", fmt::join(modules, kNextModule));
+}
+
+static std::vector<std::string> splitModules(const std::string &text) {
+  std::vector<std::string> modules;
+  for (std::size_t begin = 0;;) {
+    std::size_t end = text.find(kNextModule, begin);
+    modules.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos)
+      return modules;
+    begin = end + kNextModule.size();
+  }
+}
+
 FatbinText readImage(const void *image, const DeviceDescription &device) {
   auto magic = readHead<std::uint32_t>(image);
   if (magic == kWrapperMagic)
@@ -218,13 +237,16 @@ FatbinText readImage(const void *image, const DeviceDescription &device) {
         "the module is machine code (a cubin), which cannot be simulated";
     return none;
   }
-  std::string text = textOf(image);
-  for (const std::string &target : targetOfText(text))
-    if (!device.runs(target))
-      return {{},
-              fmt::format("the module's PTX is for {}, which {} does not run",
-                          target, device.name)};
-  return {{std::move(text)}, ""};
+  FatbinText result;
+  for (std::string &text : splitModules(textOf(image))) {
+    for (const std::string &target : targetOfText(text))
+      if (!device.runs(target))
+        return {{},
+                fmt::format("the module's PTX is for {}, which {} does not run",
+                            target, device.name)};
+    result.ptx.push_back(std::move(text));
+  }
+  return result;
 }
 
 bool isText(const void *image) {

@@ -33,8 +33,11 @@ std::string textOf(const void *image);
 /// 9.0), else the newest that it runs. `wrapper` is what nvcc's code registers.
 FatbinText readFatbin(const void *wrapper, const DeviceDescription &device);
 
+/// Modules as one text, from which readImage has them again.
+std::string joinModules(const std::vector<std::string> &modules);
+
 /// The same for a fat binary without its wrapper, or PTX text that ends with a
-/// NUL (cuModuleLoadData).
+/// NUL (cuModuleLoadData): of one module or of several that were joined.
 FatbinText readImage(const void *image, const DeviceDescription &device);
 
 } // namespace kiln::cudart

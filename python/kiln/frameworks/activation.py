@@ -9,7 +9,13 @@ from pathlib import Path
 from ..errors import MachineError, RefusedError
 from . import environment, hooks, settings
 
-_LIBRARIES = ("libcudart.so.13", "libcudart.so.12", "libcuda.so.1")
+_LIBRARIES = (
+    "libcudart.so.13",
+    "libcudart.so.12",
+    "libnvJitLink.so.13",
+    "libnvJitLink.so.12",
+    "libcuda.so.1",
+)
 _active: list[ctypes.CDLL] = []
 
 
@@ -20,7 +26,7 @@ def is_active() -> bool:
 
 def _foreign() -> str | None:
     """A driver or runtime of somebody else that this process has loaded."""
-    pattern = re.compile(r"(/\S*/libcuda(rt)?\.so\S*)$")
+    pattern = re.compile(r"(/\S*/lib(cuda|cudart|nvJitLink)\.so\S*)$")
     for line in Path("/proc/self/maps").read_text().splitlines():
         found = pattern.search(line)
         if found and Path(found[1]).parent.resolve() != environment.CUDA.resolve():

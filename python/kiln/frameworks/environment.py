@@ -37,6 +37,7 @@ def set_variables() -> None:
     for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
         os.environ[name] = str(TOOLS / "ptxas")
     os.environ.setdefault("NVCC_APPEND_FLAGS", _NVCC_FLAGS)
+    _prepend("PATH", TOOLS / "bin")
 
 
 def enter() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,20 @@ from .triton_arguments import Signature
 _WARP = 32
 
 
+_INLINE_ASM = re.compile(rb"// begin inline asm\n.*?// end inline asm", re.DOTALL)
+_LOC = re.compile(rb"^[ \t]*\.loc[ \t].*$", re.MULTILINE)
+
+
+def _with_own_lines(ptx: bytes) -> bytes:
+    """PTX in which inline assembly is at the line that wrote it.
+
+    LLVM counts its second line of assembly as the source's next line, and so
+    on. The line in front of the block is the right one; no line of the PTX
+    moves.
+    """
+    return _INLINE_ASM.sub(lambda block: _LOC.sub(b"", block[0]), ptx)
+
+
 class _Utilities:
     """What Triton asks of a driver: modules, and what the device has."""
 
@@ -26,7 +41,8 @@ class _Utilities:
         """The module, the kernel, its registers, what it spills, and the threads
         that a CTA may have. The "binary" is PTX, which Kiln's ptxas hands on."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        cuda.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(kernel))
+        text = _with_own_lines(kernel)
+        cuda.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(text))
         cuda.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         values = [self._attribute(function, number) for number in (4, 3, 0)]
         if shared > 48 * 1024:

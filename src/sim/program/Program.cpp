@@ -210,9 +210,10 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
     if (found->space == ptx::StateSpace::local) {
       // Filled when the function is entered: its frame may be anywhere.
       std::uint64_t offset = found->address + operand.offset;
-      auto [place, isNew] = localAddresses_.try_emplace(offset);
+      int width = bytes == 4 ? 4 : 8;
+      auto [place, isNew] = localAddresses_.try_emplace({offset, width});
       if (isNew) {
-        place->second = allocate(8);
+        place->second = allocate(width);
         current().localAddresses.emplace_back(place->second, offset);
       }
       return place->second;

@@ -27,6 +27,16 @@ static void expectFindings(std::initializer_list<Outside> cases) {
   }
 }
 
+// LLVM writes addresses of local memory with 32 bits where it may.
+TEST(Address, OfLocalMemoryHas32BitsWhereTheyAreAskedFor) {
+  RunKernel run(".local .align 4 .b8 a[16]; mov.b32 %r0, a+4;"
+                "st.local.u32 [%r0], 7; ld.local.u32 %r1, [a+4];"
+                "st.global.u32 [%out], %r1;");
+  run.output(std::vector<std::uint32_t>(RunKernel::kBufferBytes / 4));
+  run.config.block = {1, 1, 1};
+  EXPECT_EQ(run.finding(), "");
+}
+
 TEST(Address, LocalMemoryHasTwoEnds) {
   expectFindings({
       {".local .align 4 .b8 a[16]; st.local.u32 [a+-4], %t;",
