@@ -19,6 +19,20 @@ Listener = Callable[[Report], None]
 _lock = threading.Lock()
 _listeners: list[Listener] = []
 _defaults: list[dict[str, object]] = []
+#: What keeps reports until somebody asks: the CUDA libraries, once they are in use.
+_sources: list[Callable[[bool], Report | None]] = []
+
+
+def add_source(source: Callable[[bool], Report | None]) -> None:
+    """Ask it for its reports when a listener comes and goes; its argument is
+    whether to keep reports from then on."""
+    _sources.append(source)
+
+
+def _drain(is_heard: bool) -> None:
+    for source in list(_sources):
+        if report := source(is_heard):
+            record(report)
 
 
 def record(report: Report) -> None:
@@ -42,12 +56,14 @@ def default_options() -> dict[str, object]:
 @contextmanager
 def listening(listener: Listener, **options: Any) -> Iterator[None]:
     """Within this block every report is told, and launches have the options."""
+    _drain(True)
     with _lock:
         _listeners.append(listener)
         _defaults.append(options)
     try:
         yield
     finally:
+        _drain(len(_listeners) > 1)
         with _lock:
             _listeners.remove(listener)
             _defaults.remove(options)

@@ -84,13 +84,15 @@ void Findings::take(const LaunchNote &note, const Exploration &exploration) {
   std::lock_guard lock(mutex_);
   ++status().launches;
   status().checked += note.isChecked;
-  tellFresh(note, report_.add({.number = note.number,
-                               .kernel = note.kernel,
-                               .grid = note.grid,
-                               .block = note.block,
-                               .cluster = note.cluster,
-                               .is_checked = note.isChecked},
-                              exploration));
+  ReportedLaunch launch{.number = note.number,
+                        .kernel = note.kernel,
+                        .grid = note.grid,
+                        .block = note.block,
+                        .cluster = note.cluster,
+                        .is_checked = note.isChecked};
+  if (recorded_)
+    recorded_->add(launch, exploration);
+  tellFresh(note, report_.add(std::move(launch), exploration));
   if (const Finding *finding = endedBy(exploration)) {
     ++status().ended;
     broken_ = finding->id == "assert" ? kAssert : kLaunchFailure;
@@ -159,6 +161,22 @@ void Findings::saveReport() {
     tell(to_table(report_.profiles));
   else if (!profilePath_.empty())
     attempt("profile", [&] { save_profile(report_.profiles, profilePath_); });
+}
+
+void Findings::record(bool isOn) {
+  std::lock_guard lock(mutex_);
+  if (!isOn)
+    recorded_.reset();
+  else if (!recorded_)
+    recorded_.emplace().max_findings = report_.max_findings;
+}
+
+Report Findings::takeReport() {
+  std::lock_guard lock(mutex_);
+  Report taken = recorded_ ? std::move(*recorded_) : Report();
+  if (recorded_)
+    recorded_.emplace().max_findings = report_.max_findings;
+  return taken;
 }
 
 void Findings::conclude() {

@@ -7,6 +7,7 @@
 #include "kiln/check/run_status.h"
 
 #include <mutex>
+#include <optional>
 
 namespace kiln::cudart {
 
@@ -47,6 +48,10 @@ public:
   /// What CUDA calls return since an error has ended a launch; 0: none has.
   int broken() const { return broken_; }
   void repair() { broken_ = 0; }
+  /// Keep launches from now on for takeReport too, or no longer.
+  void record(bool isOn);
+  /// What was kept since it was taken last; empty: nothing was.
+  Report takeReport();
   /// At the end of the program.
   void conclude();
 
@@ -63,6 +68,7 @@ private:
   std::vector<std::string> said_;
   std::string reportPath_, profilePath_;
   Report report_;
+  std::optional<Report> recorded_; ///< of launches since it was taken
   bool isConcluded_ = false;
 };
 

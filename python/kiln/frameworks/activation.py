@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 from pathlib import Path
 
+from .. import recording
 from ..errors import MachineError, RefusedError
+from ..report import Report
 from . import environment, hooks, settings
 
 _LIBRARIES = (
@@ -65,6 +68,28 @@ def activate(**options: object) -> None:
         _active.append(ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL))
     environment.set_variables()
     hooks.install()
+    recording.add_source(_take_report)
+
+
+def _take_report(is_heard: bool) -> Report | None:
+    """Of the frameworks' launches while somebody listened; None: there were none."""
+    library = driver()
+    library.kilnCudaReportText.restype = ctypes.c_char_p
+    library.kilnCudaFindingText.restype = ctypes.c_char_p
+    library.kilnCudaFindingText.argtypes = [ctypes.c_uint64]
+    library.kilnCudaTakeReport.restype = ctypes.c_uint64
+    count = library.kilnCudaTakeReport()
+    library.kilnCudaRecord(int(is_heard))
+    if count == 0:
+        return None
+    formats = {
+        name: library.kilnCudaReportText(name.encode()).decode(errors="replace")
+        for name in ("json", "sarif", "text")
+    }
+    lines = []
+    for index in range(len(json.loads(formats["json"])["findings"])):
+        lines.append(library.kilnCudaFindingText(index).decode(errors="replace"))
+    return Report(formats, lines)
 
 
 def exit_status() -> int:
