@@ -73,12 +73,13 @@ class Memory:
         address = ctypes.c_uint64()
         call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
         self.address = address.value
+        self._free = driver().cuMemFree_v2
 
     def data_ptr(self) -> int:
         return self.address
 
     def __del__(self) -> None:
-        driver().cuMemFree_v2(ctypes.c_uint64(self.address))
+        self._free(ctypes.c_uint64(self.address))
 
 
 class _ClusterSize(ctypes.Structure):

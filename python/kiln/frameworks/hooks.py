@@ -19,9 +19,6 @@ from collections.abc import Sequence
 _PREPARED = {
     "triton": "triton_setup",
     "torch": "torch_cpu",
-    "numba_cuda": "numba_setup",
-    "numba.cuda": "numba_setup",
-    "tilelang": "tilelang_setup",
 }
 
 #: Why these cannot run, in one sentence.

@@ -1,80 +1,74 @@
 """Memory of the host that kernels use at its own address.
 
-An array or a tensor is registered with the driver when a kernel is first given
-it, as a whole, and for as long as the object lives that owns its memory: so a
-pointer to it that lies in another array is good too, and its end is an end.
+An array or a tensor is registered with the driver when somebody first asks for
+its address, as a whole, and for as long as the object lives that owns its
+memory: so a pointer to it that lies in another array is good too, and its end
+is an end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
-from collections.abc import Iterator
 from ctypes import c_size_t, c_void_p
 from typing import Any
 
 from . import cuda
 from .activation import driver
 
+
+class _Range:
+    def __init__(self, begin: int, size: int) -> None:
+        self.begin = begin
+        self.size = size
+        self.owners: set[int] = set()
+
+
 _lock = threading.Lock()
-#: Where registered memory begins, and its size.
-_registered: dict[int, int] = {}
+#: Registered memory, by where it begins.
+_registered: dict[int, _Range] = {}
 
 
-#: Owners that a launch under way needs, by thread.
-_needed = threading.local()
-
-
-@contextlib.contextmanager
-def held() -> Iterator[None]:
-    """What is registered within this block stays until its end: an owner may be
-    an object that is made when it is asked for (storages of torch before 2.1)."""
-    outer = getattr(_needed, "owners", None)
-    _needed.owners = owners = []
-    try:
-        yield
-    finally:
-        _needed.owners = outer
-        owners.clear()
-
-
-def _forget(begin: int) -> None:
-    """Its owner is gone."""
+def _forget(known: _Range, owner: int) -> None:
+    """An owner is gone; the last one takes the memory along."""
     with _lock:
-        if _registered.pop(begin, None):
-            driver().cuMemHostUnregister(c_void_p(begin))
+        known.owners.discard(owner)
+        if not known.owners and _registered.get(known.begin) is known:
+            _unregister(known.begin)
 
 
-def _overlapping(begin: int, size: int) -> list[int]:
-    return [
-        other
-        for other, other_size in _registered.items()
-        if other < begin + size and begin < other + other_size
+def _unregister(begin: int) -> None:
+    del _registered[begin]
+    driver().cuMemHostUnregister(c_void_p(begin))
+
+
+def _enter(begin: int, size: int) -> _Range:
+    """The range that has these bytes: a new one, where none has all of them."""
+    overlapping = [
+        known
+        for known in _registered.values()
+        if known.begin < begin + size and begin < known.begin + known.size
     ]
+    for known in overlapping:
+        if known.begin <= begin and begin + size <= known.begin + known.size:
+            return known
+    for known in overlapping:
+        _unregister(known.begin)  # what lay there is gone, or a part of this
+    cuda.call("cuMemHostRegister_v2", c_void_p(begin), c_size_t(size), 0)
+    _registered[begin] = _Range(begin, size)
+    return _registered[begin]
 
 
 def register(owner: Any, begin: int, size: int) -> None:
     """The memory of `owner`, until it is gone."""
     if size == 0:
         return
-    owners = getattr(_needed, "owners", None)
-    if owners is not None:
-        owners.append(owner)
     with _lock:
-        inside = _registered.get(begin)
-        if inside == size:
+        known = _enter(begin, size)
+        if id(owner) in known.owners:
             return
-        for other in _overlapping(begin, size):
-            if other <= begin and begin + size <= other + _registered[other]:
-                return  # a part of what is known
-        # What lay there before is gone, or this is a larger view of it.
-        for other in _overlapping(begin, size):
-            del _registered[other]
-            driver().cuMemHostUnregister(c_void_p(other))
-        cuda.call("cuMemHostRegister_v2", c_void_p(begin), c_size_t(size), 0)
-        _registered[begin] = size
-    weakref.finalize(owner, _forget, begin).atexit = False
+        known.owners.add(id(owner))
+    weakref.finalize(owner, _forget, known, id(owner)).atexit = False
 
 
 def _owner_of_array(array: Any) -> Any:
@@ -104,13 +98,13 @@ def register_array(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def register_tensor(tensor: Any) -> int:
-    """A tensor of torch on the CPU: its address."""
-    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    size = storage.nbytes()
-    begin = storage.data_ptr()
-    register(storage, begin, size)
-    return int(tensor.data_ptr())
+def register_tensor(tensor: Any) -> None:
+    """A tensor of torch on the CPU: all of its storage."""
+    has_storage = hasattr(tensor, "untyped_storage")
+    storage = tensor.untyped_storage() if has_storage else tensor.storage()
+    # Before torch 2.1 a storage is another object each time it is asked for.
+    is_kept = has_storage and storage is tensor.untyped_storage()
+    register(storage if is_kept else tensor, storage.data_ptr(), storage.nbytes())
 
 
 def address_of(value: Any) -> int:
@@ -121,8 +115,6 @@ def address_of(value: Any) -> int:
         return value
     if hasattr(value, "__array_interface__") and hasattr(value, "strides"):
         return register_array(value)
-    if hasattr(value, "storage") and hasattr(value, "data_ptr"):
-        return register_tensor(value)
     if hasattr(value, "data_ptr"):
         return int(value.data_ptr())
     raise TypeError(

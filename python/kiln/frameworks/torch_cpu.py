@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import cuda
+from . import cuda, memory
 
 _modes: list[Any] = []
 
@@ -157,6 +157,7 @@ _CUDA: dict[str, Any] = {
     "current_stream": lambda _=None: Stream(),
     "default_stream": lambda _=None: Stream(),
     "stream": _same_stream,
+    "set_stream": _nothing,
     "device": _same_stream,
     "Stream": Stream,
     "ExternalStream": Stream,
@@ -176,6 +177,17 @@ def prepare(module: types.ModuleType) -> None:
     """Let a program's words for the GPU mean the CPU's memory."""
     for name, value in _CUDA.items():
         setattr(module.cuda, name, value)
+    own_address = module.Tensor.data_ptr
+
+    def data_ptr(tensor: Any) -> int:
+        memory.register_tensor(tensor)
+        return int(own_address(tensor))
+
+    module.Tensor.data_ptr = data_ptr
+    # Programs that ask the module of their tensors' device for streams.
+    for name in ("Stream", "current_stream", "stream", "set_stream", "synchronize"):
+        if hasattr(module, "cpu") and not hasattr(module.cpu, name):
+            setattr(module.cpu, name, _CUDA.get(name, _nothing))
     mode = _make_mode()
     mode.__enter__()
     _modes.append(mode)  # for as long as the process lives

@@ -11,7 +11,7 @@ from typing import Any
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from . import cuda, memory
+from . import cuda
 from .activation import driver
 from .triton_arguments import Signature
 
@@ -121,8 +121,7 @@ class KilnLauncher:
         if enter is not None:
             enter(launch_metadata)
         if grid_x * grid_y * grid_z > 0:
-            with memory.held():
-                self._launch((grid_x, grid_y, grid_z), stream, function, arguments)
+            self._launch((grid_x, grid_y, grid_z), stream, function, arguments)
         if leave is not None:
             leave(launch_metadata)
 

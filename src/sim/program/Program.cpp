@@ -210,10 +210,17 @@ Reg Decoder::reg(const ptx::Operand &operand, int bytes) {
     if (found->space == ptx::StateSpace::local) {
       // Filled when the function is entered: its frame may be anywhere.
       std::uint64_t offset = found->address + operand.offset;
-      int width = bytes == 4 ? 4 : 8;
-      auto [place, isNew] = localAddresses_.try_emplace({offset, width});
+      if (bytes == 4) {
+        // LLVM's short pointers; a register of its own, as it is narrower.
+        auto &known = current().localAddresses;
+        for (const auto &[place, at] : known)
+          if (at == offset && place.bytes == 4)
+            return place;
+        return known.emplace_back(allocate(4), offset).first;
+      }
+      auto [place, isNew] = localAddresses_.try_emplace(offset);
       if (isNew) {
-        place->second = allocate(width);
+        place->second = allocate(8);
         current().localAddresses.emplace_back(place->second, offset);
       }
       return place->second;

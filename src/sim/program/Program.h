@@ -280,8 +280,7 @@ private:
   std::map<std::pair<std::uint64_t, int>, Reg> constants_, sharedAddresses_;
   std::map<std::string, Reg> specials_;
   std::set<std::uint32_t> accumulators_, loaded_; ///< Reg::index
-  /// Of the function, by offset and bytes.
-  std::map<std::pair<std::uint64_t, int>, Reg> localAddresses_;
+  std::map<std::uint64_t, Reg> localAddresses_;   ///< of the function
 };
 
 } // namespace kiln::sim

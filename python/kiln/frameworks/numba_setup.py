@@ -1,4 +1,0 @@
-"""numba-cuda."""
-import types
-def prepare(module: types.ModuleType) -> None:
-    pass
