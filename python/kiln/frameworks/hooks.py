@@ -19,6 +19,7 @@ from collections.abc import Sequence
 _PREPARED = {
     "triton": "triton_setup",
     "torch": "torch_cpu",
+    "numba.cuda.decorators": "numba_setup",
 }
 
 #: Why these cannot run, in one sentence.

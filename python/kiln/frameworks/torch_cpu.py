@@ -184,6 +184,8 @@ def prepare(module: types.ModuleType) -> None:
         return int(own_address(tensor))
 
     module.Tensor.data_ptr = data_ptr
+    # A kernel takes every tensor.
+    module.Tensor.is_cuda = property(lambda _: True)
     # Programs that ask the module of their tensors' device for streams.
     for name in ("Stream", "current_stream", "stream", "set_stream", "synchronize"):
         if hasattr(module, "cpu") and not hasattr(module.cpu, name):
