@@ -31,7 +31,8 @@ def add_source(source: Callable[[bool], Report | None]) -> None:
 
 def _drain(is_heard: bool) -> None:
     for source in list(_sources):
-        if report := source(is_heard):
+        report = source(is_heard)
+        if report is not None:  # one with errors is false
             record(report)
 
 
