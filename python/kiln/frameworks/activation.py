@@ -65,7 +65,7 @@ def activate(**options: object) -> None:
         path = environment.CUDA / name
         if not path.exists():
             raise MachineError(f"{path} was not found; install kiln-gpu again")
-        _active.append(ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL))
+        _active.append(ctypes.CDLL(str(path)))
     environment.set_variables()
     hooks.install()
     recording.add_source(_take_report)

@@ -23,6 +23,27 @@ def _check_version(module: types.ModuleType) -> None:
         )
 
 
+class _NoCublas:
+    """In the place of Triton's handle of cuBLAS, which would call into a library
+    of machine code and end the process."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError(
+            f"{name} of cuBLAS cannot run on Kiln: NVIDIA's libraries hold machine code"
+        )
+
+
+def _replace_cublas() -> None:
+    from triton._C import libtriton
+
+    cublas = getattr(getattr(libtriton, "nvidia", None), "cublas", None)
+    if hasattr(cublas, "CublasLt"):
+        cublas.CublasLt = _NoCublas
+
+
 def _see_arrays() -> None:
     """Let kernels take arrays of numpy."""
     if not find_spec("numpy"):
@@ -53,3 +74,4 @@ def prepare(module: types.ModuleType) -> None:
     driver.set_active(KilnDriver())
     triton_tuning.prepare()
     _see_arrays()
+    _replace_cublas()
