@@ -225,6 +225,13 @@ TEST_F(Driver, FunctionsAreFoundByNameAndVersion) {
   EXPECT_EQ(status, 1);
 }
 
+// NVRTC crashes where the function is missing.
+TEST_F(Driver, HasNoTablesOfFunctions) {
+  const void *table = &table;
+  EXPECT_EQ((*this)("cuGetExportTable", &table, nullptr), notSupported);
+  EXPECT_EQ(table, nullptr);
+}
+
 TEST_F(Driver, MapsThatAreNotSimulatedAreNotMade) {
   std::array<std::uint64_t, 16> map{};
   std::uint64_t dims[] = {64, 8, 8, 1}, strides[] = {128, 1024, 8192};
