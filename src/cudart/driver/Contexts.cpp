@@ -1,5 +1,5 @@
-// Contexts: the one context of the driver, which is always current, and what can
-// be set and asked of it.
+// Contexts: the one context of the driver, which is always current, and what
+// can be set and asked of it.
 #include "cudart/driver/Driver.h"
 
 #include <cstdint>

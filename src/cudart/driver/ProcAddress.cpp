@@ -74,8 +74,8 @@ KILN_CUDA CUresult cuGetProcAddress(const char *name, void **function,
   return cuGetProcAddress_v2(name, function, version, flags, nullptr);
 }
 
-/// Tables of functions that only NVIDIA's own libraries know. NVRTC asks for one
-/// and goes on without it, but not without this function.
+/// Tables of functions that only NVIDIA's own libraries know. NVRTC asks for
+/// one and goes on without it, but not without this function.
 KILN_CUDA CUresult cuGetExportTable(const void **table, const void *) {
   if (!table)
     return CUDA_ERROR_INVALID_VALUE;

@@ -101,8 +101,8 @@ KILN_JITLINK int nvJitLinkAddData(Linker *linker, int type, const void *data,
   return attempt(linker, [&]() -> int {
     if (!data || bytes == 0)
       return invalidInput;
-    for (std::string &text : textsOf(
-             *linker, type, static_cast<const char *>(data), bytes, name))
+    for (std::string &text :
+         textsOf(*linker, type, static_cast<const char *>(data), bytes, name))
       linker->modules.push_back(std::move(text));
     return success;
   });

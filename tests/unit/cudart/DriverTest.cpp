@@ -232,16 +232,21 @@ TEST_F(Driver, HasNoTablesOfFunctions) {
   EXPECT_EQ(table, nullptr);
 }
 
-TEST_F(Driver, MapsThatAreNotSimulatedAreNotMade) {
+TEST_F(Driver, MapsOfPixelsNeedEveryArray) {
   std::array<std::uint64_t, 16> map{};
   std::uint64_t dims[] = {64, 8, 8, 1}, strides[] = {128, 1024, 8192};
   int corners[] = {0, 0};
   std::uint32_t steps[] = {1, 1, 1, 1};
-  EXPECT_EQ((*this)("cuTensorMapEncodeIm2col", map.data(), 6, 4u,
-                    reinterpret_cast<void *>(4096), +dims, +strides, +corners,
-                    +corners, 64u, 32u, +steps, 0, 3, 0, 0),
-            notSupported);
+  auto encode = [&](const int *lower, std::uint32_t rank) {
+    return (*this)("cuTensorMapEncodeIm2col", map.data(), 6, rank,
+                   reinterpret_cast<void *>(4096), +dims, +strides, lower,
+                   +corners, 64u, 32u, +steps, 0, 3, 0, 0);
+  };
+  EXPECT_EQ(encode(nullptr, 4), invalidValue);
+  EXPECT_EQ(encode(corners, 2), invalidValue);
   EXPECT_EQ(map[0], 0u);
+  EXPECT_EQ(encode(corners, 4), success);
+  EXPECT_NE(map[0], 0u);
 }
 
 TEST_F(Driver, IsThereUnderItsPlainName) {
