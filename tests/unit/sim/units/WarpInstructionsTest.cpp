@@ -27,6 +27,22 @@ TEST(WarpInstructions, ShufflesInAllModes) {
   EXPECT_EQ(lanes.pred("%q"), 0x07ffffffu);
 }
 
+TEST(WarpInstructions, ReducesFloats) {
+  RunLanes lanes(".reg .f32 %a, %max, %min, %abs, %nan;",
+                 "redux.sync.max.f32 %max, %a, -1;"
+                 "redux.sync.min.f32 %min, %a, -1;"
+                 "redux.sync.max.abs.f32 %abs, %a, -1;"
+                 "redux.sync.max.NaN.f32 %nan, %a, -1;");
+  for (int lane = 0; lane < kLanes; ++lane)
+    lanes.set("%a", lane, std::bit_cast<std::uint32_t>(float(10 - lane)));
+  lanes.set("%a", 0, 0x7fc00001); // a NaN, which loses against numbers
+  lanes.run();
+  EXPECT_EQ(lanes.get("%max", 3), std::bit_cast<std::uint32_t>(9.0f));
+  EXPECT_EQ(lanes.get("%min", 31), std::bit_cast<std::uint32_t>(-21.0f));
+  EXPECT_EQ(lanes.get("%abs", 0), std::bit_cast<std::uint32_t>(21.0f));
+  EXPECT_EQ(lanes.get("%nan", 5), 0x7fffffffu);
+}
+
 TEST(WarpInstructions, ShufflesWithinSegments) {
   // Segments of 8 lanes: segment mask 0x18, clamp 7.
   RunLanes lanes(".reg .b32 %a, %n, %i;",
