@@ -115,6 +115,18 @@ void Findings::fail(const std::string &sentence, ExitStatus failure) {
   sayOnce(sentence);
 }
 
+void Findings::unsupported(const std::string &name, const std::string &why) {
+  if (isForkedChild())
+    return;
+  {
+    std::lock_guard lock(mutex_);
+    status().count_unsupported(name);
+  }
+  sayOnce(fmt::format("{} is not supported by Kiln; it returned "
+                      "cudaErrorNotSupported{}{}",
+                      name, why.empty() ? "" : ": ", why));
+}
+
 bool Findings::attempt(const std::function<void()> &write) {
   try {
     write();
@@ -195,7 +207,7 @@ void Findings::conclude() {
                      findings_left_out_text(report_.findings_left_out)));
   saveReport();
   // The command says it itself.
-  if (status_ == &own_ && status().launches)
+  if (status_ == &own_ && (status().launches || status().unsupported))
     tell(fmt::format("kiln: {}\n", status().to_string()));
 }
 

@@ -37,6 +37,8 @@ public:
   /// A call that has failed, of a program that cannot ask whether it has: said
   /// once, and counted.
   void fail(const std::string &sentence, ExitStatus status);
+  /// A call of a function that Kiln does not have: named once, and counted.
+  void unsupported(const std::string &name, const std::string &why = "");
   /// What the program shall exit with where it says 0 itself.
   ExitStatus exitStatus();
   /// Write files of a captured launch; false: what went wrong is told.

@@ -31,7 +31,12 @@ bool Handles::has(const void *handle, Kind kind) {
 }
 
 void Handles::check(const void *handle, Kind kind) {
-  static constexpr const char *kNames[] = {"a stream", "an event", "a module"};
+  static constexpr const char *kNames[] = {
+      "a stream",           "an event",
+      "a module",           "a graph",
+      "a node of a graph",  "an executable graph",
+      "a user object",      "a memory pool",
+      "a block of memory"};
   if (!has(handle, kind))
     throw InvalidHandle(
         fmt::format("{} is not {} of this program, or no longer", handle,

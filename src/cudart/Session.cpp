@@ -3,6 +3,7 @@
 #include "cudart/Fatbin.h"
 #include "cudart/Forked.h"
 #include "kiln/check/sim.h"
+#include "kiln/check/simulation.h"
 #include "kiln/run/open_device.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
@@ -235,7 +236,11 @@ Function *Session::functionOf(ProgramModule *module, const std::string &name) {
 }
 
 std::uint64_t Session::allocate(std::size_t bytes) {
-  Buffer buffer = device().allocate(std::max<std::size_t>(bytes, 1));
+  bytes = std::max<std::size_t>(bytes, 1);
+  Simulation *simulation = device().simulation();
+  Buffer buffer = simulation
+                      ? Buffer(simulation->allocate_unheld(bytes), bytes)
+                      : device().allocate(bytes);
   std::lock_guard lock(mutex_);
   std::uint64_t address = buffer.address();
   allocations_[address] = {Allocation::Kind::device, std::move(buffer), 0,
@@ -281,8 +286,41 @@ bool Session::free(std::uint64_t address,
     freed = std::move(found->second);
     allocations_.erase(found);
   }
+  if (Simulation *simulation = device().simulation();
+      simulation && freed.kind == Allocation::Kind::device) {
+    device().synchronize();
+    simulation->free_in_stream(address, {});
+  }
   freed.buffer = {}; // before the memory of the host that it lies in
   return true;
+}
+
+std::uint64_t Session::reserve(std::size_t bytes) {
+  Simulation &simulation = *device().simulation();
+  std::uint64_t address = simulation.allocate_unheld(bytes);
+  simulation.free_in_stream(address, {});
+  return address;
+}
+
+bool Session::freeAsync(std::uint64_t address, const Stream &stream) {
+  {
+    std::lock_guard lock(mutex_);
+    auto found = allocations_.find(address);
+    if (found == allocations_.end() ||
+        found->second.kind != Allocation::Kind::device)
+      return false;
+    allocations_.erase(found);
+  }
+  device().simulation()->free_in_stream(address, stream);
+  return true;
+}
+
+void Session::reviveAsync(std::uint64_t address, std::size_t bytes,
+                          const Stream &stream) {
+  device().simulation()->allocate_again(address, bytes, stream);
+  std::lock_guard lock(mutex_);
+  allocations_[address] = {Allocation::Kind::device, Buffer(address, bytes), 0,
+                           nullptr};
 }
 
 std::optional<Allocation> Session::find(std::uint64_t address) {
@@ -294,6 +332,11 @@ std::optional<Allocation> Session::find(std::uint64_t address) {
   if (address - below.buffer.address() >= below.buffer.bytes())
     return std::nullopt;
   return below;
+}
+
+bool Session::isAllocated(std::uint64_t address) {
+  std::lock_guard lock(mutex_);
+  return allocations_.contains(address);
 }
 
 int Session::occupancy(Function &function, std::array<std::uint32_t, 3> block,

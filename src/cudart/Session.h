@@ -135,6 +135,13 @@ public:
 
   // Memory.
   std::uint64_t allocate(std::size_t bytes);
+  /// An address for so many bytes, at which no memory is until reviveAsync.
+  std::uint64_t reserve(std::size_t bytes);
+  /// Free memory of the device in the stream's turn; false where none begins
+  /// there. It can be made to be there again.
+  bool freeAsync(std::uint64_t address, const Stream &stream);
+  void reviveAsync(std::uint64_t address, std::size_t bytes,
+                   const Stream &stream);
   /// Of the host, at the same address for kernels.
   void *allocateHost(std::size_t bytes, Allocation::Kind kind, unsigned flags);
   void registerHost(void *data, std::size_t bytes, unsigned flags);
@@ -142,6 +149,7 @@ public:
   bool free(std::uint64_t address,
             std::initializer_list<Allocation::Kind> kinds);
   std::optional<Allocation> find(std::uint64_t address);
+  bool isAllocated(std::uint64_t address);
 
   /// Launch; what is found is kept and told. Throws UserError where it is
   /// refused.

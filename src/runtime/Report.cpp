@@ -94,6 +94,17 @@ static std::string counted(std::uint64_t count, const char *one,
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+void RunStatus::count_unsupported(std::string_view name) {
+  ++unsupported;
+  std::string_view known(unsupported_names);
+  std::string list = fmt::format(", {}, ", known);
+  if (list.find(fmt::format(", {}, ", name)) != std::string::npos)
+    return;
+  std::string more = fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  if (known.size() + more.size() < sizeof(unsupported_names))
+    more.copy(unsupported_names + known.size(), more.size());
+}
+
 std::string RunStatus::to_string() const {
   if (magic != kMagic)
     return "the program has used no CUDA library of Kiln: it launched nothing, "
@@ -110,6 +121,14 @@ std::string RunStatus::to_string() const {
     text += fmt::format("; {} captured", captured.load());
   if (ended)
     text += fmt::format("; {} ended by an error", ended.load());
+  // The page is the program's to write: it need not end with a zero.
+  if (unsupported)
+    text += fmt::format(
+        "; {} not supported: {}",
+        counted(unsupported, "call was", "calls were"),
+        std::string_view(unsupported_names,
+                         strnlen(unsupported_names,
+                                 sizeof(unsupported_names))));
   return text;
 }
 

@@ -35,6 +35,7 @@ struct RunCommand {
   std::vector<std::string> program; ///< and its arguments
   std::string device;
   std::string passes; ///< of MLIR, ahead of its pipeline
+  bool is_strict = false;
   CheckFlags check;
 
   /// Whether it is a program of MLIR's, by its name.
@@ -205,7 +206,11 @@ static ExitStatus run_command(const RunCommand &command) {
     return static_cast<ExitStatus>(WEXITSTATUS(status));
   if (page.status().errors)
     return ExitStatus::finding;
-  return page.status().unwritten ? ExitStatus::machine : ExitStatus::ok;
+  if (page.status().unwritten)
+    return ExitStatus::machine;
+  return command.is_strict && page.status().unsupported
+             ? ExitStatus::unsupported
+             : ExitStatus::ok;
 }
 
 ExitStatus run_checked(std::vector<std::string> program,
@@ -227,6 +232,9 @@ void add_run_command(Command app, Action &action) {
                      "gpu-lower-to-nvvm-pipeline, as mlir-opt takes them in "
                      "--pass-pipeline, for what that pipeline does not lower: "
                      "\"convert-linalg-to-loops,canonicalize\"");
+  command.add_flag("--strict", options->is_strict,
+                   "exit with 6 where the program called a function that Kiln "
+                   "does not have");
   command.prefix_command();
   command.callback([&action, options, command] {
     options->program = command.remaining();

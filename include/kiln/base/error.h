@@ -34,6 +34,7 @@ enum class ExitStatus : int {
   refused = 3,  ///< bad usage, bad input, a kernel that cannot be built
   machine = 4,  ///< the driver or the machine failed
   internal = 5, ///< a defect of Kiln's own
+  unsupported = 6, ///< the program called what Kiln does not have (--strict)
 };
 
 /// The common base. `what()` is "file:line: message" where a place is known.

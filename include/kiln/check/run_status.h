@@ -11,11 +11,12 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace KILN_API kiln {
 
 struct RunStatus {
-  static constexpr std::uint64_t kMagic = 0x4b696c6e52756e31;
+  static constexpr std::uint64_t kMagic = 0x4b696c6e52756e32;
 
   std::atomic<std::uint64_t> magic{0}; ///< kMagic: a library was loaded
   std::atomic<std::uint64_t> launches{0};
@@ -27,6 +28,13 @@ struct RunStatus {
   std::atomic<std::uint64_t> failed{0};    ///< calls without a result to ask
   std::atomic<std::uint64_t> unwritten{0}; ///< files that were not written
   std::atomic<std::uint64_t> captured{0};  ///< launches, for `kiln sim`
+  /// Calls of functions that Kiln does not have, which returned an error.
+  std::atomic<std::uint64_t> unsupported{0};
+  /// Their names, each once, as far as there is room: "cudaA, cudaB".
+  char unsupported_names[1024] = {};
+
+  /// Count such a call; two threads must not do so at once.
+  void count_unsupported(std::string_view name);
 
   /// "2 launches, 2 checked: 1 error, 0 warnings", and what went wrong.
   std::string to_string() const;

@@ -63,6 +63,15 @@ public:
   /// below 2^40, or from 5 * 2^40 on below 2^49. Throws UserError where it does
   /// not, and where it overlaps another buffer.
   virtual Buffer allocate_at(std::uint64_t address, std::size_t bytes) = 0;
+  /// Memory that no Buffer holds: it is there until free_in_stream. Kernels that
+  /// use it afterwards get the finding `use-after-free`.
+  virtual std::uint64_t allocate_unheld(std::size_t bytes) = 0;
+  /// Such memory that was freed is there again, at once, or where it is yet to be
+  /// freed behind that.
+  virtual void allocate_again(std::uint64_t address, std::size_t bytes,
+                              const Stream &stream) = 0;
+  /// In the stream's turn.
+  virtual void free_in_stream(std::uint64_t address, const Stream &stream) = 0;
   /// Device::load, with variables at such addresses, by their names.
   virtual std::shared_ptr<LoadedModule>
   load_at(std::span<const std::string_view> ptx,

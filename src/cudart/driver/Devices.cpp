@@ -159,15 +159,15 @@ KILN_CUDA CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from,
 }
 
 static CUresult fill(const char *name, CUdeviceptr to, std::uint32_t value,
-                     int elementBytes, std::size_t count, cudaStream_t stream) {
+                     unsigned elementBytes, std::size_t count,
+                     cudaStream_t stream) {
   return driverCall(name, [&] {
-    bool isDefault = reinterpret_cast<std::uintptr_t>(stream) <= 2;
-    if (!isDefault)
-      Handles::get().check(stream, Handles::Kind::stream);
     if (count > 0)
-      Session::get().device().enqueue_fill(
-          to, value, elementBytes, count,
-          isDefault ? kiln::Stream() : stream->stream);
+      submit(stream, FillWork{.to = to,
+                              .pitch = count * elementBytes,
+                              .value = value,
+                              .elementBytes = elementBytes,
+                              .width = count});
     return cudaSuccess;
   });
 }
@@ -299,18 +299,18 @@ KILN_CUDA CUresult cuLaunchHostFunc(cudaStream_t stream,
 }
 
 // Errors, and functions by name.
-static CUresult errorText(CUresult error, const char **text,
-                          const char *(*find)(cudaError_t)) {
-  *text = find(error);
-  return std::strcmp(*text, "unrecognized error code") == 0
-             ? static_cast<int>(CUDA_ERROR_INVALID_VALUE)
-             : static_cast<int>(cudaSuccess);
+KILN_CUDA CUresult cuGetErrorName(CUresult error, const char **text) {
+  if (!text)
+    return CUDA_ERROR_INVALID_VALUE;
+  *text = kilnCudaDriverErrorName(error);
+  return *text ? static_cast<int>(cudaSuccess)
+               : static_cast<int>(CUDA_ERROR_INVALID_VALUE);
 }
 KILN_CUDA CUresult cuGetErrorString(CUresult error, const char **text) {
-  return errorText(error, text, cudaGetErrorString);
-}
-KILN_CUDA CUresult cuGetErrorName(CUresult error, const char **text) {
-  return errorText(error, text, cudaGetErrorName);
+  CUresult result = cuGetErrorName(error, text);
+  if (result == cudaSuccess)
+    *text = cudaGetErrorString(error);
+  return result;
 }
 
 // The names without a version, which programs look up by dlsym.

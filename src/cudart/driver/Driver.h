@@ -119,7 +119,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *,
                                            const cudaLaunchConfig_t *);
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *, const void *,
                                                  const cudaLaunchConfig_t *);
-const char *cudaGetErrorName(cudaError_t);
+const char *kilnCudaDriverErrorName(cudaError_t);
 const char *cudaGetErrorString(cudaError_t);
 /// Every version of the functions that tell what captures a stream.
 cudaError_t kilnCudaCaptureInfo(cudaStream_t, int *status,

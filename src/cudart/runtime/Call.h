@@ -4,11 +4,10 @@
 
 #include "cudart/Forked.h"
 #include "cudart/Session.h"
+#include "cudart/StreamHandles.h"
+#include "cudart/graph/StreamCapture.h"
 #include "cudart/runtime/CudaTypes.h"
 #include "kiln/base/error.h"
-
-#include <array>
-#include <map>
 
 namespace kiln::cudart {
 
@@ -26,10 +25,33 @@ cudaError_t noteError(cudaError_t error);
 /// What CUDA calls an error that was thrown while `name` worked; it is told.
 cudaError_t errorOf(const char *name, std::exception_ptr thrown);
 
-/// Whether this thread is in a function of the host that a stream has called.
-bool &isInHostFunction();
 /// CUDA permits no calls there; this one is told.
 cudaError_t refuseInHostFunction(const char *name);
+
+/// A function of the runtime as code calls it whose default stream is the
+/// thread's own.
+template <auto Function> struct PerThread;
+template <typename Result, typename... Arguments,
+          Result (*Function)(Arguments...)>
+struct PerThread<Function> {
+  static Result call(Arguments... arguments) {
+    bool before = std::exchange(usesThreadStream(), true);
+    Result result = Function(arguments...);
+    usesThreadStream() = before;
+    return result;
+  }
+};
+
+/// What CUDA says against a launch before it is tried.
+cudaError_t refusalOf(const Launch &launch);
+/// What a launch attribute makes of a launch; those that are hints, or of no
+/// consequence here, nothing.
+void readAttribute(Launch &launch, int id,
+                   const decltype(cudaLaunchAttribute::value) &value);
+/// Where a variable of the program lies; null: it is none.
+void *findSymbol(const void *symbol, std::size_t *bytes);
+/// A copy in three dimensions; throws CudaError where it is between arrays.
+CopyWork copyOf(const cudaMemcpy3DParms &copy);
 
 /// Nothing works in a child of a process that has opened the device.
 cudaError_t refuseInChild(const char *name);
@@ -56,23 +78,13 @@ template <typename Work> cudaError_t call(const char *name, const Work &work) {
                                                             : noteError(error);
 }
 
-/// The device's stream behind a handle; the default one for 0, 1 and 2.
-const Stream &streamOf(cudaStream_t stream);
+/// The same for a call that a capture of a stream may not permit.
+template <typename Work>
+cudaError_t callOutsideCapture(const char *name, const Work &work) {
+  return call(name, [&]() -> cudaError_t {
+    StreamCapture::checkPermitted();
+    return work();
+  });
+}
 
 } // namespace kiln::cudart
-
-/// A stream as programs hold it.
-struct CudaStream {
-  kiln::Stream stream;
-  unsigned flags = 0;
-  int priority = 0;
-  unsigned long long id = 0;
-  /// What was set of cudaStreamSetAttribute's, by its number.
-  std::map<int, std::array<std::byte, 64>> attributes = {};
-};
-
-struct CudaEvent {
-  kiln::Event event;
-  unsigned flags = 0;
-  bool isRecorded = false;
-};

@@ -1,4 +1,5 @@
 // Copies: between any two places, in one, two and three dimensions, and sets.
+#include "cudart/CudaError.h"
 #include "cudart/runtime/Call.h"
 
 using namespace kiln::cudart;
@@ -18,16 +19,43 @@ static bool isDirection(cudaMemcpyKind kind, const void *to, const void *from) {
   return (toDevice || !isDevice(to)) && (fromDevice || !isDevice(from));
 }
 
-/// Copy rows; a copy in one dimension is one row.
-static void copyRows(void *to, std::size_t toPitch, const void *from,
-                     std::size_t fromPitch, std::size_t width,
-                     std::size_t height, const kiln::Stream &stream) {
-  kiln::Device &device = Session::get().device();
-  if (width == 0)
-    return;
-  for (std::size_t row = 0; row < height; ++row)
-    device.enqueue_copy(addressOf(to) + row * toPitch,
-                        addressOf(from) + row * fromPitch, width, stream);
+static CopyWork copyOf(void *to, std::size_t toPitch, const void *from,
+                       std::size_t fromPitch, std::size_t width,
+                       std::size_t height) {
+  return {.to = addressOf(to),
+          .from = addressOf(from),
+          .toPitch = toPitch,
+          .fromPitch = fromPitch,
+          .width = width,
+          .height = height};
+}
+
+CopyWork kiln::cudart::copyOf(const cudaMemcpy3DParms &copy) {
+  if (copy.srcArray || copy.dstArray)
+    throw CudaError(kNotSupported, "copies of CUDA arrays are not supported");
+  auto at = [](const cudaPitchedPtr &base, const cudaPos &position) {
+    return addressOf(base.ptr) + position.x +
+           base.pitch * (position.y + base.ysize * position.z);
+  };
+  return {.to = at(copy.dstPtr, copy.dstPos),
+          .from = at(copy.srcPtr, copy.srcPos),
+          .toPitch = copy.dstPtr.pitch,
+          .fromPitch = copy.srcPtr.pitch,
+          .toSlice = copy.dstPtr.pitch * copy.dstPtr.ysize,
+          .fromSlice = copy.srcPtr.pitch * copy.srcPtr.ysize,
+          .width = copy.extent.width,
+          .height = copy.extent.height,
+          .depth = copy.extent.depth};
+}
+
+/// Put it into the stream; a call that is not asynchronous waits for it.
+static void copyInStream(const CopyWork &work,
+                         cudaStream_t stream, bool isAsync) {
+  if (!isAsync)
+    StreamCapture::checkPermitted();
+  submit(stream, work);
+  if (!isAsync)
+    Session::get().device().synchronize(streamOf(stream));
 }
 
 static cudaError_t copy2D(const char *name, void *to, std::size_t toPitch,
@@ -40,9 +68,8 @@ static cudaError_t copy2D(const char *name, void *to, std::size_t toPitch,
       return cudaErrorInvalidMemcpyDirection;
     if (height > 1 && (width > toPitch || width > fromPitch))
       return cudaErrorInvalidPitchValue;
-    copyRows(to, toPitch, from, fromPitch, width, height, streamOf(stream));
-    if (!isAsync)
-      Session::get().device().synchronize(streamOf(stream));
+    copyInStream(copyOf(to, toPitch, from, fromPitch, width, height),
+                 stream, isAsync);
     return cudaSuccess;
   });
 }
@@ -52,7 +79,7 @@ KILN_CUDA cudaError_t cudaMemcpy(void *to, const void *from, std::size_t bytes,
   return copy2D("cudaMemcpy", to, bytes, from, bytes, bytes, 1, kind, nullptr,
                 false);
 }
-KILN_CUDA_ALSO(cudaMemcpy, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemcpy, _ptds)
 
 KILN_CUDA cudaError_t cudaMemcpyAsync(void *to, const void *from,
                                       std::size_t bytes, cudaMemcpyKind kind,
@@ -60,7 +87,7 @@ KILN_CUDA cudaError_t cudaMemcpyAsync(void *to, const void *from,
   return copy2D("cudaMemcpyAsync", to, bytes, from, bytes, bytes, 1, kind,
                 stream, true);
 }
-KILN_CUDA_ALSO(cudaMemcpyAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemcpyAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaMemcpyPeer(void *to, int, const void *from, int,
                                      std::size_t bytes) {
@@ -79,7 +106,7 @@ KILN_CUDA cudaError_t cudaMemcpy2D(void *to, std::size_t toPitch,
   return copy2D("cudaMemcpy2D", to, toPitch, from, fromPitch, width, height,
                 kind, nullptr, false);
 }
-KILN_CUDA_ALSO(cudaMemcpy2D, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemcpy2D, _ptds)
 
 KILN_CUDA cudaError_t cudaMemcpy2DAsync(void *to, std::size_t toPitch,
                                         const void *from, std::size_t fromPitch,
@@ -89,29 +116,21 @@ KILN_CUDA cudaError_t cudaMemcpy2DAsync(void *to, std::size_t toPitch,
   return copy2D("cudaMemcpy2DAsync", to, toPitch, from, fromPitch, width,
                 height, kind, stream, true);
 }
-KILN_CUDA_ALSO(cudaMemcpy2DAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemcpy2DAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *copy,
                                         cudaStream_t stream) {
   return call("cudaMemcpy3DAsync", [&]() -> cudaError_t {
-    if (copy->srcArray || copy->dstArray)
-      return cudaErrorNotSupported;
-    auto at = [](const cudaPitchedPtr &base, const cudaPos &position,
-                 std::size_t slice) {
-      return static_cast<char *>(base.ptr) + position.x +
-             base.pitch * (position.y + base.ysize * (position.z + slice));
-    };
-    for (std::size_t slice = 0; slice < copy->extent.depth; ++slice)
-      copyRows(at(copy->dstPtr, copy->dstPos, slice), copy->dstPtr.pitch,
-               at(copy->srcPtr, copy->srcPos, slice), copy->srcPtr.pitch,
-               copy->extent.width, copy->extent.height, streamOf(stream));
+    if (!copy)
+      return cudaErrorInvalidValue;
+    submit(stream, copyOf(*copy));
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaMemcpy3DAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemcpy3DAsync, _ptsz)
 
 static cudaError_t finish(cudaError_t error) {
-  return error != cudaSuccess ? error : call("a copy", [&] {
+  return error != cudaSuccess ? error : callOutsideCapture("a copy", [&] {
     Session::get().device().synchronize(streamOf(nullptr));
     return cudaSuccess;
   });
@@ -120,7 +139,7 @@ static cudaError_t finish(cudaError_t error) {
 KILN_CUDA cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *copy) {
   return finish(cudaMemcpy3DAsync(copy, nullptr));
 }
-KILN_CUDA_ALSO(cudaMemcpy3D, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemcpy3D, _ptds)
 
 // Sets.
 
@@ -128,35 +147,41 @@ KILN_CUDA cudaError_t cudaMemsetAsync(void *to, int value, std::size_t bytes,
                                       cudaStream_t stream) {
   return call("cudaMemsetAsync", [&] {
     if (bytes > 0)
-      Session::get().device().enqueue_fill(addressOf(to),
-                                           static_cast<std::uint8_t>(value), 1,
-                                           bytes, streamOf(stream));
+      submit(stream, FillWork{.to = addressOf(to),
+                              .pitch = bytes,
+                              .value = static_cast<std::uint8_t>(value),
+                              .width = bytes});
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaMemsetAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemsetAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaMemset(void *to, int value, std::size_t bytes) {
   return cudaMemsetAsync(to, value, bytes, nullptr);
 }
-KILN_CUDA_ALSO(cudaMemset, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemset, _ptds)
 
 KILN_CUDA cudaError_t cudaMemset2DAsync(void *to, std::size_t pitch, int value,
                                         std::size_t width, std::size_t height,
                                         cudaStream_t stream) {
-  for (std::size_t row = 0; row < height; ++row)
-    if (cudaError_t error = cudaMemsetAsync(
-            static_cast<char *>(to) + row * pitch, value, width, stream))
-      return error;
-  return cudaSuccess;
+  return call("cudaMemset2DAsync", [&]() -> cudaError_t {
+    if (height > 1 && width > pitch)
+      return cudaErrorInvalidPitchValue;
+    submit(stream, FillWork{.to = addressOf(to),
+                            .pitch = pitch,
+                            .value = static_cast<std::uint8_t>(value),
+                            .width = width,
+                            .height = height});
+    return cudaSuccess;
+  });
 }
-KILN_CUDA_ALSO(cudaMemset2DAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemset2DAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaMemset2D(void *to, std::size_t pitch, int value,
                                    std::size_t width, std::size_t height) {
   return cudaMemset2DAsync(to, pitch, value, width, height, nullptr);
 }
-KILN_CUDA_ALSO(cudaMemset2D, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemset2D, _ptds)
 
 KILN_CUDA cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value,
                                         cudaExtent extent,
@@ -168,18 +193,17 @@ KILN_CUDA cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value,
       return error;
   return cudaSuccess;
 }
-KILN_CUDA_ALSO(cudaMemset3DAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemset3DAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaMemset3D(cudaPitchedPtr to, int value,
                                    cudaExtent extent) {
   return cudaMemset3DAsync(to, value, extent, nullptr);
 }
-KILN_CUDA_ALSO(cudaMemset3D, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemset3D, _ptds)
 
 // Variables.
 
-/// Where a variable of the program lies; null: it is none.
-static void *findSymbol(const void *symbol, std::size_t *bytes) {
+void *kiln::cudart::findSymbol(const void *symbol, std::size_t *bytes) {
   Variable *variable = Session::get().findVariable(symbol);
   if (!variable)
     return nullptr;
@@ -214,12 +238,10 @@ static cudaError_t copySymbol(const char *name, const void *symbol,
       return cudaErrorInvalidSymbol;
     if (offset > size || bytes > size - offset)
       return cudaErrorInvalidValue;
-    if (isTo)
-      copyRows(address + offset, 0, other, 0, bytes, 1, streamOf(stream));
-    else
-      copyRows(other, 0, address + offset, 0, bytes, 1, streamOf(stream));
-    if (!isAsync)
-      Session::get().device().synchronize(streamOf(stream));
+    copyInStream(
+                 isTo ? copyOf(address + offset, 0, other, 0, bytes, 1)
+                      : copyOf(other, 0, address + offset, 0, bytes, 1),
+                 stream, isAsync);
     return cudaSuccess;
   });
 }
@@ -230,7 +252,7 @@ KILN_CUDA cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from,
   return copySymbol("cudaMemcpyToSymbol", symbol, offset, bytes,
                     const_cast<void *>(from), true, nullptr, false);
 }
-KILN_CUDA_ALSO(cudaMemcpyToSymbol, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemcpyToSymbol, _ptds)
 
 KILN_CUDA cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol,
                                            std::size_t bytes,
@@ -238,7 +260,7 @@ KILN_CUDA cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol,
   return copySymbol("cudaMemcpyFromSymbol", symbol, offset, bytes, to, false,
                     nullptr, false);
 }
-KILN_CUDA_ALSO(cudaMemcpyFromSymbol, _ptds)
+KILN_CUDA_PER_THREAD(cudaMemcpyFromSymbol, _ptds)
 
 KILN_CUDA cudaError_t cudaMemcpyToSymbolAsync(
     const void *symbol, const void *from, std::size_t bytes, std::size_t offset,
@@ -246,7 +268,7 @@ KILN_CUDA cudaError_t cudaMemcpyToSymbolAsync(
   return copySymbol("cudaMemcpyToSymbolAsync", symbol, offset, bytes,
                     const_cast<void *>(from), true, stream, true);
 }
-KILN_CUDA_ALSO(cudaMemcpyToSymbolAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemcpyToSymbolAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol,
                                                 std::size_t bytes,
@@ -256,4 +278,4 @@ KILN_CUDA cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol,
   return copySymbol("cudaMemcpyFromSymbolAsync", symbol, offset, bytes, to,
                     false, stream, true);
 }
-KILN_CUDA_ALSO(cudaMemcpyFromSymbolAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz)

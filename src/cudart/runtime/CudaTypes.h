@@ -7,12 +7,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #define KILN_CUDA extern "C" __attribute__((visibility("default")))
-/// The same function under its name for per-thread default streams: launches
-/// of one thread keep their order anyway.
+/// The same function under another name.
 #define KILN_CUDA_ALSO(name, suffix)                                           \
   KILN_CUDA decltype(name) name##suffix __attribute__((alias(#name)));
+/// The same function where the default stream is the thread's own: its name in
+/// programs that were compiled with --default-stream per-thread.
+#define KILN_CUDA_PER_THREAD(name, suffix)                                     \
+  KILN_CUDA_THROUGH(name##suffix, kiln::cudart::PerThread<&name>::call)
+/// A function that is another one, whose parameters nobody needs to repeat.
+#define KILN_CUDA_THROUGH(name, function)                                      \
+  extern "C" __attribute__((used)) inline auto *name##_resolve() {             \
+    return &function;                                                          \
+  }                                                                            \
+  KILN_CUDA std::remove_reference_t<decltype(function)> name                   \
+      __attribute__((ifunc(#name "_resolve")));
 
 using cudaError_t = int;
 enum : int {
@@ -27,6 +38,8 @@ enum : int {
   cudaErrorMissingConfiguration = 52,
   cudaErrorInvalidDeviceFunction = 98,
   cudaErrorInvalidDevice = 101,
+  cudaErrorOperatingSystem = 304,
+  cudaErrorLossyQuery = 909,
   cudaErrorNoKernelImageForDevice = 209,
   cudaErrorUnsupportedLimit = 215,
   cudaErrorInvalidPtx = 218,
@@ -81,6 +94,9 @@ enum : int {
   cudaLaunchAttributeClusterDimension = 4,
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
   cudaLaunchAttributeProgrammaticEvent = 7,
+  cudaLaunchAttributeLaunchCompletionEvent = 12,
+  cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
+  cudaLaunchAttributeLast = 16,
 };
 struct cudaLaunchAttribute {
   int id;
@@ -96,7 +112,7 @@ struct cudaLaunchAttribute {
     struct {
       cudaEvent_t event;
       int flags, triggerAtBlockStart;
-    } programmaticEvent;
+    } event; // programmaticEvent and launchCompletionEvent
   } value;
 };
 struct cudaLaunchConfig_t {
@@ -131,6 +147,14 @@ struct cudaPointerAttributes {
 #else
 #define KILN_BEFORE_13(...) __VA_ARGS__
 #define KILN_SINCE_13(...)
+#endif
+
+/// A function that has edges of graphs since CUDA 13, and had another name
+/// before.
+#if KILN_CUDART_MAJOR >= 13
+#define KILN_WITH_EDGES(name) name
+#else
+#define KILN_WITH_EDGES(name) name##_v2
 #endif
 
 struct cudaDeviceProp {

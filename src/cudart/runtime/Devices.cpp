@@ -51,6 +51,7 @@ KILN_CUDA cudaError_t cudaRuntimeGetVersion(int *version) {
 
 KILN_CUDA cudaError_t cudaDeviceSynchronize() {
   return call("cudaDeviceSynchronize", [] {
+    StreamCapture::checkMayWait();
     Session::get().device().synchronize();
     return cudaSuccess;
   });

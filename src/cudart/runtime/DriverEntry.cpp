@@ -32,14 +32,11 @@ KILN_CUDA cudaError_t cudaGetDriverEntryPoint(const char *name, void **function,
       *status = *function ? 0 : 1;
     if (*function)
       return cudaSuccess;
-    Session::get().findings().sayOnce(std::string(name) +
-                                      " of the driver is not supported by "
-                                      "Kiln");
     // The newer forms report it in the status alone.
     return status ? cudaSuccess : cudaErrorSymbolNotFound;
   });
 }
-KILN_CUDA_ALSO(cudaGetDriverEntryPoint, _ptsz)
+KILN_CUDA_PER_THREAD(cudaGetDriverEntryPoint, _ptsz)
 
 KILN_CUDA cudaError_t cudaGetDriverEntryPointByVersion(const char *name,
                                                        void **function,
@@ -48,7 +45,7 @@ KILN_CUDA cudaError_t cudaGetDriverEntryPointByVersion(const char *name,
                                                        int *status) {
   return cudaGetDriverEntryPoint(name, function, flags, status);
 }
-KILN_CUDA_ALSO(cudaGetDriverEntryPointByVersion, _ptsz)
+KILN_CUDA_PER_THREAD(cudaGetDriverEntryPointByVersion, _ptsz)
 
 KILN_CUDA cudaError_t kilnCudaCall(const char *name,
                                    cudaError_t (*work)(void *), void *data) {

@@ -1,4 +1,5 @@
 // Errors: their names, and the last one of each thread.
+#include "cudart/CudaError.h"
 #include "cudart/Handles.h"
 #include "cudart/runtime/Call.h"
 
@@ -14,57 +15,13 @@ namespace kiln::cudart {
 namespace {
 struct ErrorText {
   int code;
-  const char *name, *text;
+  const char *name, *driverName, *text;
 };
 } // namespace
 
 static constexpr ErrorText kErrors[] = {
-    {0, "cudaSuccess", "no error"},
-    {1, "cudaErrorInvalidValue", "invalid argument"},
-    {2, "cudaErrorMemoryAllocation", "out of memory"},
-    {3, "cudaErrorInitializationError", "initialization error"},
-    {4, "cudaErrorCudartUnloading", "driver shutting down"},
-    {9, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
-    {12, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
-    {13, "cudaErrorInvalidSymbol", "invalid device symbol"},
-    {17, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
-    {21, "cudaErrorInvalidMemcpyDirection",
-     "invalid copy direction for memcpy"},
-    {35, "cudaErrorInsufficientDriver",
-     "CUDA driver version is insufficient for CUDA runtime version"},
-    {52, "cudaErrorMissingConfiguration",
-     "__global__ function call is not configured"},
-    {98, "cudaErrorInvalidDeviceFunction", "invalid device function"},
-    {100, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
-    {101, "cudaErrorInvalidDevice", "invalid device ordinal"},
-    {200, "cudaErrorInvalidKernelImage", "device kernel image is invalid"},
-    {209, "cudaErrorNoKernelImageForDevice",
-     "no kernel image is available for execution on the device"},
-    {215, "cudaErrorUnsupportedLimit",
-     "limit is not supported on this "
-     "architecture"},
-    {217, "cudaErrorPeerAccessUnsupported",
-     "peer access is not supported between these two devices"},
-    {218, "cudaErrorInvalidPtx", "a PTX JIT compilation failed"},
-    {400, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-    {500, "cudaErrorSymbolNotFound", "named symbol not found"},
-    {600, "cudaErrorNotReady", "device not ready"},
-    {700, "cudaErrorIllegalAddress",
-     "an illegal memory access was encountered"},
-    {701, "cudaErrorLaunchOutOfResources",
-     "too many resources requested for launch"},
-    {710, "cudaErrorAssert", "device-side assert triggered"},
-    {712, "cudaErrorHostMemoryAlreadyRegistered",
-     "part or all of the requested memory range is already mapped"},
-    {713, "cudaErrorHostMemoryNotRegistered",
-     "pointer does not correspond to a registered memory region"},
-    {719, "cudaErrorLaunchFailure", "unspecified launch failure"},
-    {720, "cudaErrorCooperativeLaunchTooLarge",
-     "too many blocks in cooperative launch"},
-    {800, "cudaErrorNotPermitted", "operation not permitted"},
-    {801, "cudaErrorNotSupported", "operation not supported"},
-    {912, "cudaErrorInvalidClusterSize", "misconfigured cluster launch"},
-    {999, "cudaErrorUnknown", "unknown error"},
+#define ERROR(NUMBER, RUNTIME, DRIVER, TEXT) {NUMBER, RUNTIME, DRIVER, TEXT},
+#include "cudart/runtime/Errors.def"
 };
 
 static const ErrorText *findError(int code) {
@@ -80,11 +37,6 @@ cudaError_t &lastError() {
 }
 
 cudaError_t noteError(cudaError_t error) { return lastError() = error; }
-
-bool &isInHostFunction() {
-  thread_local bool isIn = false;
-  return isIn;
-}
 
 cudaError_t refuseInHostFunction(const char *name) {
   Session::get().findings().sayOnce(fmt::format(
@@ -119,6 +71,9 @@ cudaError_t errorOf(const char *name, std::exception_ptr thrown) {
   } catch (const InvalidHandle &error) {
     tell(error.message());
     return cudaErrorInvalidResourceHandle;
+  } catch (const CudaError &error) {
+    tell(error.message());
+    return error.code();
   } catch (const UserError &error) {
     tell(error.what());
     return cudaErrorInvalidValue;
@@ -159,11 +114,14 @@ KILN_CUDA const char *cudaGetErrorString(cudaError_t error) {
   return found ? found->text : "unrecognized error code";
 }
 
+/// Of the driver; null: it has no such error.
+KILN_CUDA const char *kilnCudaDriverErrorName(cudaError_t error) {
+  const ErrorText *found = findError(error);
+  return found ? found->driverName : nullptr;
+}
+
 /// What every function that Kiln does not have does: say its name once.
 KILN_CUDA cudaError_t kilnCudaNotSupported(const char *name) {
-  Session::get().findings().sayOnce(
-      fmt::format("{} is not supported by Kiln; it returned "
-                  "cudaErrorNotSupported",
-                  name));
+  Session::get().findings().unsupported(name);
   return noteError(cudaErrorNotSupported);
 }

@@ -1,13 +1,17 @@
 // Launches: of kernels, in every form, and of host functions.
+#include "cudart/CudaError.h"
 #include "cudart/Handles.h"
 #include "cudart/runtime/Call.h"
 #include "kiln/check/simulation.h"
 #include "support/LaunchShape.h"
 
+#include <cstring>
+
 using namespace kiln::cudart;
 
-/// What CUDA says against a launch before it is tried.
-static cudaError_t refusalOf(const Launch &launch) {
+KILN_CUDA cudaError_t kilnCudaNotSupported(const char *name);
+
+cudaError_t kiln::cudart::refusalOf(const Launch &launch) {
   const kiln::DeviceDescription &device = Session::get().description();
   Function &function = *launch.function;
   const kiln::EntryInfo &entry = function.entry();
@@ -45,19 +49,97 @@ static std::array<std::uint32_t, 3> shapeOf(const dim3 &size) {
   return {size.x, size.y, size.z};
 }
 
+namespace {
+/// What a launch has beside its shape.
+struct LaunchAttributes {
+  const cudaLaunchAttribute *list = nullptr;
+  unsigned count = 0;
+};
+} // namespace
+
+void kiln::cudart::readAttribute(
+    Launch &launch, int id, const decltype(cudaLaunchAttribute::value) &value) {
+  if (id == cudaLaunchAttributeCooperative)
+    launch.isCooperative = value.cooperative != 0;
+  else if (id == cudaLaunchAttributeClusterDimension)
+    launch.cluster = {value.clusterDim.x, value.clusterDim.y,
+                      value.clusterDim.z};
+  else if (id == cudaLaunchAttributeProgrammaticStreamSerialization)
+    launch.isDependent = value.programmaticStreamSerializationAllowed != 0;
+}
+
+/// What cannot be launched with; hints are taken whatever they say.
+static cudaError_t refusalOf(const LaunchAttributes &attributes) {
+  for (unsigned i = 0; i < attributes.count; ++i) {
+    const cudaLaunchAttribute &one = attributes.list[i];
+    if (one.id < 0 || one.id > cudaLaunchAttributeLast)
+      return cudaErrorInvalidValue;
+    if (one.id == cudaLaunchAttributeDeviceUpdatableKernelNode)
+      return kilnCudaNotSupported("cudaLaunchAttributeDeviceUpdatableKernelNode");
+    if (one.id == cudaLaunchAttributeProgrammaticEvent ||
+        one.id == cudaLaunchAttributeLaunchCompletionEvent)
+      Handles::get().check(one.value.event.event, Handles::Kind::event);
+  }
+  return cudaSuccess;
+}
+
+/// Events that a launch records while it runs: when its CTAs have triggered, or
+/// have begun, for which its end stands. In a graph what waits for one is a
+/// dependent launch.
+static void recordEvents(const LaunchAttributes &attributes, CudaStream *handle,
+                         const kiln::Stream &stream, StreamCapture *capture) {
+  for (unsigned i = 0; i < attributes.count; ++i) {
+    const cudaLaunchAttribute &one = attributes.list[i];
+    bool isProgrammatic = one.id == cudaLaunchAttributeProgrammaticEvent;
+    if (!isProgrammatic && one.id != cudaLaunchAttributeLaunchCompletionEvent)
+      continue;
+    if (capture)
+      capture->recordAt(handle, one.value.event.event,
+                        isProgrammatic ? GraphEdge::programmatic
+                                       : GraphEdge::atBegin);
+    else if (kiln::Simulation *simulation =
+                 Session::get().device().simulation();
+             simulation && isProgrammatic) {
+      simulation->record_trigger(one.value.event.event->event, stream);
+      one.value.event.event->isRecorded = true;
+    } else {
+      perform(EventRecordWork{one.value.event.event}, stream);
+    }
+  }
+}
+
+static KernelWork nodeOf(const Launch &launch, const void *handle,
+                         const LaunchAttributes &attributes) {
+  KernelWork work(launch);
+  work.handle = handle;
+  for (unsigned i = 0; i < attributes.count; ++i)
+    std::memcpy(work.attributes[attributes.list[i].id].data(),
+                &attributes.list[i].value, sizeof(attributes.list[i].value));
+  return work;
+}
+
 static cudaError_t launchKernel(const char *name, const void *handle,
-                                Launch launch, cudaStream_t stream) {
+                                Launch launch, cudaStream_t stream,
+                                const LaunchAttributes &attributes = {}) {
   return call(name, [&]() -> cudaError_t {
-    launch.stream = streamOf(stream);
+    CudaStream *streamHandle = streamHandleOf(stream);
+    StreamCapture *capture = StreamCapture::of(streamHandle);
+    launch.stream = streamHandle ? streamHandle->stream : kiln::Stream();
     launch.function = Session::get().findFunction(handle);
     if (!launch.function)
       return cudaErrorInvalidDeviceFunction;
     if (!launch.parameters && !launch.packed &&
         !launch.function->entry().parameter_bytes.empty())
       return cudaErrorInvalidValue;
+    if (cudaError_t error = refusalOf(attributes))
+      return error;
     if (cudaError_t error = refusalOf(launch))
       return error;
-    Session::get().launch(launch);
+    if (capture)
+      capture->add(streamHandle, nodeOf(launch, handle, attributes));
+    else
+      Session::get().launch(launch);
+    recordEvents(attributes, streamHandle, launch.stream, capture);
     return cudaSuccess;
   });
 }
@@ -80,7 +162,7 @@ KILN_CUDA cudaError_t cudaLaunchKernel(const void *function, dim3 grid,
       "cudaLaunchKernel", function,
       launchOf(grid, block, parameters, dynamicSmemBytes), stream);
 }
-KILN_CUDA_ALSO(cudaLaunchKernel, _ptsz)
+KILN_CUDA_PER_THREAD(cudaLaunchKernel, _ptsz)
 
 KILN_CUDA cudaError_t __cudaGetKernel(const void **kernel,
                                       const void *function) {
@@ -104,7 +186,7 @@ KILN_CUDA cudaError_t __cudaLaunchKernel(const void *kernel, dim3 grid,
       "the launch of a kernel", kernel,
       launchOf(grid, block, parameters, dynamicSmemBytes), stream);
 }
-KILN_CUDA_ALSO(__cudaLaunchKernel, _ptsz)
+KILN_CUDA_PER_THREAD(__cudaLaunchKernel, _ptsz)
 
 KILN_CUDA cudaError_t cudaLaunchCooperativeKernel(const void *function,
                                                   dim3 grid, dim3 block,
@@ -115,22 +197,7 @@ KILN_CUDA cudaError_t cudaLaunchCooperativeKernel(const void *function,
   launch.isCooperative = true;
   return launchKernel("cudaLaunchCooperativeKernel", function, launch, stream);
 }
-KILN_CUDA_ALSO(cudaLaunchCooperativeKernel, _ptsz)
-
-/// The launch before it in the stream tells of its trigger by the event.
-static cudaError_t recordTrigger(cudaEvent_t event, cudaStream_t stream) {
-  return call("cudaLaunchKernelExC", [&]() -> cudaError_t {
-    if (!Handles::get().has(event, Handles::Kind::event))
-      return cudaErrorInvalidResourceHandle;
-    kiln::Device &device = Session::get().device();
-    if (kiln::Simulation *simulation = device.simulation())
-      simulation->record_trigger(event->event, streamOf(stream));
-    else
-      device.record(event->event, streamOf(stream));
-    event->isRecorded = true;
-    return cudaSuccess;
-  });
-}
+KILN_CUDA_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
 
 KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
                                           const void *function,
@@ -139,55 +206,43 @@ KILN_CUDA cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config,
     return noteError(cudaErrorInvalidValue);
   Launch launch = launchOf(config->gridDim, config->blockDim, parameters,
                            config->dynamicSmemBytes);
-  cudaEvent_t triggered = nullptr;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute &attribute = config->attrs[i];
-    if (attribute.id == cudaLaunchAttributeCooperative)
-      launch.isCooperative = attribute.value.cooperative != 0;
-    else if (attribute.id == cudaLaunchAttributeClusterDimension)
-      launch.cluster = {attribute.value.clusterDim.x,
-                        attribute.value.clusterDim.y,
-                        attribute.value.clusterDim.z};
-    else if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization)
-      launch.isDependent =
-          attribute.value.programmaticStreamSerializationAllowed != 0;
-    else if (attribute.id == cudaLaunchAttributeProgrammaticEvent)
-      triggered = attribute.value.programmaticEvent.event;
-  }
-  cudaError_t error =
-      launchKernel("cudaLaunchKernelExC", function, launch, config->stream);
-  if (error != cudaSuccess || !triggered)
-    return error;
-  return recordTrigger(triggered, config->stream);
+  LaunchAttributes attributes{config->attrs, config->numAttrs};
+  if (attributes.count && !attributes.list)
+    return noteError(cudaErrorInvalidValue);
+  for (unsigned i = 0; i < attributes.count; ++i)
+    readAttribute(launch, attributes.list[i].id, attributes.list[i].value);
+  return launchKernel("cudaLaunchKernelExC", function, launch, config->stream,
+                      attributes);
 }
-KILN_CUDA_ALSO(cudaLaunchKernelExC, _ptsz)
+KILN_CUDA_PER_THREAD(cudaLaunchKernelExC, _ptsz)
 
-/// Put a function of the host into a stream.
-template <typename Body>
-static cudaError_t callInStream(const char *name, cudaStream_t stream,
-                                const Body &body) {
-  return call(name, [&] {
+KILN_CUDA cudaError_t cudaLaunchHostFunc(cudaStream_t stream,
+                                         void (*function)(void *), void *data) {
+  return call("cudaLaunchHostFunc", [&]() -> cudaError_t {
+    if (!function)
+      return cudaErrorInvalidValue;
+    submit(stream, HostWork{function, data});
+    return cudaSuccess;
+  });
+}
+KILN_CUDA_PER_THREAD(cudaLaunchHostFunc, _ptsz)
+
+KILN_CUDA cudaError_t cudaStreamAddCallback(
+    cudaStream_t stream, void (*function)(cudaStream_t, cudaError_t, void *),
+    void *data, unsigned) {
+  return callOutsideCapture("cudaStreamAddCallback", [&]() -> cudaError_t {
+    if (!function)
+      return cudaErrorInvalidValue;
+    CudaStream *handle = streamHandleOf(stream);
+    StreamCapture::checkMayWait(handle);
     Session::get().device().call(
-        [body] {
+        [=] {
           isInHostFunction() = true;
-          body();
+          function(stream, cudaSuccess, data);
           isInHostFunction() = false;
         },
         streamOf(stream));
     return cudaSuccess;
   });
 }
-
-KILN_CUDA cudaError_t cudaLaunchHostFunc(cudaStream_t stream,
-                                         void (*function)(void *), void *data) {
-  return callInStream("cudaLaunchHostFunc", stream, [=] { function(data); });
-}
-KILN_CUDA_ALSO(cudaLaunchHostFunc, _ptsz)
-
-KILN_CUDA cudaError_t cudaStreamAddCallback(
-    cudaStream_t stream, void (*function)(cudaStream_t, cudaError_t, void *),
-    void *data, unsigned) {
-  return callInStream("cudaStreamAddCallback", stream,
-                      [=] { function(stream, cudaSuccess, data); });
-}
-KILN_CUDA_ALSO(cudaStreamAddCallback, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamAddCallback, _ptsz)

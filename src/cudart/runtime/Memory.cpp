@@ -6,7 +6,7 @@ using namespace kiln::cudart;
 using Kind = Allocation::Kind;
 
 KILN_CUDA cudaError_t cudaMalloc(void **pointer, std::size_t bytes) {
-  return call("cudaMalloc", [&]() -> cudaError_t {
+  return callOutsideCapture("cudaMalloc", [&]() -> cudaError_t {
     if (!pointer)
       return cudaErrorInvalidValue;
     *pointer = nullptr;
@@ -17,7 +17,7 @@ KILN_CUDA cudaError_t cudaMalloc(void **pointer, std::size_t bytes) {
 }
 
 KILN_CUDA cudaError_t cudaFree(void *pointer) {
-  return call("cudaFree", [&]() -> cudaError_t {
+  return callOutsideCapture("cudaFree", [&]() -> cudaError_t {
     Session &session = Session::get();
     session.device().synchronize();
     if (pointer &&
@@ -31,22 +31,22 @@ KILN_CUDA cudaError_t cudaMallocAsync(void **pointer, std::size_t bytes,
                                       cudaStream_t) {
   return cudaMalloc(pointer, bytes);
 }
-KILN_CUDA_ALSO(cudaMallocAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMallocAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaMallocFromPoolAsync(void **pointer, std::size_t bytes,
                                               void *, cudaStream_t) {
   return cudaMalloc(pointer, bytes);
 }
-KILN_CUDA_ALSO(cudaMallocFromPoolAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMallocFromPoolAsync, _ptsz)
 
 KILN_CUDA cudaError_t cudaFreeAsync(void *pointer, cudaStream_t) {
   return cudaFree(pointer);
 }
-KILN_CUDA_ALSO(cudaFreeAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaFreeAsync, _ptsz)
 
 static cudaError_t allocateHost(const char *name, void **pointer,
                                 std::size_t bytes, Kind kind, unsigned flags) {
-  return call(name, [&]() -> cudaError_t {
+  return callOutsideCapture(name, [&]() -> cudaError_t {
     if (!pointer)
       return cudaErrorInvalidValue;
     *pointer = Session::get().allocateHost(bytes, kind, flags);
@@ -70,7 +70,7 @@ KILN_CUDA cudaError_t cudaHostAlloc(void **pointer, std::size_t bytes,
 }
 
 KILN_CUDA cudaError_t cudaFreeHost(void *pointer) {
-  return call("cudaFreeHost", [&]() -> cudaError_t {
+  return callOutsideCapture("cudaFreeHost", [&]() -> cudaError_t {
     if (pointer && !Session::get().free(addressOf(pointer), {Kind::host}))
       return cudaErrorInvalidValue;
     return cudaSuccess;
@@ -79,7 +79,7 @@ KILN_CUDA cudaError_t cudaFreeHost(void *pointer) {
 
 KILN_CUDA cudaError_t cudaHostRegister(void *pointer, std::size_t bytes,
                                        unsigned flags) {
-  return call("cudaHostRegister", [&]() -> cudaError_t {
+  return callOutsideCapture("cudaHostRegister", [&]() -> cudaError_t {
     bool isThere =
         pointer && bytes > 0 &&
         kiln::mappedBytes(pointer, bytes, kiln::MemoryUse::write) == bytes;
@@ -93,7 +93,7 @@ KILN_CUDA cudaError_t cudaHostRegister(void *pointer, std::size_t bytes,
 }
 
 KILN_CUDA cudaError_t cudaHostUnregister(void *pointer) {
-  return call("cudaHostUnregister", [&]() -> cudaError_t {
+  return callOutsideCapture("cudaHostUnregister", [&]() -> cudaError_t {
     return Session::get().free(addressOf(pointer), {Kind::registered})
                ? cudaSuccess
                : cudaErrorHostMemoryNotRegistered;
@@ -180,8 +180,8 @@ KILN_CUDA cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
 // Hints about where memory should be: it is in one place.
 KILN_CUDA cudaError_t cudaMemAdvise() { return cudaSuccess; }
 KILN_CUDA cudaError_t cudaMemPrefetchAsync() { return cudaSuccess; }
-KILN_CUDA_ALSO(cudaMemPrefetchAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaMemPrefetchAsync, _ptsz)
 KILN_CUDA cudaError_t cudaMemAdvise_v2() { return cudaSuccess; }
 KILN_CUDA cudaError_t cudaMemPrefetchAsync_v2() { return cudaSuccess; }
 KILN_CUDA cudaError_t cudaStreamAttachMemAsync() { return cudaSuccess; }
-KILN_CUDA_ALSO(cudaStreamAttachMemAsync, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamAttachMemAsync, _ptsz)

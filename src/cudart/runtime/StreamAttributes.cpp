@@ -1,9 +1,7 @@
-// StreamAttributes: hints about a stream, which are kept and told again, and
-// whether something captures it.
+// StreamAttributes: hints about a stream, which are kept and told again.
 //
 // They say where data should be cached, how the host waits, and who goes first.
 // Nothing that a kernel computes depends on them.
-#include "cudart/Handles.h"
 #include "cudart/runtime/Call.h"
 
 #include <algorithm>
@@ -21,10 +19,8 @@ static constexpr int kAttributes[] = {1, 3, kPriority, 9, 10, 16};
 /// Those of the stream, or of the default one. Throws InvalidHandle.
 static std::map<int, AttributeValue> &attributesOf(cudaStream_t stream) {
   static std::map<int, AttributeValue> ofDefault;
-  if (reinterpret_cast<std::uintptr_t>(stream) <= 2)
-    return ofDefault;
-  Handles::get().check(stream, Handles::Kind::stream);
-  return stream->attributes;
+  CudaStream *handle = streamHandleOf(stream);
+  return handle ? handle->attributes : ofDefault;
 }
 
 static std::mutex &attributesMutex() {
@@ -50,7 +46,7 @@ KILN_CUDA cudaError_t cudaStreamSetAttribute(cudaStream_t stream, int attribute,
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaStreamSetAttribute, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamSetAttribute, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamGetAttribute(cudaStream_t stream, int attribute,
                                              void *value) {
@@ -70,7 +66,7 @@ KILN_CUDA cudaError_t cudaStreamGetAttribute(cudaStream_t stream, int attribute,
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaStreamGetAttribute, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamGetAttribute, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamCopyAttributes(cudaStream_t to,
                                                cudaStream_t from) {
@@ -80,54 +76,9 @@ KILN_CUDA cudaError_t cudaStreamCopyAttributes(cudaStream_t to,
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaStreamCopyAttributes, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamCopyAttributes, _ptsz)
 
 /// There is no cache whose lines could persist.
 KILN_CUDA cudaError_t cudaCtxResetPersistingL2Cache() {
   return call("cudaCtxResetPersistingL2Cache", [] { return cudaSuccess; });
 }
-
-KILN_CUDA cudaError_t cudaStreamIsCapturing(cudaStream_t, int *);
-
-/// Of a stream that nothing captures CUDA gives the status alone.
-KILN_CUDA cudaError_t kilnCudaCaptureInfo(cudaStream_t stream, int *status,
-                                          unsigned long long *, void **,
-                                          const void *const **, const void **,
-                                          std::size_t *) {
-  if (!status)
-    return noteError(cudaErrorInvalidValue);
-  if (cudaError_t error = cudaStreamIsCapturing(stream, status))
-    return error;
-  return *status == 0 ? static_cast<int>(cudaSuccess)
-                      : noteError(cudaErrorNotSupported);
-}
-
-#if KILN_CUDART_MAJOR >= 13
-KILN_CUDA cudaError_t cudaStreamGetCaptureInfo(
-    cudaStream_t stream, int *status, unsigned long long *id, void **graph,
-    const void *const **dependencies, const void **edges, std::size_t *count) {
-  return kilnCudaCaptureInfo(stream, status, id, graph, dependencies, edges,
-                             count);
-}
-#else
-KILN_CUDA cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, int *status,
-                                               unsigned long long *id) {
-  return kilnCudaCaptureInfo(stream, status, id, nullptr, nullptr, nullptr,
-                             nullptr);
-}
-KILN_CUDA cudaError_t cudaStreamGetCaptureInfo_v2(
-    cudaStream_t stream, int *status, unsigned long long *id, void **graph,
-    const void *const **dependencies, std::size_t *count) {
-  return kilnCudaCaptureInfo(stream, status, id, graph, dependencies, nullptr,
-                             count);
-}
-KILN_CUDA_ALSO(cudaStreamGetCaptureInfo_v2, _ptsz)
-KILN_CUDA cudaError_t cudaStreamGetCaptureInfo_v3(
-    cudaStream_t stream, int *status, unsigned long long *id, void **graph,
-    const void *const **dependencies, const void **edges, std::size_t *count) {
-  return kilnCudaCaptureInfo(stream, status, id, graph, dependencies, edges,
-                             count);
-}
-KILN_CUDA_ALSO(cudaStreamGetCaptureInfo_v3, _ptsz)
-#endif
-KILN_CUDA_ALSO(cudaStreamGetCaptureInfo, _ptsz)

@@ -1,26 +1,16 @@
 // Streams: streams and events.
+#include "cudart/CudaError.h"
 #include "cudart/Handles.h"
 #include "cudart/runtime/Call.h"
 
 #include <atomic>
 #include <memory>
 
-namespace kiln::cudart {
-
-const Stream &streamOf(cudaStream_t stream) {
-  static const Stream first;
-  // 0, cudaStreamLegacy and cudaStreamPerThread.
-  if (reinterpret_cast<std::uintptr_t>(stream) <= 2)
-    return first;
-  Handles::get().check(stream, Handles::Kind::stream);
-  return stream->stream;
-}
-
-} // namespace kiln::cudart
-
 using namespace kiln::cudart;
 
 static constexpr unsigned kNonBlocking = 1;
+/// Of records and waits in a capture: a node of its own.
+static constexpr unsigned kExternal = 1;
 
 KILN_CUDA cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
                                                    unsigned flags,
@@ -46,11 +36,7 @@ KILN_CUDA cudaError_t cudaStreamCreate(cudaStream_t *stream) {
   return cudaStreamCreateWithPriority(stream, 0, 0);
 }
 
-/// Whether a handle is a stream that somebody made.
-static bool isMade(cudaStream_t stream) {
-  return Handles::get().has(stream, Handles::Kind::stream);
-}
-
+/// Whether a handle is an event that somebody made.
 static bool isMade(cudaEvent_t event) {
   return Handles::get().has(event, Handles::Kind::event);
 }
@@ -59,6 +45,7 @@ KILN_CUDA cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call("cudaStreamDestroy", [&]() -> cudaError_t {
     if (!Handles::get().remove(stream, Handles::Kind::stream))
       return cudaErrorInvalidResourceHandle;
+    StreamCapture::forget(stream);
     delete stream;
     return cudaSuccess;
   });
@@ -66,14 +53,16 @@ KILN_CUDA cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 KILN_CUDA cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return call("cudaStreamSynchronize", [&] {
+    StreamCapture::checkMayWait(streamHandleOf(stream));
     Session::get().device().synchronize(streamOf(stream));
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaStreamSynchronize, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamSynchronize, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return call("cudaStreamQuery", [&]() -> cudaError_t {
+    StreamCapture::checkMayWait(streamHandleOf(stream));
     if (!Session::get().device().is_done(streamOf(stream)))
       return cudaErrorNotReady;
     // The program knows now: a dependent launch behind it overlaps nothing.
@@ -81,56 +70,53 @@ KILN_CUDA cudaError_t cudaStreamQuery(cudaStream_t stream) {
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaStreamQuery, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamQuery, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamWaitEvent(cudaStream_t stream,
-                                          cudaEvent_t event, unsigned) {
+                                          cudaEvent_t event,
+                                          unsigned flags) {
   return call("cudaStreamWaitEvent", [&] {
     Handles::get().check(event, Handles::Kind::event);
-    Session::get().device().wait(event->event, streamOf(stream));
+    StreamCapture::wait(streamHandleOf(stream), event, flags & kExternal);
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaStreamWaitEvent, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamWaitEvent, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
-  if (!isMade(stream) && reinterpret_cast<std::uintptr_t>(stream) > 2)
-    return noteError(cudaErrorInvalidResourceHandle);
-  *flags = isMade(stream) ? stream->flags : 0;
-  return cudaSuccess;
+  return call("cudaStreamGet", [&] {
+    CudaStream *handle = streamHandleOf(stream);
+    *flags = handle ? handle->flags : 0;
+    return cudaSuccess;
+  });
 }
-KILN_CUDA_ALSO(cudaStreamGetFlags, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamGetFlags, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamGetPriority(cudaStream_t stream,
                                             int *priority) {
-  if (!isMade(stream) && reinterpret_cast<std::uintptr_t>(stream) > 2)
-    return noteError(cudaErrorInvalidResourceHandle);
-  *priority = isMade(stream) ? stream->priority : 0;
-  return cudaSuccess;
+  return call("cudaStreamGet", [&] {
+    CudaStream *handle = streamHandleOf(stream);
+    *priority = handle ? handle->priority : 0;
+    return cudaSuccess;
+  });
 }
-KILN_CUDA_ALSO(cudaStreamGetPriority, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamGetPriority, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamGetId(cudaStream_t stream,
                                       unsigned long long *id) {
-  if (!isMade(stream) && reinterpret_cast<std::uintptr_t>(stream) > 2)
-    return noteError(cudaErrorInvalidResourceHandle);
-  *id = isMade(stream) ? stream->id : 0;
-  return cudaSuccess;
+  return call("cudaStreamGet", [&] {
+    CudaStream *handle = streamHandleOf(stream);
+    *id = handle ? handle->id : 0;
+    return cudaSuccess;
+  });
 }
-KILN_CUDA_ALSO(cudaStreamGetId, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamGetId, _ptsz)
 
 KILN_CUDA cudaError_t cudaStreamGetDevice(cudaStream_t, int *device) {
   *device = 0;
   return cudaSuccess;
 }
-KILN_CUDA_ALSO(cudaStreamGetDevice, _ptsz)
-
-/// Nothing is ever captured: graphs are not supported.
-KILN_CUDA cudaError_t cudaStreamIsCapturing(cudaStream_t, int *status) {
-  *status = 0;
-  return cudaSuccess;
-}
-KILN_CUDA_ALSO(cudaStreamIsCapturing, _ptsz)
+KILN_CUDA_PER_THREAD(cudaStreamGetDevice, _ptsz)
 
 KILN_CUDA cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
                                                unsigned flags) {
@@ -154,36 +140,51 @@ KILN_CUDA cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 
-KILN_CUDA cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+KILN_CUDA cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
+                                               cudaStream_t stream,
+                                               unsigned flags) {
   return call("cudaEventRecord", [&]() -> cudaError_t {
     if (!isMade(event))
       return cudaErrorInvalidResourceHandle;
-    Session::get().device().record(event->event, streamOf(stream));
-    event->isRecorded = true;
+    CudaStream *handle = streamHandleOf(stream);
+    if (StreamCapture *capture = StreamCapture::of(handle))
+      capture->record(handle, event, flags & kExternal);
+    else
+      perform(EventRecordWork{event}, streamOf(stream));
     return cudaSuccess;
   });
 }
-KILN_CUDA_ALSO(cudaEventRecord, _ptsz)
+KILN_CUDA_PER_THREAD(cudaEventRecordWithFlags, _ptsz)
 
-KILN_CUDA cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
-                                               cudaStream_t stream, unsigned) {
-  return cudaEventRecord(event, stream);
+KILN_CUDA cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, 0);
 }
-KILN_CUDA_ALSO(cudaEventRecordWithFlags, _ptsz)
+KILN_CUDA_PER_THREAD(cudaEventRecord, _ptsz)
+
+/// The host cannot wait for what is captured.
+static void checkNotCaptured(cudaEvent_t event, const char *name) {
+  if (event->point.capture)
+    throw CudaError(kCapturedEvent,
+                    std::string(name) +
+                        ": the event was last recorded in a stream that is "
+                        "being captured");
+}
 
 KILN_CUDA cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call("cudaEventQuery", [&]() -> cudaError_t {
+  return callOutsideCapture("cudaEventQuery", [&]() -> cudaError_t {
     if (!isMade(event))
       return cudaErrorInvalidResourceHandle;
+    checkNotCaptured(event, "cudaEventQuery");
     return Session::get().device().is_done(event->event) ? cudaSuccess
                                                          : cudaErrorNotReady;
   });
 }
 
 KILN_CUDA cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return call("cudaEventSynchronize", [&]() -> cudaError_t {
+  return callOutsideCapture("cudaEventSynchronize", [&]() -> cudaError_t {
     if (!isMade(event))
       return cudaErrorInvalidResourceHandle;
+    checkNotCaptured(event, "cudaEventSynchronize");
     Session::get().device().elapsed_us(event->event, event->event);
     return cudaSuccess;
   });

@@ -109,6 +109,29 @@ public:
     std::lock_guard lock(streams_->mutex());
     return fresh(memory_->allocateAt(address, bytes, "", sim::Fresh::spoilt));
   }
+  std::uint64_t allocate_unheld(std::size_t bytes) override {
+    std::lock_guard lock(streams_->mutex());
+    checkMemory(bytes);
+    return memory_->allocate(bytes, "", sim::Fresh::spoilt).base;
+  }
+  void allocate_again(std::uint64_t address, std::size_t bytes,
+                      const Stream &stream) override {
+    std::lock_guard lock(streams_->mutex());
+    checkMemory(bytes);
+    memory_->revive(address, bytes);
+    // Where it is there it may have to be freed first.
+    streams_->put(queueOf(stream), [memory = memory_, address, bytes](bool) {
+      memory->revive(address, bytes);
+      return State::done;
+    });
+  }
+  void free_in_stream(std::uint64_t address, const Stream &stream) override {
+    std::lock_guard lock(streams_->mutex());
+    streams_->put(queueOf(stream), [memory = memory_, address](bool) {
+      memory->retire(address);
+      return State::done;
+    });
+  }
   Buffer share(void *data, std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
     return own(memory_->share(data, bytes, ""));

@@ -194,6 +194,48 @@ void GlobalMemory::free(std::uint64_t base) {
   regions_.erase(base);
 }
 
+/// So many buffers that were freed are known by name.
+static constexpr std::size_t kMostFreed = 4096;
+
+void GlobalMemory::retire(std::uint64_t base) {
+  std::lock_guard lock(mutex_);
+  auto found = regions_.find(base);
+  if (found == regions_.end())
+    return;
+  if (freed_.size() >= kMostFreed)
+    freed_.erase(freed_.begin()); // addresses grow
+  freed_[base] = {found->second->name, found->second->bytes};
+  regions_.erase(found);
+  ++version_;
+}
+
+void GlobalMemory::revive(std::uint64_t base, std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (regions_.contains(base))
+    return;
+  auto freed = freed_.find(base);
+  std::string name = freed == freed_.end() ? "" : freed->second.name;
+  if (freed != freed_.end())
+    freed_.erase(freed);
+  add(base, bytes, name, Fresh::spoilt);
+}
+
+const GlobalMemory::Freed *
+GlobalMemory::freedAt(std::uint64_t address, std::uint64_t *base) const {
+  auto above = freed_.upper_bound(address);
+  if (above == freed_.begin())
+    return nullptr;
+  --above;
+  *base = above->first;
+  return address - above->first < above->second.bytes ? &above->second
+                                                      : nullptr;
+}
+
+bool GlobalMemory::isFreed(std::uint64_t address) const {
+  std::uint64_t base = 0;
+  return freedAt(address, &base) != nullptr;
+}
+
 Region *GlobalMemory::find(std::uint64_t address) {
   auto above = regions_.upper_bound(address);
   if (above == regions_.begin())
@@ -274,6 +316,10 @@ std::string GlobalMemory::describe(std::uint64_t address) {
   if (region && address - region->base < region->bytes)
     return fmt::format("byte {} of {} ({} bytes)", address - region->base,
                        region->name, region->bytes);
+  std::uint64_t base = 0;
+  if (const Freed *freed = freedAt(address, &base))
+    return fmt::format("byte {} of {} ({} bytes), which the program has freed",
+                       address - base, freed->name, freed->bytes);
   std::uint64_t behind =
       region ? address - region->base - region->bytes : ~std::uint64_t(0);
   std::uint64_t before =

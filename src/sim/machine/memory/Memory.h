@@ -126,6 +126,12 @@ public:
   /// overlaps what is there.
   Region &share(void *data, std::size_t bytes, const std::string &name);
   void free(std::uint64_t base);
+  /// The same by the program, which may yet use it: what lies there then is
+  /// known to be freed.
+  void retire(std::uint64_t base);
+  /// Make it usable again, with undefined contents; nothing where it is.
+  void revive(std::uint64_t base, std::size_t bytes);
+  bool isFreed(std::uint64_t address) const;
   /// The region that holds `address`, or the nearest below it; null: none.
   Region *find(std::uint64_t address);
   /// Changes whenever a buffer comes or goes.
@@ -160,6 +166,13 @@ private:
 
   std::mutex mutex_;
   std::map<std::uint64_t, std::unique_ptr<Region>> regions_;
+  /// Freed by the program, the latest ones: where they began.
+  struct Freed {
+    std::string name;
+    std::size_t bytes;
+  };
+  const Freed *freedAt(std::uint64_t address, std::uint64_t *base) const;
+  std::map<std::uint64_t, Freed> freed_;
   std::uint64_t next_ = kGlobalBase;
   int count_ = 0;
   std::atomic<std::uint64_t> version_{1};

@@ -90,7 +90,10 @@ void Accessor::checkGlobal(std::uint64_t address, std::size_t bytes,
   if (!isInLast()) {
     last_ = warp_.machine().memory().find(address);
     if (!isInLast())
-      fault(FindingId::outOfBounds, lane,
+      fault(warp_.machine().memory().isFreed(address)
+                ? FindingId::useAfterFree
+                : FindingId::outOfBounds,
+            lane,
             fmt::format("{} of {} bytes at global address {:#x}: {}", verb_,
                         bytes, address,
                         warp_.machine().memory().describe(address)),
