@@ -34,6 +34,7 @@ void add_sim_command(Command app, Action &action);
 void add_report_command(Command app, Action &action);
 void add_run_command(Command app, Action &action);
 void add_profile_command(Command app, Action &action);
+void add_build_command(Command app, Action &action);
 void add_layout_command(Command app, Action &action);
 /// env, devices, cache
 void add_info_commands(Command app, Action &action);

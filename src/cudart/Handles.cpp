@@ -24,6 +24,13 @@ bool Handles::remove(const void *handle, Kind kind) {
   return true;
 }
 
+void Handles::clear() {
+  std::lock_guard lock(mutex_);
+  std::erase_if(live_, [](const auto &row) {
+    return row.second != Kind::module && row.second != Kind::pool;
+  });
+}
+
 bool Handles::has(const void *handle, Kind kind) {
   std::lock_guard lock(mutex_);
   auto found = live_.find(handle);

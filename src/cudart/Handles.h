@@ -24,6 +24,8 @@ public:
   void add(const void *handle, Kind kind);
   /// False: it was none.
   bool remove(const void *handle, Kind kind);
+  /// Forget streams, events, graphs and what belongs to them.
+  void clear();
   bool has(const void *handle, Kind kind);
   /// Throws InvalidHandle.
   void check(const void *handle, Kind kind);

@@ -2,6 +2,7 @@
 #include "cudart/Session.h"
 #include "cudart/Fatbin.h"
 #include "cudart/Forked.h"
+#include "cudart/Handles.h"
 #include "kiln/check/sim.h"
 #include "kiln/check/simulation.h"
 #include "kiln/run/open_device.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 namespace kiln::cudart {
 
@@ -235,8 +237,10 @@ Function *Session::functionOf(ProgramModule *module, const std::string &name) {
   return &function;
 }
 
-std::uint64_t Session::allocate(std::size_t bytes) {
+std::uint64_t Session::allocate(std::size_t bytes, MemPool *pool) {
   bytes = std::max<std::size_t>(bytes, 1);
+  if (pool)
+    pool->take(bytes);
   Simulation *simulation = device().simulation();
   Buffer buffer = simulation
                       ? Buffer(simulation->allocate_unheld(bytes), bytes)
@@ -244,7 +248,7 @@ std::uint64_t Session::allocate(std::size_t bytes) {
   std::lock_guard lock(mutex_);
   std::uint64_t address = buffer.address();
   allocations_[address] = {Allocation::Kind::device, std::move(buffer), 0,
-                           nullptr};
+                           nullptr, pool};
   return address;
 }
 
@@ -272,6 +276,20 @@ void Session::registerHost(void *data, std::size_t bytes, unsigned flags) {
                            flags, nullptr};
 }
 
+void Session::addMapped(void *data, std::size_t bytes) {
+  Buffer buffer = device().share(data, bytes);
+  std::lock_guard lock(mutex_);
+  std::uint64_t address = buffer.address();
+  allocations_[address] = {Allocation::Kind::mapped, std::move(buffer), 0,
+                           nullptr};
+}
+
+/// It is the pool's again.
+static void giveBack(const Allocation &allocation) {
+  if (allocation.pool)
+    allocation.pool->giveBack(allocation.buffer.bytes());
+}
+
 bool Session::free(std::uint64_t address,
                    std::initializer_list<Allocation::Kind> kinds) {
   aside_.finish();  // which may use it
@@ -286,6 +304,7 @@ bool Session::free(std::uint64_t address,
     freed = std::move(found->second);
     allocations_.erase(found);
   }
+  giveBack(freed);
   if (Simulation *simulation = device().simulation();
       simulation && freed.kind == Allocation::Kind::device) {
     device().synchronize();
@@ -309,6 +328,7 @@ bool Session::freeAsync(std::uint64_t address, const Stream &stream) {
     if (found == allocations_.end() ||
         found->second.kind != Allocation::Kind::device)
       return false;
+    giveBack(found->second);
     allocations_.erase(found);
   }
   device().simulation()->free_in_stream(address, stream);
@@ -332,6 +352,34 @@ std::optional<Allocation> Session::find(std::uint64_t address) {
   if (address - below.buffer.address() >= below.buffer.bytes())
     return std::nullopt;
   return below;
+}
+
+void Session::reset() {
+  device().synchronize();
+  std::vector<std::uint64_t> addresses;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto &[address, allocation] : allocations_)
+      addresses.push_back(address);
+    for (auto &[handle, function] : functions_)
+      if (function.module->isOfProgram())
+        function.info = nullptr;
+    for (auto &[key, function] : byName_)
+      if (function.module->isOfProgram())
+        function.info = nullptr;
+    // The host holds the addresses of managed variables.
+    std::set<ProgramModule *> kept;
+    for (const auto &[handle, variable] : variables_)
+      if (variable.managed)
+        kept.insert(variable.module);
+    for (const auto &module : modules_)
+      if (module->isOfProgram() && !kept.contains(module.get()))
+        module->unload();
+  }
+  using Kind = Allocation::Kind;
+  for (std::uint64_t address : addresses)
+    free(address, {Kind::device, Kind::host, Kind::managed, Kind::registered});
+  Handles::get().clear();
 }
 
 bool Session::isAllocated(std::uint64_t address) {

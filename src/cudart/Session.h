@@ -9,6 +9,7 @@
 #include "cudart/Capture.h"
 #include "cudart/Findings.h"
 #include "cudart/LaunchesAside.h"
+#include "cudart/MemPool.h"
 #include "kiln/check/options.h"
 #include "support/text/NamePattern.h"
 
@@ -37,6 +38,12 @@ public:
   /// Its PTX, likewise.
   std::vector<std::string> texts() const;
   const void *image() const { return image_; }
+  /// Of the program's own code, not one that it has loaded.
+  bool isOfProgram() const { return isWrapper_; }
+  void unload() {
+    std::lock_guard lock(mutex_);
+    loaded_.reset();
+  }
   bool isLoaded() {
     std::lock_guard lock(mutex_);
     return loaded_ != nullptr;
@@ -81,13 +88,25 @@ struct Variable {
 };
 
 struct Allocation {
-  enum class Kind : std::uint8_t { device, host, managed, registered };
+  enum class Kind : std::uint8_t {
+    device,
+    host,
+    managed,
+    registered,
+    mapped ///< at an address of the program's choice (cuMemMap)
+  };
 
   Kind kind = Kind::device;
   Buffer buffer;
   unsigned flags = 0;
   std::shared_ptr<void> host; ///< what it lies in
+  MemPool *pool = nullptr;    ///< that it was taken from
 };
+
+/// Memory that the host may not touch.
+inline bool isOfDevice(Allocation::Kind kind) {
+  return kind == Allocation::Kind::device || kind == Allocation::Kind::mapped;
+}
 
 struct Launch {
   Function *function = nullptr;
@@ -134,7 +153,7 @@ public:
   Function *functionOf(ProgramModule *module, const std::string &name);
 
   // Memory.
-  std::uint64_t allocate(std::size_t bytes);
+  std::uint64_t allocate(std::size_t bytes, MemPool *pool = nullptr);
   /// An address for so many bytes, at which no memory is until reviveAsync.
   std::uint64_t reserve(std::size_t bytes);
   /// Free memory of the device in the stream's turn; false where none begins
@@ -145,9 +164,14 @@ public:
   /// Of the host, at the same address for kernels.
   void *allocateHost(std::size_t bytes, Allocation::Kind kind, unsigned flags);
   void registerHost(void *data, std::size_t bytes, unsigned flags);
+  /// Memory of the host that is to be the device's.
+  void addMapped(void *data, std::size_t bytes);
   /// False where nothing of those kinds begins there.
   bool free(std::uint64_t address,
             std::initializer_list<Allocation::Kind> kinds);
+  /// Take everything away that the program has made: memory, streams, events,
+  /// graphs. Its kernels are loaded afresh when they are launched again.
+  void reset();
   std::optional<Allocation> find(std::uint64_t address);
   bool isAllocated(std::uint64_t address);
 

@@ -1,7 +1,9 @@
 // Environment: the knobs and the cache as the public header shows them.
 #include "kiln/run/environment.h"
 
+#include "kiln/run/cache.h"
 #include "support/Cache.h"
+#include "support/Hash.h"
 #include "support/Knobs.h"
 
 #include <unistd.h>
@@ -28,6 +30,14 @@ static CacheInfo describe(const Cache &cache, const Cache::Stats &stats) {
           .entries = stats.entries,
           .bytes = stats.bytes,
           .limit_bytes = cache.limitBytes()};
+}
+
+std::optional<std::string> cache_get(std::string_view about) {
+  return Cache::ofProcess().get(hashHex(about));
+}
+
+void cache_put(std::string_view about, std::string_view bytes) {
+  Cache::ofProcess().put(hashHex(about), bytes);
 }
 
 CacheInfo cache_info() {

@@ -66,28 +66,8 @@ MlirProgram::MlirProgram(const std::string &path,
   std::string tool = find_tool("mlir-opt");
   runner_ = find_tool("mlir-runner");
   libraries_ = find_libraries(runner_);
-  std::error_code error;
-  fs::path parent = fs::temp_directory_path(error);
-  if (error)
-    throw RuntimeError(
-        fmt::format("there is no folder for temporary files: {}; set TMPDIR to "
-                    "one that can be written",
-                    error.message()));
-  folder_ = (parent / "kiln-mlir-XXXXXX").string();
-  if (!mkdtemp(folder_.data()))
-    throw RuntimeError(fmt::format("a folder in {} cannot be made: {}",
-                                   parent.string(), std::strerror(errno)));
-  try {
-    lower(tool, path, device);
-  } catch (...) {
-    fs::remove_all(folder_);
-    throw;
-  }
-}
-
-MlirProgram::~MlirProgram() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+  folder_.emplace("kiln-mlir");
+  lower(tool, path, device);
 }
 
 std::string MlirProgram::pipeline(const std::string &tool,
@@ -96,11 +76,11 @@ std::string MlirProgram::pipeline(const std::string &tool,
       fmt::format("builtin.module(gpu-lower-to-nvvm-pipeline{{cubin-format=isa "
                   "cubin-chip={} cubin-features={}}})",
                   device.target(), kPtxFeature);
-  std::string listing = folder_ + "/passes";
+  std::string listing = folder_->file("passes");
   int status = run_program(
       tool,
       {tool, "--pass-pipeline=" + asked, "--dump-pass-pipeline", "/dev/null"},
-      folder_ + "/nothing", listing);
+      folder_->file("nothing"), listing);
   std::string text = read_file(listing);
   constexpr std::string_view kModule = "builtin.module(";
   std::size_t begin = text.find(kModule);
@@ -137,7 +117,7 @@ static std::string result_of_main(const std::string &lowered) {
 
 void MlirProgram::lower(const std::string &tool, const std::string &path,
                         const DeviceDescription &device) {
-  std::string lowered = folder_ + "/lowered.mlir";
+  std::string lowered = folder_->file("lowered.mlir");
   int status =
       run_program(tool, {tool, "--pass-pipeline=" + pipeline(tool, device),
                          path, "-o", lowered});
@@ -161,7 +141,7 @@ void MlirProgram::lower(const std::string &tool, const std::string &path,
 std::vector<std::string>
 MlirProgram::words(const std::string &runtime,
                    const std::vector<std::string> &words) const {
-  std::vector<std::string> all = {runner_, folder_ + "/lowered.mlir",
+  std::vector<std::string> all = {runner_, folder_->file("lowered.mlir"),
                                   "--entry-point-result=" + result_, "-O2"};
   for (const std::string &library : libraries_)
     all.push_back("--shared-libs=" + library);

@@ -2,8 +2,11 @@
 // them on Kiln's runtime.
 #pragma once
 
+#include "scratch_folder.h"
+
 #include <kiln/run/device_description.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +19,6 @@ public:
   /// stderr. `passes` run first, as --pass-pipeline has them; empty: none.
   MlirProgram(const std::string &path, const DeviceDescription &device,
               std::string passes);
-  ~MlirProgram();
-  MlirProgram(const MlirProgram &) = delete;
-  MlirProgram &operator=(const MlirProgram &) = delete;
 
   /// What to run, and its words: `runtime` is Kiln's library, `words` go to
   /// mlir-runner too.
@@ -28,7 +28,7 @@ public:
 
 private:
   std::string passes_;
-  std::string folder_; ///< of the files on the way
+  std::optional<ScratchFolder> folder_; ///< of the files on the way
   std::string runner_;
   std::string result_; ///< of main: void, i32, i64, f32
   std::vector<std::string> libraries_;

@@ -1,12 +1,15 @@
 // run: a CUDA or MLIR program as it is, on the simulator.
 //
-// A CUDA program finds Kiln's libcudart by LD_LIBRARY_PATH, one of MLIR's is
+// A CUDA program finds Kiln's libcudart by LD_LIBRARY_PATH, a source is compiled
+// first, one of MLIR's is
 // lowered and handed to mlir-runner with Kiln's runtime. Options reach it as
 // environment variables; what was found it tells by itself, on stderr, and
 // counts in a page that is read here when it has ended, however it has.
+#include "build_command.h"
 #include "commands.h"
 #include "console/output_file.h"
 #include "console/say.h"
+#include "cuda_source.h"
 #include "elf_file.h"
 #include "mlir_program.h"
 #include "options/check_flags.h"
@@ -40,6 +43,8 @@ struct RunCommand {
 
   /// Whether it is a program of MLIR's, by its name.
   bool is_mlir() const { return program.front().ends_with(".mlir"); }
+  /// Or a source of CUDA's, to be compiled.
+  bool is_source() const { return program.front().ends_with(".cu"); }
 };
 
 /// The page that the program counts in.
@@ -103,9 +108,6 @@ static std::string find_program(const std::string &name) {
   return path;
 }
 
-static constexpr const char *nvcc_flags =
-    "-cudart shared -gencode arch=compute_90a,code=compute_90a";
-
 /// Refuse what cannot be run, with what would help.
 static void check_program(const std::string &path) {
   if (access(path.c_str(), X_OK) != 0)
@@ -124,9 +126,9 @@ static void check_program(const std::string &path) {
   if (elf.has_fatbin && !is_dynamic)
     throw UserError(fmt::format(
         "{} is linked with CUDA's static runtime, which Kiln cannot replace; "
-        "link it with nvcc {} (or set NVCC_APPEND_FLAGS=\"{}\" and build it "
-        "again)",
-        path, nvcc_flags, nvcc_flags));
+        "build it again with the shared one: {} (which sets "
+        "NVCC_APPEND_FLAGS=\"{}\")",
+        path, build_advice(path), nvcc_flags(DeviceDescription::h200())));
 }
 
 /// What is wrong with an option is said before the program runs.
@@ -172,6 +174,17 @@ static DeviceDescription lowered_for(const RunCommand &command,
 static int run_any(const RunCommand &command, const CheckSettings &settings,
                    const StatusPage &page, std::string &path) {
   path = command.program.front();
+  if (command.is_source()) {
+    // Behind "--" are words for the compiler.
+    auto end = std::find(command.program.begin(), command.program.end(), "--");
+    std::vector<std::string> words(command.program.begin(), end);
+    CudaSource source(path, {end + (end != command.program.end()),
+                             command.program.end()},
+                      settings.device(DeviceDescription::h200()),
+                      library_folder());
+    set_variables(command, page);
+    return run_program(source.program(), words);
+  }
   if (!command.is_mlir()) {
     path = find_program(path);
     check_program(path);
@@ -220,9 +233,9 @@ ExitStatus run_checked(std::vector<std::string> program,
 
 void add_run_command(Command app, Action &action) {
   Command command = app.add_subcommand(
-      "run", "run a CUDA program, or one of MLIR's (.mlir), as it is on the "
-             "simulator, and check it: kiln run [OPTIONS] PROGRAM "
-             "[ARGUMENTS...]");
+      "run", "run a CUDA program, a source of one (.cu), or a program of "
+             "MLIR's (.mlir) on the simulator, and check it: kiln run "
+             "[OPTIONS] PROGRAM [ARGUMENTS...] [-- FLAGS OF THE COMPILER]");
   auto options = std::make_shared<RunCommand>();
   options->check.add_to(command, door_programs);
   command.add_option("--device", options->device,

@@ -82,18 +82,11 @@ KILN_CUDA CUresult cuMemAlloc_v2(CUdeviceptr *address, std::size_t bytes) {
     return CUDA_ERROR_INVALID_VALUE;
   return cudaMalloc(reinterpret_cast<void **>(address), bytes);
 }
-KILN_CUDA CUresult cuMemAllocAsync(CUdeviceptr *address, std::size_t bytes,
-                                   cudaStream_t) {
-  return cuMemAlloc_v2(address, bytes);
-}
 KILN_CUDA CUresult cuMemAllocManaged(CUdeviceptr *address, std::size_t bytes,
                                      unsigned flags) {
   return cudaMallocManaged(reinterpret_cast<void **>(address), bytes, flags);
 }
 KILN_CUDA CUresult cuMemFree_v2(CUdeviceptr address) {
-  return cudaFree(pointerOf(address));
-}
-KILN_CUDA CUresult cuMemFreeAsync(CUdeviceptr address, cudaStream_t) {
   return cudaFree(pointerOf(address));
 }
 KILN_CUDA CUresult cuMemAllocHost_v2(void **pointer, std::size_t bytes) {

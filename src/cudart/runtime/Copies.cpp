@@ -10,7 +10,7 @@ static bool isDirection(cudaMemcpyKind kind, const void *to, const void *from) {
     return false;
   auto isDevice = [](const void *pointer) {
     auto found = Session::get().find(addressOf(pointer));
-    return found && found->kind == Allocation::Kind::device;
+    return found && isOfDevice(found->kind);
   };
   bool toDevice = kind == 1 || kind == 3, fromDevice = kind == 2 || kind == 3;
   if (kind == 4)

@@ -57,6 +57,9 @@ enum : int {
   cudaErrorUnknown = 999,
 };
 
+/// What every function that Kiln does not have does: say its name, and count it.
+KILN_CUDA cudaError_t kilnCudaNotSupported(const char *name);
+
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
 };

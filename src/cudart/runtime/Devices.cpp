@@ -61,10 +61,13 @@ KILN_CUDA cudaError_t cudaThreadSynchronize() {
 }
 
 KILN_CUDA cudaError_t cudaDeviceReset() {
-  Session::get().device().synchronize();
   Session::get().findings().repair();
-  lastError() = cudaSuccess;
-  return cudaSuccess;
+  return call("cudaDeviceReset", [] {
+    StreamCapture::checkMayWait();
+    Session::get().reset();
+    lastError() = cudaSuccess;
+    return cudaSuccess;
+  });
 }
 KILN_CUDA cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
 
@@ -128,24 +131,6 @@ KILN_CUDA cudaError_t cudaDeviceGetSharedMemConfig(int *config) {
 }
 KILN_CUDA cudaError_t cudaProfilerStart() { return cudaSuccess; }
 KILN_CUDA cudaError_t cudaProfilerStop() { return cudaSuccess; }
-
-// Memory pools: one, which is all of memory.
-static char thePool;
-KILN_CUDA cudaError_t cudaDeviceGetDefaultMemPool(void **pool, int) {
-  *pool = &thePool;
-  return cudaSuccess;
-}
-KILN_CUDA cudaError_t cudaDeviceGetMemPool(void **pool, int) {
-  *pool = &thePool;
-  return cudaSuccess;
-}
-KILN_CUDA cudaError_t cudaDeviceSetMemPool(int, void *) { return cudaSuccess; }
-KILN_CUDA cudaError_t cudaMemPoolSetAttribute(void *, int, void *) {
-  return cudaSuccess;
-}
-KILN_CUDA cudaError_t cudaMemPoolTrimTo(void *, std::size_t) {
-  return cudaSuccess;
-}
 
 /// Every attribute that a description answers; others that are yes or no.
 static int attributeOf(int attribute) {

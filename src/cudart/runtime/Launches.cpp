@@ -9,8 +9,6 @@
 
 using namespace kiln::cudart;
 
-KILN_CUDA cudaError_t kilnCudaNotSupported(const char *name);
-
 cudaError_t kiln::cudart::refusalOf(const Launch &launch) {
   const kiln::DeviceDescription &device = Session::get().description();
   Function &function = *launch.function;

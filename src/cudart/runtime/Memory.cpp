@@ -27,23 +27,6 @@ KILN_CUDA cudaError_t cudaFree(void *pointer) {
   });
 }
 
-KILN_CUDA cudaError_t cudaMallocAsync(void **pointer, std::size_t bytes,
-                                      cudaStream_t) {
-  return cudaMalloc(pointer, bytes);
-}
-KILN_CUDA_PER_THREAD(cudaMallocAsync, _ptsz)
-
-KILN_CUDA cudaError_t cudaMallocFromPoolAsync(void **pointer, std::size_t bytes,
-                                              void *, cudaStream_t) {
-  return cudaMalloc(pointer, bytes);
-}
-KILN_CUDA_PER_THREAD(cudaMallocFromPoolAsync, _ptsz)
-
-KILN_CUDA cudaError_t cudaFreeAsync(void *pointer, cudaStream_t) {
-  return cudaFree(pointer);
-}
-KILN_CUDA_PER_THREAD(cudaFreeAsync, _ptsz)
-
 static cudaError_t allocateHost(const char *name, void **pointer,
                                 std::size_t bytes, Kind kind, unsigned flags) {
   return callOutsideCapture(name, [&]() -> cudaError_t {
@@ -104,7 +87,7 @@ KILN_CUDA cudaError_t cudaHostGetDevicePointer(void **device, void *host,
                                                unsigned) {
   return call("cudaHostGetDevicePointer", [&]() -> cudaError_t {
     auto found = Session::get().find(addressOf(host));
-    if (!found || found->kind == Kind::device)
+    if (!found || isOfDevice(found->kind))
       return cudaErrorInvalidValue;
     *device = host;
     return cudaSuccess;
@@ -114,7 +97,7 @@ KILN_CUDA cudaError_t cudaHostGetDevicePointer(void **device, void *host,
 KILN_CUDA cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
   return call("cudaHostGetFlags", [&]() -> cudaError_t {
     auto found = Session::get().find(addressOf(host));
-    if (!found || found->kind == Kind::device)
+    if (!found || isOfDevice(found->kind))
       return cudaErrorInvalidValue;
     *flags = found->flags;
     return cudaSuccess;
@@ -133,11 +116,11 @@ KILN_CUDA cudaError_t cudaPointerGetAttributes(
       return cudaSuccess;
     }
     attributes->device = 0;
-    attributes->type = found->kind == Kind::device    ? 2
+    attributes->type = isOfDevice(found->kind)        ? 2
                        : found->kind == Kind::managed ? 3
                                                       : 1;
     attributes->devicePointer = plain;
-    if (found->kind != Kind::device)
+    if (!isOfDevice(found->kind))
       attributes->hostPointer = plain;
     return cudaSuccess;
   });
@@ -185,3 +168,15 @@ KILN_CUDA cudaError_t cudaMemAdvise_v2() { return cudaSuccess; }
 KILN_CUDA cudaError_t cudaMemPrefetchAsync_v2() { return cudaSuccess; }
 KILN_CUDA cudaError_t cudaStreamAttachMemAsync() { return cudaSuccess; }
 KILN_CUDA_PER_THREAD(cudaStreamAttachMemAsync, _ptsz)
+
+namespace {
+struct ChannelFormat { // cudaChannelFormatDesc
+  int x, y, z, w, kind;
+};
+} // namespace
+
+/// It only fills a structure; arrays, which it is for, are not supported.
+KILN_CUDA ChannelFormat cudaCreateChannelDesc(int x, int y, int z, int w,
+                                              int kind) {
+  return {x, y, z, w, kind};
+}

@@ -3,12 +3,15 @@
 #include "cudart/Handles.h"
 #include "cudart/runtime/Call.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
 using namespace kiln::cudart;
 
 static constexpr unsigned kNonBlocking = 1;
+/// The range of an H200; nothing that is computed depends on it.
+static constexpr int kGreatestPriority = -5;
 /// Of records and waits in a capture: a node of its own.
 static constexpr unsigned kExternal = 1;
 
@@ -21,7 +24,7 @@ KILN_CUDA cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream,
       return cudaErrorInvalidValue;
     *stream = new CudaStream{
         Session::get().device().create_stream(!(flags & kNonBlocking)), flags,
-        priority, ++count};
+        std::clamp(priority, kGreatestPriority, 0), ++count};
     Handles::get().add(*stream, Handles::Kind::stream);
     return cudaSuccess;
   });

@@ -1,0 +1,152 @@
+// pools: memory in the order of streams, pools, and addresses that memory is
+// mapped at.
+// status: 0
+// nvcc: -lcuda
+#include "check.h"
+
+#include <cuda.h>
+
+#define DRIVER(call)                                                           \
+  do {                                                                         \
+    CUresult result = call;                                                    \
+    const char *name = "?";                                                    \
+    cuGetErrorName(result, &name);                                             \
+    if (result != CUDA_SUCCESS) {                                              \
+      std::printf("%s:%d: %s is %s\n", __FILE__, __LINE__, #call, name);       \
+      std::exit(1);                                                            \
+    }                                                                          \
+  } while (false)
+
+__global__ void fill(int *x, int value) { x[blockIdx.x * 256 + threadIdx.x] = value; }
+__global__ void wait_for(volatile int *flag, int *x) {
+  while (*flag == 0)
+    ;
+  *x = 7;
+}
+
+static unsigned long long attribute(cudaMemPool_t pool, cudaMemPoolAttr which) {
+  unsigned long long value = 0;
+  OK(cudaMemPoolGetAttribute(pool, which, &value));
+  return value;
+}
+
+static void pools() {
+  cudaStream_t stream, other;
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, 0};
+  properties.maxSize = 1 << 20;
+  cudaMemPool_t pool, standard, current;
+  OK(cudaMemPoolCreate(&pool, &properties));
+  OK(cudaDeviceGetDefaultMemPool(&standard, 0));
+  OK(cudaDeviceGetMemPool(&current, 0));
+  CHECK(current == standard && pool != standard);
+  int *x, *y;
+  OK(cudaMallocFromPoolAsync(&x, 1024, pool, stream));
+  CHECK(attribute(pool, cudaMemPoolAttrUsedMemCurrent) == 1024);
+  CHECK(attribute(standard, cudaMemPoolAttrUsedMemCurrent) == 0);
+  CHECK(cudaMallocFromPoolAsync(&y, 1 << 20, pool, stream) ==
+        cudaErrorMemoryAllocation);
+  cudaGetLastError();
+  unsigned long long keep = ~0ull;
+  OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+  CHECK(attribute(pool, cudaMemPoolAttrReleaseThreshold) == keep);
+  OK(cudaDeviceSetMemPool(0, pool));
+  OK(cudaMallocAsync(&y, 256, stream));
+  CHECK(attribute(pool, cudaMemPoolAttrUsedMemHigh) == 1280);
+  OK(cudaFreeAsync(y, stream));
+  CHECK(attribute(pool, cudaMemPoolAttrUsedMemCurrent) == 1024);
+  CHECK(cudaFreeAsync(y, stream) == cudaErrorInvalidValue);
+  cudaGetLastError();
+
+  // What is freed behind a kernel that waits is there for it.
+  volatile int *flag;
+  OK(cudaMallocManaged(const_cast<int **>(&flag), sizeof(int)));
+  *flag = 0;
+  int *left, back = 0;
+  OK(cudaMallocAsync(&left, sizeof(int), stream));
+  wait_for<<<1, 1, 0, stream>>>(flag, left);
+  OK(cudaMemcpyAsync(&back, left, sizeof(int), cudaMemcpyDeviceToHost, stream));
+  OK(cudaFreeAsync(left, stream));
+  CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
+  fill<<<1, 256, 0, other>>>(x, 3);
+  *flag = 1;
+  OK(cudaStreamSynchronize(stream));
+  CHECK(back == 7);
+  OK(cudaFree(x));
+  CHECK(attribute(pool, cudaMemPoolAttrUsedMemCurrent) == 0);
+  OK(cudaMemPoolTrimTo(pool, 0));
+  CHECK(attribute(pool, cudaMemPoolAttrReservedMemCurrent) == 0);
+  OK(cudaMemPoolDestroy(pool));
+  CHECK(cudaMemPoolDestroy(pool) == cudaErrorInvalidValue);
+  CHECK(cudaMemPoolDestroy(standard) == cudaErrorInvalidValue);
+  OK(cudaDeviceGetMemPool(&current, 0));
+  CHECK(current == standard);
+  cudaGetLastError();
+}
+
+static void mapped() {
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  std::size_t piece = 0;
+  DRIVER(cuMemGetAllocationGranularity(&piece, &properties,
+                                       CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  CUdeviceptr base;
+  DRIVER(cuMemAddressReserve(&base, 4 * piece, 0, 0, 0));
+  CUmemGenericAllocationHandle one, two;
+  DRIVER(cuMemCreate(&one, piece, &properties, 0));
+  DRIVER(cuMemCreate(&two, piece, &properties, 0));
+  DRIVER(cuMemMap(base, piece, 0, one, 0));
+  CHECK(cuMemMap(base, piece, 0, two, 0) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemMap(base + 4 * piece, piece, 0, two, 0) ==
+        CUDA_ERROR_INVALID_VALUE);
+  CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                            CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  DRIVER(cuMemSetAccess(base, piece, &access, 1));
+  int *x = reinterpret_cast<int *>(base);
+  fill<<<1, 256>>>(x, 1);
+  // It grows in place: one buffer of two pieces.
+  DRIVER(cuMemMap(base + piece, piece, 0, two, 0));
+  DRIVER(cuMemSetAccess(base + piece, piece, &access, 1));
+  int ints = static_cast<int>(piece / sizeof(int));
+  DRIVER(cuMemsetD32(base + piece - 1024, 5, 512));
+  int back[2];
+  OK(cudaMemcpy(back, x + ints - 1, sizeof(back), cudaMemcpyDeviceToHost));
+  CHECK(back[0] == 5 && back[1] == 5);
+  // The same memory at a second address.
+  DRIVER(cuMemMap(base + 2 * piece, piece, 0, one, 0));
+  DRIVER(cuMemSetAccess(base + 2 * piece, piece, &access, 1));
+  OK(cudaMemcpy(back, x + 2 * ints, sizeof(int), cudaMemcpyDefault));
+  CHECK(back[0] == 1);
+  fill<<<1, 256>>>(x + 2 * ints, 9);
+  OK(cudaMemcpy(back, x, sizeof(int), cudaMemcpyDefault));
+  CHECK(back[0] == 9);
+  cudaPointerAttributes attributes;
+  OK(cudaPointerGetAttributes(&attributes, x + 5));
+  CHECK(attributes.type == cudaMemoryTypeDevice);
+  CHECK(cudaFree(x) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  unsigned long long flags = 0;
+  CUmemLocation here = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  DRIVER(cuMemGetAccess(&flags, &here, base));
+  CHECK(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  // Its memory lives as long as it is mapped.
+  DRIVER(cuMemRelease(one));
+  CHECK(cuMemRelease(one) == CUDA_ERROR_INVALID_VALUE);
+  OK(cudaMemcpy(back, x, sizeof(int), cudaMemcpyDefault));
+  CHECK(back[0] == 9);
+  CHECK(cuMemUnmap(base, piece / 2) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemAddressFree(base, 4 * piece) == CUDA_ERROR_INVALID_VALUE);
+  DRIVER(cuMemUnmap(base, 3 * piece));
+  DRIVER(cuMemRelease(two));
+  DRIVER(cuMemAddressFree(base, 4 * piece));
+}
+
+int main() {
+  pools();
+  mapped();
+  std::printf("PASS\n");
+}
