@@ -1,6 +1,9 @@
 // Findings: sentences on stderr, counts in the status page, a report at the end.
 #include "cudart/Findings.h"
 #include "cudart/Forked.h"
+#include "cudart/LaunchWatch.h"
+#include "cudart/BriefName.h"
+#include "kiln/check/explanation.h"
 #include "support/Error.h"
 #include "support/Knobs.h"
 #include "support/LaunchShape.h"
@@ -18,6 +21,7 @@ static constexpr int kAssert = 710, kLaunchFailure = 719;
 /// One write, so that lines of several threads stay whole; a program's own
 /// buffers are not touched.
 static void tell(const std::string &text) {
+  LaunchWatch::get().wipe();
   const char *at = text.data();
   for (std::size_t left = text.size(); left > 0;) {
     ssize_t count = ::write(STDERR_FILENO, at, left);
@@ -51,10 +55,23 @@ Findings::Findings() {
   report_.is_brief = true;
 }
 
-static std::string describe(const LaunchNote &note) {
+std::string Findings::describe(const LaunchNote &note) const {
   return fmt::format("launch {} of {}, grid {}, block {}", note.number,
-                     note.kernel, formatShape(note.grid),
-                     formatShape(note.block));
+                     isVerbose_ ? note.kernel : briefName(note.kernel),
+                     formatShape(note.grid), formatShape(note.block));
+}
+
+std::string Findings::textOf(Finding finding) const {
+  auto shorten = [](std::vector<Finding::Frame> &stack) {
+    for (Finding::Frame &frame : stack)
+      frame.function = briefName(frame.function);
+  };
+  if (!isVerbose_) {
+    shorten(finding.stack);
+    if (finding.other)
+      shorten(finding.other->stack);
+  }
+  return finding.to_string();
 }
 
 /// The finding that has ended a launch; null: none has.
@@ -73,7 +90,7 @@ void Findings::tellFresh(const LaunchNote &note,
   std::string text = fmt::format("kiln: {}:\n", describe(note));
   for (std::size_t index : fresh) {
     const Finding &finding = report_.findings[index];
-    text += fmt::format("  {}\n", finding.to_string());
+    text += fmt::format("  {}\n", textOf(finding));
     status().errors += finding.grade == Finding::Grade::error;
     status().warnings += finding.grade == Finding::Grade::warning;
   }
@@ -81,9 +98,17 @@ void Findings::tellFresh(const LaunchNote &note,
 }
 
 void Findings::take(const LaunchNote &note, const Exploration &exploration) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   ++status().launches;
   status().checked += note.isChecked;
+  KernelRow &row = kernels_[note.kernel];
+  ++row.launches;
+  row.ctas += volume(note.grid);
+  for (const ExploredRun &run : exploration.runs)
+    for (const LaunchResult &result : run.launches) {
+      row.instructions += result.instructions;
+      row.timeUs += result.time_us;
+    }
   ReportedLaunch launch{.number = note.number,
                         .kernel = note.kernel,
                         .grid = note.grid,
@@ -92,11 +117,62 @@ void Findings::take(const LaunchNote &note, const Exploration &exploration) {
                         .is_checked = note.isChecked};
   if (recorded_)
     recorded_->add(launch, exploration);
-  tellFresh(note, report_.add(std::move(launch), exploration));
-  if (const Finding *finding = endedBy(exploration)) {
-    ++status().ended;
-    broken_ = finding->id == "assert" ? kAssert : kLaunchFailure;
+  std::vector<std::size_t> fresh = report_.add(std::move(launch), exploration);
+  row.findings += fresh.size();
+  tellFresh(note, fresh);
+  const Finding *finding = endedBy(exploration);
+  if (!finding)
+    return;
+  ++status().ended;
+  broken_ = finding->id == "assert" ? kAssert : kLaunchFailure;
+  lock.unlock();
+  std::string limit = finding->id;
+  if (limit.ends_with("-limit")) {
+    std::replace(limit.begin(), limit.end(), '-', ' ');
+    sayOnce(fmt::format("launch {} was ended by its {}: later calls return "
+                        "cudaErrorLaunchFailure because of it",
+                        note.number, limit));
   }
+}
+
+void Findings::refuseForTime(const LaunchNote &note, double limitS) {
+  ++status().refused;
+  broken_ = kLaunchFailure;
+  sayOnce(fmt::format("launch {} was refused: the program's {} s are over "
+                      "(--total-time-limit), and later calls return "
+                      "cudaErrorLaunchFailure because of it",
+                      note.number, limitS));
+}
+
+void Findings::summarize() {
+  if (!hasSummary_ || kernels_.empty())
+    return;
+  std::vector<std::pair<std::string, KernelRow>> rows(kernels_.begin(),
+                                                      kernels_.end());
+  std::sort(rows.begin(), rows.end(), [](const auto &one, const auto &other) {
+    return one.second.timeUs > other.second.timeUs;
+  });
+  std::string text = fmt::format("kiln: {:>8} {:>10} {:>14} {:>9} {:>8}  {}\n",
+                                 "launches", "CTAs", "instructions", "seconds",
+                                 "findings", "kernel");
+  for (const auto &[kernel, row] : rows)
+    text += fmt::format("kiln: {:8} {:10} {:14} {:9.3f} {:8}  {}\n",
+                        row.launches, row.ctas, row.instructions,
+                        row.timeUs / 1e6, row.findings,
+                        isVerbose_ ? kernel : briefName(kernel));
+  tell(text);
+}
+
+void Findings::tellHost(Finding finding) {
+  std::lock_guard lock(mutex_);
+  if (explain(finding.id).ends_launch)
+    broken_ = kLaunchFailure;
+  std::string text = fmt::format("kiln: {}\n", finding.to_string());
+  bool isError = finding.grade == Finding::Grade::error;
+  if (!report_.add(std::move(finding)))
+    return;
+  ++(isError ? status().errors : status().warnings);
+  tell(text);
 }
 
 void Findings::refuse(const LaunchNote &note, const std::string &why) {
@@ -115,16 +191,16 @@ void Findings::fail(const std::string &sentence, ExitStatus failure) {
   sayOnce(sentence);
 }
 
-void Findings::unsupported(const std::string &name, const std::string &why) {
+void Findings::unsupported(const std::string &name, const std::string &why,
+                           const std::string &returned) {
   if (isForkedChild())
     return;
   {
     std::lock_guard lock(mutex_);
     status().count_unsupported(name);
   }
-  sayOnce(fmt::format("{} is not supported by Kiln; it returned "
-                      "cudaErrorNotSupported{}{}",
-                      name, why.empty() ? "" : ": ", why));
+  sayOnce(fmt::format("{} is not supported by Kiln; it returned {}{}{}", name,
+                      returned, why.empty() ? "" : ": ", why));
 }
 
 bool Findings::attempt(const std::function<void()> &write) {
@@ -205,6 +281,7 @@ void Findings::conclude() {
   if (report_.findings_left_out)
     tell(fmt::format("kiln: {}\n",
                      findings_left_out_text(report_.findings_left_out)));
+  summarize();
   saveReport();
   // The command says it itself.
   if (status_ == &own_ && (status().launches || status().unsupported))

@@ -6,6 +6,7 @@
 #include "kiln/check/report.h"
 #include "kiln/check/run_status.h"
 
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -29,6 +30,18 @@ public:
   /// stderr; empty: nowhere.
   void setProfile(std::string path) { profilePath_ = std::move(path); }
   void setMaxFindings(std::uint64_t most) { report_.max_findings = most; }
+  /// Names of templates in full or not, and a table at the end.
+  void setStyle(bool isVerbose, bool hasSummary) {
+    isVerbose_ = isVerbose;
+    hasSummary_ = hasSummary;
+  }
+  /// Whether `kiln run` has started the program.
+  bool isWatched() const { return status_ != &own_; }
+  /// A launch that is not begun, because the program's time is over.
+  void refuseForTime(const LaunchNote &note, double limitS);
+  /// A call of a library that runs on the host, and what was found in it.
+  void countHostCall() { ++status().host_calls; }
+  void tellHost(Finding finding);
   /// Count a launch that has ended, and tell what was found in it, but for what
   /// launches before it have shown.
   void take(const LaunchNote &note, const Exploration &exploration);
@@ -38,7 +51,8 @@ public:
   /// once, and counted.
   void fail(const std::string &sentence, ExitStatus status);
   /// A call of a function that Kiln does not have: named once, and counted.
-  void unsupported(const std::string &name, const std::string &why = "");
+  void unsupported(const std::string &name, const std::string &why = "",
+                   const std::string &returned = "cudaErrorNotSupported");
   /// What the program shall exit with where it says 0 itself.
   ExitStatus exitStatus();
   /// Write files of a captured launch; false: what went wrong is told.
@@ -61,6 +75,18 @@ private:
   RunStatus &status() { return *status_; }
   void tellFresh(const LaunchNote &note, const std::vector<std::size_t> &fresh);
   void saveReport();
+  std::string describe(const LaunchNote &note) const;
+  /// As it is told: with short names.
+  std::string textOf(Finding finding) const;
+  void summarize();
+
+  /// A kernel of the summary.
+  struct KernelRow {
+    std::uint64_t launches = 0, ctas = 0, instructions = 0, findings = 0;
+    double timeUs = 0;
+  };
+  std::map<std::string, KernelRow> kernels_;
+  bool isVerbose_ = false, hasSummary_ = false;
 
   std::mutex mutex_;
   RunStatus own_;

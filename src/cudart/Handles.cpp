@@ -43,7 +43,7 @@ void Handles::check(const void *handle, Kind kind) {
       "a module",           "a graph",
       "a node of a graph",  "an executable graph",
       "a user object",      "a memory pool",
-      "a block of memory"};
+      "a block of memory",  "a handle of cuBLAS", "a linker"};
   if (!has(handle, kind))
     throw InvalidHandle(
         fmt::format("{} is not {} of this program, or no longer", handle,

@@ -16,7 +16,7 @@ class InvalidHandle : public UserError {
 
 class Handles {
 public:
-  enum class Kind : unsigned char { stream, event, module, graph, node, exec, object, pool, block };
+  enum class Kind : unsigned char { stream, event, module, graph, node, exec, object, pool, block, library, link };
 
   /// For as long as the process lasts: programs let go of theirs last of all.
   static Handles &get();

@@ -3,6 +3,9 @@
 #include "cudart/Fatbin.h"
 #include "cudart/Forked.h"
 #include "cudart/Handles.h"
+#include "cudart/LaunchWatch.h"
+#include "cudart/LinkedText.h"
+#include "kiln/check/explanation.h"
 #include "kiln/check/sim.h"
 #include "kiln/check/simulation.h"
 #include "kiln/run/open_device.h"
@@ -15,6 +18,36 @@
 
 namespace kiln::cudart {
 
+/// A line of PTX that begins with a word; empty: there is none.
+static std::string lineOf(const std::string &ptx, const std::string &word) {
+  std::size_t at = ptx.find(word);
+  return at == std::string::npos
+             ? ""
+             : ptx.substr(at, ptx.find('\n', at) - at) + "\n";
+}
+
+/// What kernels call of CUDA's device runtime and Kiln has: the value of a
+/// conditional node lies where its handle says.
+static void addDeviceRuntime(std::vector<std::string> &ptx) {
+  for (const std::string &text : ptx)
+    if (text.find(".extern .func cudaGraphSetConditional") !=
+        std::string::npos) {
+      ptx.push_back(lineOf(text, ".version") + lineOf(text, ".target") +
+                    R"(.address_size 64
+.visible .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)
+{
+.reg .b64 %handle;
+.reg .b32 %value;
+ld.param.b64 %handle, [handle];
+ld.param.b32 %value, [value];
+st.global.b32 [%handle], %value;
+ret;
+}
+)");
+      return;
+    }
+}
+
 std::vector<std::string> ProgramModule::texts() const {
   const DeviceDescription &device = Session::get().description();
   FatbinText text =
@@ -22,6 +55,9 @@ std::vector<std::string> ProgramModule::texts() const {
   if (text.ptx.empty())
     throw NoKernels(
         fmt::format("{}; {}", text.missing, Session::get().advice()));
+  if (!isWrapper_ && text.ptx.size() == 1)
+    text.ptx = splitTexts(text.ptx.front());
+  addDeviceRuntime(text.ptx);
   return std::move(text.ptx);
 }
 
@@ -82,6 +118,7 @@ Session::Session()
     findings_.setReport(settings_.report_path);
     findings_.setProfile(settings_.profile_path);
     findings_.setMaxFindings(settings_.sim.max_findings);
+    findings_.setStyle(settings_.is_verbose, settings_.has_summary);
   } catch (const Error &error) {
     failToStart(error);
   }
@@ -132,6 +169,9 @@ void Session::open() {
     device = settings_.device(deviceFor(targets));
   }
   explore_ = settings_.explore_options(device);
+  LaunchWatch::get().attach(explore_.sim, settings_.total_time_limit_s);
+  if (findings_.isWatched())
+    LaunchWatch::get().catchSignals();
   device_ = isGpuAllowed_ ? open_device(value(Knob::device).value_or("auto"),
                                         explore_.sim)
                           : open_sim(explore_.sim);
@@ -314,7 +354,7 @@ bool Session::free(std::uint64_t address,
   return true;
 }
 
-std::uint64_t Session::reserve(std::size_t bytes) {
+std::uint64_t Session::holdAddress(std::size_t bytes) {
   Simulation &simulation = *device().simulation();
   std::uint64_t address = simulation.allocate_unheld(bytes);
   simulation.free_in_stream(address, {});
@@ -385,6 +425,19 @@ void Session::reset() {
 bool Session::isAllocated(std::uint64_t address) {
   std::lock_guard lock(mutex_);
   return allocations_.contains(address);
+}
+
+void Session::tellHost(Finding finding) {
+  auto isIn = [&](const std::vector<std::string> &ids) {
+    return std::find(ids.begin(), ids.end(), finding.id) != ids.end();
+  };
+  if (!settings_.sim.checks && !explain(finding.id).ends_launch)
+    return;
+  if (isIn(settings_.sim.allow))
+    return;
+  if (isIn(settings_.sim.warn))
+    finding.grade = Finding::Grade::warning;
+  findings_.tellHost(std::move(finding));
 }
 
 int Session::occupancy(Function &function, std::array<std::uint32_t, 3> block,

@@ -155,7 +155,7 @@ public:
   // Memory.
   std::uint64_t allocate(std::size_t bytes, MemPool *pool = nullptr);
   /// An address for so many bytes, at which no memory is until reviveAsync.
-  std::uint64_t reserve(std::size_t bytes);
+  std::uint64_t holdAddress(std::size_t bytes);
   /// Free memory of the device in the stream's turn; false where none begins
   /// there. It can be made to be there again.
   bool freeAsync(std::uint64_t address, const Stream &stream);
@@ -180,6 +180,9 @@ public:
   void launch(const Launch &launch);
   int occupancy(Function &function, std::array<std::uint32_t, 3> block,
                 std::uint32_t dynamicSmemBytes);
+
+  /// What was found in a call of a library that runs on the host.
+  void tellHost(Finding finding);
 
 private:
   Session();

@@ -1,5 +1,6 @@
 // SessionLaunches: launches of the program: which are checked, and which are
 // written to files.
+#include "cudart/LaunchWatch.h"
 #include "cudart/Session.h"
 #include "kiln/check/simulation.h"
 #include "support/Error.h"
@@ -47,6 +48,10 @@ bool Session::isChosen(const std::string &kernel, std::uint64_t number) const {
 
 void Session::run(const LaunchDescription &description, const LaunchNote &note,
                   const Stream &stream, Finished finished) {
+  LaunchWatch &watch = LaunchWatch::get();
+  if (watch.timeLeft(0) < 0)
+    return findings_.refuseForTime(note, settings_.total_time_limit_s);
+  watch.announce(note.kernel, note.number);
   Simulation *simulation = opened().simulation();
   if (simulation && !capture_)
     return aside_.add(*simulation, description, stream, note.isChecked,
@@ -56,15 +61,33 @@ void Session::run(const LaunchDescription &description, const LaunchNote &note,
 
 void Session::explore(std::span<const LaunchDescription> launches,
                       const Stream &stream, bool isChecked, Finished finished) {
-  if (isChecked)
-    return explore_in_stream(opened(), launches, stream, explore_,
-                             std::move(finished));
-  ExploreOptions unchecked = explore_;
-  unchecked.sim.checks = false;
-  unchecked.sim.profile &= isChosen(note.kernel, note.number);
-  unchecked.interleavings = {.only = unchecked.sim.interleaving,
-                             .seed = unchecked.sim.seed};
-  explore_in_stream(opened(), launches, stream, unchecked, std::move(finished));
+  constexpr double kHardlyAnyS = 0.001; // where the program's time is over
+  LaunchWatch &watch = LaunchWatch::get();
+  ExploreOptions options = explore_;
+  double left = watch.timeLeft(explore_.sim.time_limit_s);
+  options.sim.time_limit_s = left < 0 ? kHardlyAnyS : left;
+  if (!isChecked) {
+    // Launches that were not chosen are not profiled either.
+    options.sim.profile &= !options.sim.checks;
+    options.sim.checks = false;
+    options.interleavings = {.only = options.sim.interleaving,
+                             .seed = options.sim.seed};
+  }
+  watch.begin();
+  auto ended = [this, finished = std::move(finished)](Exploration exploration) {
+    LaunchWatch::get().end();
+    finished(std::move(exploration));
+    if (LaunchWatch::signal()) {
+      findings_.conclude();
+      LaunchWatch::leave();
+    }
+  };
+  try {
+    explore_in_stream(opened(), launches, stream, options, std::move(ended));
+  } catch (...) {
+    watch.end();
+    throw;
+  }
 }
 
 Session::Finished Session::capturing(const LaunchDescription &description,

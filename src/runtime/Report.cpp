@@ -121,6 +121,11 @@ std::string RunStatus::to_string() const {
     text += fmt::format("; {} captured", captured.load());
   if (ended)
     text += fmt::format("; {} ended by an error", ended.load());
+  if (host_calls)
+    text += fmt::format("; {} of cuBLAS ran on the host, where {} memory accesses "
+                        "were checked and nothing else",
+                        counted(host_calls, "call", "calls"),
+                        host_calls == 1 ? "its" : "their");
   // The page is the program's to write: it need not end with a zero.
   if (unsupported)
     text += fmt::format(

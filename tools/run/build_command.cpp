@@ -2,8 +2,10 @@
 // to a program that was built without them.
 #include "build_command.h"
 #include "commands.h"
-#include "cuda_source.h"
+#include "source_program.h"
 #include "program.h"
+
+#include <kiln/check/options.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -48,13 +50,22 @@ static void add_for_cmake(std::vector<std::string> &words) {
     words.insert(words.begin() + 1, "-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared");
 }
 
-static ExitStatus build_command(std::vector<std::string> words,
-                                const std::string &gpu) {
+/// The GPU that programs are to run on, as `kiln run` will have it.
+static DeviceDescription target_device() {
+  CheckSettings settings;
+  set_from_environment(
+      settings, door_programs,
+      [](const std::string &name) -> std::optional<std::string> {
+        std::string value = variable(name.c_str());
+        return value.empty() ? std::nullopt : std::optional(value);
+      });
+  return settings.device(DeviceDescription::h200());
+}
+
+static ExitStatus build_command(std::vector<std::string> words) {
   if (words.empty())
     throw UserError("a command is required: kiln build make");
-  const DeviceDescription &device = gpu.empty()
-                                        ? DeviceDescription::h200()
-                                        : DeviceDescription::by_name(gpu);
+  DeviceDescription device = target_device();
   std::string flags = variable("NVCC_APPEND_FLAGS");
   flags += fmt::format("{}-lineinfo {}", flags.empty() ? "" : " ",
                        nvcc_flags(device));
@@ -75,14 +86,12 @@ void add_build_command(Command app, Action &action) {
   Command command = app.add_subcommand(
       "build", "run a build so that `kiln run` can run its CUDA programs: kiln "
                "build COMMAND...");
-  auto gpu = std::make_shared<std::string>();
-  command.add_option("--gpu", *gpu, "build for this GPU; otherwise for an H200");
   command.prefix_command();
-  command.callback([&action, gpu, command] {
+  command.callback([&action, command] {
     std::vector<std::string> words = command.remaining();
     if (!words.empty() && words.front() == "--")
       words.erase(words.begin());
-    action = [=] { return build_command(words, *gpu); };
+    action = [=] { return build_command(words); };
   });
 }
 

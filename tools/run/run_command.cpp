@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "console/output_file.h"
 #include "console/say.h"
-#include "cuda_source.h"
+#include "source_program.h"
 #include "elf_file.h"
 #include "mlir_program.h"
 #include "options/check_flags.h"

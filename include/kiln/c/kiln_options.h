@@ -89,9 +89,19 @@ typedef struct kiln_options {
   /// where it ends in .svg, as a table where it ends in .txt, else as JSON; -:
   /// print the table. Takes a file name, or -; default: none.
   const char *profile;
+  /// End the launch that is running after so many seconds of the program, and
+  /// refuse later ones; 0: never. Takes a number of seconds from 0 on; default:
+  /// 0.
+  double total_time_limit;
+  /// Print a table of the program's kernels at its end: launches, CTAs, warp
+  /// instructions, time, findings. Takes on or off; default: off.
+  int64_t summary;
+  /// Print names of templates in full, not the first 60 characters of their
+  /// arguments. Takes on or off; default: off.
+  int64_t verbose;
 } kiln_options;
 
 #define KILN_OPTIONS_INIT \
     { sizeof(kiln_options), NULL, UINT64_MAX, UINT64_MAX, NULL, NULL, \
     UINT64_MAX, NULL, UINT64_MAX, UINT64_MAX, -1.0, NULL, NULL, NULL, NULL, \
-    -1, NULL, NULL, NULL, NULL, UINT64_MAX, NULL }
+    -1, NULL, NULL, NULL, NULL, UINT64_MAX, NULL, NULL, -1.0, -1, -1 }

@@ -37,6 +37,9 @@ struct CheckSettings {
   std::string kernel; ///< a regular expression; empty: all of them
   std::vector<std::uint64_t> launches; ///< numbers, from 1; empty: all of them
   std::string capture_folder;          ///< empty: none
+  double total_time_limit_s = 0;       ///< of all launches; 0: none
+  bool has_summary = false;            ///< a table of kernels at the end
+  bool is_verbose = false;             ///< names of templates in full
 
   /// The device that is asked for, or else `fallback`, with as many
   /// multiprocessors as are asked for.

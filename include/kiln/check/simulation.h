@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,15 @@ public:
                               const Stream &stream) = 0;
   /// In the stream's turn.
   virtual void free_in_stream(std::uint64_t address, const Stream &stream) = 0;
+  /// Memory for whoever works on it beside kernels, after all that is before it.
+  struct Place {
+    std::byte *data = nullptr; ///< null: the bytes are in no buffer
+    std::string what = {};     ///< where they are then
+    bool is_freed = false;     ///< they were in one
+    std::optional<std::size_t> unwritten = {}; ///< the first that nobody wrote
+  };
+  virtual Place touch(std::uint64_t address, std::size_t bytes,
+                      bool is_write) = 0;
   /// Device::load, with variables at such addresses, by their names.
   virtual std::shared_ptr<LoadedModule>
   load_at(std::span<const std::string_view> ptx,

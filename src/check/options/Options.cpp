@@ -204,6 +204,28 @@ static const std::vector<CheckOption> kOptions = {
        s.profile_path = t.text;
        s.sim.profile = !s.profile_path.empty();
      }},
+    {"total-time-limit", OptionKind::seconds, "SECONDS",
+     "a number of seconds from 0 on", "0",
+     "end the launch that is running after so many seconds of the program, and "
+     "refuse later ones; 0: never",
+     door_programs,
+     {},
+     nullptr,
+     [](S &s, const T &t) { s.total_time_limit_s = t.not_negative(); }},
+    {"summary", OptionKind::flag, "", "on or off", "off",
+     "print a table of the program's kernels at its end: launches, CTAs, warp "
+     "instructions, time, findings",
+     door_programs,
+     {"on", "off"},
+     nullptr,
+     [](S &s, const T &t) { s.has_summary = t.on_off(); }},
+    {"verbose", OptionKind::flag, "", "on or off", "off",
+     "print names of templates in full, not the first 60 characters of their "
+     "arguments",
+     door_programs,
+     {"on", "off"},
+     nullptr,
+     [](S &s, const T &t) { s.is_verbose = t.on_off(); }},
 };
 
 std::span<const CheckOption> check_options() { return kOptions; }

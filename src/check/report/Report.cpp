@@ -87,8 +87,29 @@ static bool hasRoom(const Report &report, Finding::Grade grade) {
                            isAlike)) < report.max_findings;
 }
 
+/// What makes two findings one cause: both places, whichever of the accesses came
+/// first. What is missing between them is the same.
+static std::string causeOf(const Finding &finding) {
+  std::string own = finding.identity();
+  if (!finding.other)
+    return own;
+  Finding turned{.id = finding.id,
+                 .where = finding.other->where,
+                 .ptx_line = finding.other->ptx_line,
+                 .other = Finding::Other{.where = finding.where,
+                                         .ptx_line = finding.ptx_line}};
+  return std::min(own, turned.identity());
+}
+
+/// Of one cause people want to read what was read too early rather than what was
+/// written too early.
+static bool isPlainer(const Finding &finding, const Finding &other) {
+  return finding.other && other.other && finding.other->is_write &&
+         !other.other->is_write;
+}
+
 bool Report::merge(Finding finding, std::vector<std::size_t> &fresh) {
-  std::string identity = finding.identity();
+  std::string identity = causeOf(finding);
   auto known = known_.find(identity);
   if (known == known_.end()) {
     if (!hasRoom(*this, finding.grade)) {
@@ -101,6 +122,10 @@ bool Report::merge(Finding finding, std::vector<std::size_t> &fresh) {
     return true;
   }
   Finding &first = findings[known->second];
+  bool isUntold =
+      std::find(fresh.begin(), fresh.end(), known->second) != fresh.end();
+  if (isUntold && isPlainer(finding, first))
+    std::swap(first, finding);
   first.grade = std::max(first.grade, finding.grade);
   // Each interleaving is the same launch again: the largest count is what one
   // of them found.

@@ -315,6 +315,12 @@ void StreamCapture::wait(CudaStream *stream, CudaEvent *event,
   other->depend(stream, event->point.dependencies, false);
 }
 
+void StreamCapture::invalidate(CudaStream *stream) {
+  std::lock_guard lock(graphMutex());
+  if (stream && stream->point.capture)
+    stream->point.capture->isValid_ = false;
+}
+
 void StreamCapture::forget(CudaStream *stream) {
   std::lock_guard lock(graphMutex());
   std::shared_ptr<StreamCapture> capture = stream->point.capture;

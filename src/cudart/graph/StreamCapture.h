@@ -51,6 +51,8 @@ public:
   /// Let the stream wait for the event; it joins its capture where it is in
   /// none.
   static void wait(CudaStream *stream, CudaEvent *event, bool isExternal);
+  /// What was asked for cannot be captured.
+  static void invalidate(CudaStream *stream);
   /// The stream is about to be destroyed.
   static void forget(CudaStream *stream);
 

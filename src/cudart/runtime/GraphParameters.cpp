@@ -110,7 +110,7 @@ Work childWorkOf(cudaGraph_t graph) {
 Work workOf(cudaMemAllocNodeParams &parameters) {
   if (!parameters.bytesize)
     throw CudaError(kInvalidValue, "a node allocates 0 bytes");
-  std::uint64_t address = Session::get().reserve(parameters.bytesize);
+  std::uint64_t address = Session::get().holdAddress(parameters.bytesize);
   parameters.dptr = reinterpret_cast<void *>(address);
   return AllocWork{address, parameters.bytesize};
 }

@@ -27,7 +27,7 @@ KILN_CUDA cudaError_t cudaMallocFromPoolAsync(void **pointer, std::size_t bytes,
       return cudaSuccess;
     CudaStream *handle = streamHandleOf(stream);
     if (StreamCapture *capture = StreamCapture::of(handle)) {
-      std::uint64_t address = Session::get().reserve(bytes);
+      std::uint64_t address = Session::get().holdAddress(bytes);
       capture->add(handle, AllocWork{address, bytes});
       *pointer = reinterpret_cast<void *>(address);
       return cudaSuccess;

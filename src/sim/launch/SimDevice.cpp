@@ -132,6 +132,28 @@ public:
       return State::done;
     });
   }
+  Place touch(std::uint64_t address, std::size_t bytes, bool isWrite) override {
+    std::lock_guard lock(streams_->mutex());
+    auto isThere = [](const sim::Region *region, std::uint64_t at) {
+      return region && at - region->base < region->bytes;
+    };
+    sim::Region *region = memory_->find(address);
+    if (!region || !sim::isInside(address - region->base, bytes, region->bytes))
+      return {.what = memory_->describe(isThere(region, address)
+                                            ? address + bytes - 1
+                                            : address),
+              .is_freed = memory_->isFreed(address)};
+    region->touch(address, bytes, isWrite);
+    std::size_t offset = address - region->base;
+    Place place{.data = reinterpret_cast<std::byte *>(region->at(address))};
+    if (isWrite)
+      region->valid.set(offset, bytes);
+    else if (!region->valid.all(offset, bytes))
+      for (std::size_t i = 0; i < bytes && !place.unwritten; ++i)
+        if (!region->valid.all(offset + i, 1))
+          place.unwritten = i;
+    return place;
+  }
   Buffer share(void *data, std::size_t bytes) override {
     std::lock_guard lock(streams_->mutex());
     return own(memory_->share(data, bytes, ""));

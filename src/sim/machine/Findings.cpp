@@ -58,6 +58,20 @@ Findings::stackOf(const ptx::Instruction &instruction) const {
   return stack;
 }
 
+/// Whether a file is of a library that many programs use, and no program's own:
+/// of the system, of CUDA's toolkit or of CUTLASS.
+static bool isOfLibrary(std::string_view file) {
+  if (file.starts_with("/usr/"))
+    return true;
+  for (std::string_view folder :
+       {"/site-packages/", "/include/cutlass/", "/include/cute/",
+        "/include/cub/", "/include/thrust/", "/include/cuda/",
+        "/include/cccl/"})
+    if (file.find(folder) != std::string_view::npos)
+      return true;
+  return false;
+}
+
 SourceLine Findings::sourceLine(const ptx::Instruction &instruction) const {
   SourceLine line = lineOf(instruction.source);
   if (!line.is_known())
@@ -65,8 +79,13 @@ SourceLine Findings::sourceLine(const ptx::Instruction &instruction) const {
   if (instruction.source.inlined < 0)
     return line;
   std::vector<Finding::Frame> stack = stackOf(instruction);
+  if (stack.empty())
+    return line;
+  // A kernel of a library is not where anybody looks: what it was made of is.
+  const std::string &kernel = stack.back().where.file;
+  bool isLibrary = isOfLibrary(kernel);
   for (const Finding::Frame &frame : stack)
-    if (frame.where.file == stack.back().where.file)
+    if (isLibrary ? !isOfLibrary(frame.where.file) : frame.where.file == kernel)
       return frame.where;
   return line;
 }

@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <cuda.h>
+#include <string>
 
 #define DRIVER(call)                                                           \
   do {                                                                         \
@@ -145,7 +146,79 @@ static void mapped() {
   DRIVER(cuMemAddressFree(base, 4 * piece));
 }
 
+// PTX that is linked while the program runs.
+static void linked() {
+  static const char one[] = R"(.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b32 r) twice (.param .b32 x);
+.visible .entry run(.param .u64 out)
+{
+.reg .b32 %r<3>;
+.reg .b64 %a;
+ld.param.u64 %a, [out];
+mov.b32 %r1, 21;
+{
+.param .b32 x;
+.param .b32 r;
+st.param.b32 [x], %r1;
+call.uni (r), twice, (x);
+ld.param.b32 %r2, [r];
+}
+st.global.b32 [%a], %r2;
+ret;
+}
+)";
+  static const char two[] = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .func (.param .b32 r) twice (.param .b32 x)
+{
+.reg .b32 %r<3>;
+ld.param.b32 %r1, [x];
+shl.b32 %r2, %r1, 1;
+st.param.b32 [r], %r2;
+ret;
+}
+)";
+  CUlinkState link;
+  char log[200] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                            CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  void *image;
+  std::size_t bytes = 0;
+  DRIVER(cuLinkCreate(2, options, values, &link));
+  for (int i = 0; i < 2; ++i)
+    DRIVER(cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char *>(two),
+                         sizeof(two), "two", 0, nullptr, nullptr));
+  CHECK(cuLinkComplete(link, &image, &bytes) == CUDA_ERROR_INVALID_PTX);
+  CHECK(std::string(log).find("twice") != std::string::npos);
+  DRIVER(cuLinkDestroy(link));
+  DRIVER(cuLinkCreate(0, nullptr, nullptr, &link));
+  DRIVER(cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char *>(one),
+                       sizeof(one), "one", 0, nullptr, nullptr));
+  DRIVER(cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char *>(two),
+                       sizeof(two), "two", 0, nullptr, nullptr));
+  DRIVER(cuLinkComplete(link, &image, &bytes));
+  CHECK(bytes > 0);
+  CUmodule module;
+  CUfunction function;
+  DRIVER(cuModuleLoadData(&module, image));
+  DRIVER(cuLinkDestroy(link));
+  CHECK(cuLinkDestroy(link) == CUDA_ERROR_INVALID_HANDLE);
+  DRIVER(cuModuleGetFunction(&function, module, "run"));
+  int *out, back = 0;
+  OK(cudaMalloc(&out, sizeof(int)));
+  void *arguments[] = {&out};
+  DRIVER(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments,
+                        nullptr));
+  OK(cudaMemcpy(&back, out, sizeof(int), cudaMemcpyDefault));
+  CHECK(back == 42);
+}
+
 int main() {
+  linked();
   pools();
   mapped();
   std::printf("PASS\n");

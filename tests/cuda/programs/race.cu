@@ -2,7 +2,7 @@
 // status: 2
 // stderr: launch 1 of reverse\(int\*\), grid 1x1x1, block 64x1x1
 // stderr: error race at .*race.cu:14: this reads shared address
-// stderr: 2 launches, 2 checked: 3 errors, 0 warnings
+// stderr: 2 launches, 2 checked: 2 errors, 0 warnings
 #include "check.h"
 
 __global__ void reverse(int *x) {

@@ -102,13 +102,13 @@ TEST_P(Runtime, WhatIsMissingSaysItsNameOnce) {
   Library cuda(GetParam());
   ASSERT_TRUE(cuda) << dlerror();
   testing::internal::CaptureStderr();
-  EXPECT_EQ(cuda("cudaGraphCreate", nullptr, 0), 801);
+  EXPECT_EQ(cuda("cudaMallocArray", nullptr, nullptr), 801);
   std::string first = testing::internal::GetCapturedStderr();
   testing::internal::CaptureStderr();
-  EXPECT_EQ(cuda("cudaGraphCreate", nullptr, 0), 801);
+  EXPECT_EQ(cuda("cudaMallocArray", nullptr, nullptr), 801);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   if (GetParam() == std::string(KILN_CUDART_13)) {
-    EXPECT_EQ(first, "kiln: cudaGraphCreate is not supported by Kiln; it "
+    EXPECT_EQ(first, "kiln: cudaMallocArray is not supported by Kiln; it "
                      "returned cudaErrorNotSupported\n");
   }
 }

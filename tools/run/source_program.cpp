@@ -1,9 +1,9 @@
-// cuda_source: which compiler, with which words, and what is in the cache.
+// source_program: which compiler, with which words, and what is in the cache.
 //
 // clang makes the PTX and the host's code in two calls; in between the PTX is
 // put into a fat binary here, because clang would ask NVIDIA's ptxas and
 // fatbinary for one.
-#include "cuda_source.h"
+#include "source_program.h"
 #include "program.h"
 
 #include <kiln/base/error.h>

@@ -1,4 +1,4 @@
-// cuda_source: a program from one .cu file, compiled as `kiln run` wants it.
+// source_program: a program from one .cu file, compiled as `kiln run` wants it.
 //
 // nvcc compiles it where there is one, else clang with CUDA's headers; no ptxas
 // is needed then. The executable is kept in Kiln's cache until the file, one of
