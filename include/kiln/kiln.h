@@ -80,6 +80,7 @@
 #include <kiln/run/arguments.h>
 #include <kiln/run/assemble.h>
 #include <kiln/run/buffer.h>
+#include <kiln/run/cache.h>
 #include <kiln/run/compile.h>
 #include <kiln/run/device.h>
 #include <kiln/run/device_description.h>

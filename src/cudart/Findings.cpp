@@ -2,7 +2,7 @@
 #include "cudart/Findings.h"
 #include "cudart/Forked.h"
 #include "cudart/LaunchWatch.h"
-#include "cudart/BriefName.h"
+#include "support/text/BriefName.h"
 #include "kiln/check/explanation.h"
 #include "support/Error.h"
 #include "support/Knobs.h"

@@ -18,6 +18,7 @@ struct LaunchNote {
   std::string kernel;       ///< as the program calls it
   std::array<std::uint32_t, 3> grid, block, cluster;
   bool isChecked = true;
+  bool isChosen = true; ///< to be checked, or profiled
 };
 
 class Findings {

@@ -1,6 +1,6 @@
 // LaunchWatch: handlers that set flags, and a line that is written over.
 #include "cudart/LaunchWatch.h"
-#include "cudart/BriefName.h"
+#include "support/text/BriefName.h"
 
 #include <algorithm>
 #include <csignal>

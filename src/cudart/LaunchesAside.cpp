@@ -35,23 +35,23 @@ static Exploration partOf(const Exploration &all, std::size_t i) {
 }
 
 void LaunchesAside::add(Simulation &simulation, const LaunchDescription &launch,
-                        const Stream &stream, bool isChecked,
+                        const Stream &stream, bool isChosen,
                         Finished finished) {
   std::lock_guard lock(mutex_);
   bool isJoining = launch.dependent && !launches_.empty() &&
                    launches_.size() < kMostTogether &&
                    stream_.native() == stream.native() &&
-                   isChecked_ == isChecked;
+                   isChosen_ == isChosen;
   if (!isJoining)
     finishLocked();
   bool isOverlapped = simulation.lets_dependents_begin(launch);
   if (launches_.empty() && !isOverlapped)
-    return run_({&launch, 1}, stream, isChecked, std::move(finished));
+    return run_({&launch, 1}, stream, isChosen, std::move(finished));
   simulation.check(launch);
   launches_.push_back(launch);
   finished_.push_back(std::move(finished));
   stream_ = stream;
-  isChecked_ = isChecked;
+  isChosen_ = isChosen;
   if (!isOverlapped)
     return finishLocked();
   deadline_ = std::chrono::steady_clock::now() + kPatience;
@@ -77,7 +77,7 @@ void LaunchesAside::finishLocked() {
       (*finished)[i](partOf(all, i));
   };
   try {
-    run_(launches, stream_, isChecked_, tell);
+    run_(launches, stream_, isChosen_, tell);
   } catch (const Error &) {
     tell({}); // they were looked at when they came: memory has run out since
   }

@@ -22,7 +22,7 @@ public:
   using Finished = std::function<void(Exploration)>;
   /// Launches, of which all but the first are dependent.
   using Run = std::function<void(std::span<const LaunchDescription> launches,
-                                 const Stream &stream, bool isChecked,
+                                 const Stream &stream, bool isChosen,
                                  Finished finished)>;
   explicit LaunchesAside(Run run) : run_(std::move(run)) {}
   ~LaunchesAside();
@@ -31,7 +31,7 @@ public:
   /// it is over, with no runs where a finding has ended one ahead of it. Throws
   /// UserError where it is refused.
   void add(Simulation &simulation, const LaunchDescription &launch,
-           const Stream &stream, bool isChecked, Finished finished);
+           const Stream &stream, bool isChosen, Finished finished);
   /// Run what was put aside. What goes wrong then has been told.
   void finish();
 
@@ -44,7 +44,7 @@ private:
   std::vector<LaunchDescription> launches_;
   std::vector<Finished> finished_;
   Stream stream_;
-  bool isChecked_ = true;
+  bool isChosen_ = true;
   /// Runs them when nobody has come for them.
   std::thread timer_;
   std::condition_variable_any hasChanged_;

@@ -105,8 +105,8 @@ Session &Session::get() {
 
 Session::Session()
     : aside_([this](std::span<const LaunchDescription> launches,
-                    const Stream &stream, bool isChecked, Finished finished) {
-        explore(launches, stream, isChecked, std::move(finished));
+                    const Stream &stream, bool isChosen, Finished finished) {
+        explore(launches, stream, isChosen, std::move(finished));
       }) {
   try {
     set_from_environment(settings_, door_programs, readVariable);

@@ -198,7 +198,7 @@ private:
   void run(const LaunchDescription &description, const LaunchNote &note,
            const Stream &stream, Finished finished);
   void explore(std::span<const LaunchDescription> launches,
-               const Stream &stream, bool isChecked, Finished finished);
+               const Stream &stream, bool isChosen, Finished finished);
   /// `finished`, and before it the launch is written to the folder.
   Finished capturing(const LaunchDescription &description,
                      const LaunchNote &note, const Launch &launch,

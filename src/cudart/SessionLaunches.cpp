@@ -54,22 +54,21 @@ void Session::run(const LaunchDescription &description, const LaunchNote &note,
   watch.announce(note.kernel, note.number);
   Simulation *simulation = opened().simulation();
   if (simulation && !capture_)
-    return aside_.add(*simulation, description, stream, note.isChecked,
+    return aside_.add(*simulation, description, stream, note.isChosen,
                       std::move(finished));
-  explore({&description, 1}, stream, note.isChecked, std::move(finished));
+  explore({&description, 1}, stream, note.isChosen, std::move(finished));
 }
 
 void Session::explore(std::span<const LaunchDescription> launches,
-                      const Stream &stream, bool isChecked, Finished finished) {
+                      const Stream &stream, bool isChosen, Finished finished) {
   constexpr double kHardlyAnyS = 0.001; // where the program's time is over
   LaunchWatch &watch = LaunchWatch::get();
   ExploreOptions options = explore_;
   double left = watch.timeLeft(explore_.sim.time_limit_s);
   options.sim.time_limit_s = left < 0 ? kHardlyAnyS : left;
-  if (!isChecked) {
-    // Launches that were not chosen are not profiled either.
-    options.sim.profile &= !options.sim.checks;
-    options.sim.checks = false;
+  options.sim.checks &= isChosen;
+  options.sim.profile &= isChosen;
+  if (!options.sim.checks) {
     options.interleavings = {.only = options.sim.interleaving,
                              .seed = options.sim.seed};
   }
@@ -125,6 +124,7 @@ void Session::launch(const Launch &launch) {
   LaunchNote note{++launchCount_, function.shown, launch.grid, launch.block,
                   launch.cluster};
   bool isWanted = isSim && isChosen(note.kernel, note.number);
+  note.isChosen = isWanted;
   note.isChecked = isWanted && settings_.sim.checks;
   try {
     LaunchDescription description = describe(launch);

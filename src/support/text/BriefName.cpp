@@ -1,10 +1,10 @@
 // BriefName: cut lists of arguments at a comma.
-#include "cudart/BriefName.h"
+#include "support/text/BriefName.h"
 
 #include <string_view>
 #include <vector>
 
-namespace kiln::cudart {
+namespace kiln {
 
 static constexpr std::size_t kMostCharacters = 60;
 
@@ -79,4 +79,4 @@ std::string briefName(const std::string &name) {
   return brief(name, kMostCharacters);
 }
 
-} // namespace kiln::cudart
+} // namespace kiln
