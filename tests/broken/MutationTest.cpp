@@ -13,46 +13,6 @@
 namespace kiln {
 namespace {
 
-std::vector<Subject> allSubjects() {
-  std::vector<Subject> subjects = corpus();
-  for (Subject &subject : blackwellCorpus())
-    subjects.push_back(std::move(subject));
-  for (const BrokenKernel &kernel : allKernels())
-    subjects.push_back({kernel.name, "", kernel.grid, kernel.block, 0,
-                        [](Arguments &a) { a.zeros(8192).zeros(8192); },
-                        kernel.cluster});
-  return subjects;
-}
-
-std::vector<std::string> linesOf(const Subject &subject) {
-  std::string path = std::string(KILN_SOURCE_DIR) + "/tests/";
-  path += subject.file.empty() ? "broken/kernels/" + subject.name
-                               : "corpus/" + subject.file;
-  std::ifstream file(path + ".ptx");
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);)
-    lines.push_back(line);
-  return lines;
-}
-
-/// The first and the last line of the entry.
-std::pair<std::size_t, std::size_t>
-rangeOf(const Subject &subject, const std::vector<std::string> &lines) {
-  std::size_t first = 0, last = 0;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    bool isEntry = lines[i].find(".entry ") != std::string::npos;
-    if (isEntry && last)
-      break;
-    if (isEntry &&
-        (subject.file.empty() ||
-         lines[i].find(".entry " + subject.name + "(") != std::string::npos))
-      first = last = i + 1;
-    if (last)
-      last = i;
-  }
-  return {first, last};
-}
-
 /// The ids of what was found under the first order that shows something.
 std::set<std::string> findingsOf(const Subject &subject,
                                  const std::string &ptx) {

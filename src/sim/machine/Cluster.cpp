@@ -153,7 +153,6 @@ void Cluster::complete(const std::shared_ptr<Pending> &work) {
   notify();
 }
 
-/// Do one piece of pending work: the oldest, or any at random.
 bool Cluster::performOne() {
   pending_.eraseIf([](const auto &work) { return work->isDone; });
   if (pending_.empty())
@@ -199,7 +198,9 @@ bool Cluster::step(bool isAlone) {
       for (std::size_t i = 0; i < warps.size(); ++i) {
         Warp &warp = *warps[(i + shift) % warps.size()];
         std::uint64_t before = warp.instructions;
-        int limit = isRandom ? 1 + int(draw() % 64) : kTurn;
+        int limit = isRandom ? 1 + int(draw() % 64)
+                    : circle ? kTurn - circle->shorter(i)
+                             : kTurn;
         // The order of atomics is what CTAs that talk get wrong.
         bool endsAtAtomics = isRandom && limit % 2 == 0;
         hasMoved |= runWarp(warp, limit, endsAtAtomics) == Progress::moved;
@@ -219,6 +220,9 @@ bool Cluster::step(bool isAlone) {
         watchers_.tell(ClusterEnd{*this});
       return true;
     }
+    if (circle && !isRandom)
+      if (Warp *warp = circle->turn(*this))
+        throw EndlessLoop{*warp, warp->watch()};
     // The limit is a CTA's own; whoever is done has kept it.
     std::uint64_t limit = machine_.config().max_instructions;
     if (limit && instructions / ctas_.size() >= limit)

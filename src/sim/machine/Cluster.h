@@ -8,6 +8,7 @@
 
 #include "kiln/run/device.h"
 #include "sim/findings/FindingId.h"
+#include "sim/machine/Circle.h"
 #include "sim/machine/Cta.h"
 #include "sim/machine/FindingQuota.h"
 #include "sim/machine/events/Watchers.h"
@@ -103,10 +104,16 @@ public:
   std::shared_ptr<Pending> enqueue(std::function<void()> perform);
   /// Do it now, if it has not been done.
   void complete(const std::shared_ptr<Pending> &work);
+  /// Do one piece of pending work: the oldest, or any at random. False: there
+  /// is none.
+  bool performOne();
 
   /// It stops behind its triggers until a dependent launch has overtaken it.
   bool isHeld = false;
   std::uint64_t epoch = 1;
+  /// Of warps that go round together; null: no loop repeats itself while others
+  /// see something of it.
+  std::unique_ptr<Circle> circle;
   /// Threads that have arrived and not left, and completed rounds.
   std::uint32_t barrierArrived = 0, barrierGeneration = 0;
   std::shared_ptr<SyncPoint> barrierRound;
@@ -168,7 +175,6 @@ public:
   std::unique_ptr<Watcher> profiler;
 
 private:
-  bool performOne();
   /// The next number of its seed.
   std::uint64_t draw();
   /// Effects of instructions and of asynchronous work so far.

@@ -63,6 +63,31 @@ LoopWatch::Uses LoopWatch::usesOf(const Code &code, int pc) {
   return uses;
 }
 
+bool LoopWatch::hasWayOut(const Code &code, int pc) {
+  std::vector<bool> isKnown(code.ops.size());
+  std::vector<int> next = {pc};
+  auto visit = [&](int to) {
+    if (to >= 0 && !isKnown[static_cast<std::size_t>(to)])
+      next.push_back(to);
+  };
+  while (!next.empty()) {
+    int at = next.back();
+    next.pop_back();
+    const Op &op = code.ops[static_cast<std::size_t>(at)];
+    isKnown[static_cast<std::size_t>(at)] = true;
+    Flow flow = op.row ? op.row->traits.flow : Flow::leave;
+    // Where a table or a call leads to nobody follows.
+    bool isCall = op.row && op.row->unit == Unit::control && flow == Flow::next;
+    if (flow == Flow::leave || flow == Flow::branchTable || isCall)
+      return true;
+    if (flow == Flow::branch)
+      visit(op.target);
+    if (flow != Flow::branch || op.guard.isValid())
+      visit(at + 1);
+  }
+  return false;
+}
+
 /// Whether an instruction tells of time, or of who happens to be there.
 static bool readsMoment(const Op &op) {
   const ptx::Instruction &instruction = *op.origin;
@@ -90,8 +115,12 @@ LoopWatch::Kind LoopWatch::kindOf(const Code &code, int pc) {
     bool isOpen = effect != EffectKind::load && uses.results.empty();
     kind = isOpen ? Kind::open : Kind::input;
     inputs_.emplace(pc, std::move(uses));
+  } else if (effect == EffectKind::barrierArrive && unit == Unit::mbarrier &&
+             usesOf(code, pc).results.empty()) {
+    kind = Kind::counted;
   } else if (unit == Unit::copies || unit == Unit::wgmma ||
-             unit == Unit::mbarrier || readsMoment(op) ||
+             unit == Unit::tcgen05 || unit == Unit::mbarrier ||
+             readsMoment(op) ||
              (op.effect->isReduction && unit == Unit::barrier)) {
     kind = Kind::open;
   } else if (op.row->isArithmetic() || unit == Unit::warp ||
@@ -138,7 +167,7 @@ LoopWatch::Numbers LoopWatch::slice(const Code &code) const {
 std::vector<const Op *> LoopWatch::loop(const Code &code) const {
   std::vector<const Op *> ops;
   for (std::size_t pc = 0; pc < seen_.size(); ++pc)
-    if (seen_[pc].isRecent)
+    if (seen_[pc].isRecent || (!period_ && seen_[pc].isKnown))
       ops.push_back(&code.ops[pc]);
   return ops;
 }

@@ -7,6 +7,10 @@
 
 namespace kiln::sim {
 
+/// Jumps before the first look at a loop that can be left, and the length of a
+/// look at one that cannot.
+static constexpr std::uint64_t kFirstLook = std::uint64_t(1) << 16;
+static constexpr std::uint64_t kShortLook = std::uint64_t(1) << 10;
 /// Jumps without a look for each with one.
 static constexpr std::uint64_t kRest = 16;
 /// No look is longer, in jumps and in values that were read.
@@ -59,12 +63,22 @@ void LoopWatch::end() {
   next_ = jumps_ + kRest * burst_;
   burst_ = std::min(2 * burst_, kLongestLook);
   period_ = 0;
+  isCircle_ = false;
   frame_ = nullptr;
   reconvergence_ = nullptr;
   kept_.clear();
   seen_.clear();
   marks_.clear();
   record_.clear();
+}
+
+void LoopWatch::giveUp(Warp &warp, const Group &group) {
+  if (!hasWayOut(warp.code(), group.pc)) {
+    period_ = 0; // it is endless without one
+    isCircle_ = false;
+    throw EndlessLoop{warp, *this};
+  }
+  end();
 }
 
 bool LoopWatch::isAtHead(const Group &group) const {
@@ -74,19 +88,23 @@ bool LoopWatch::isAtHead(const Group &group) const {
 }
 
 bool LoopWatch::look(Warp &warp, const Group &group) {
+  if (!isLooking_ && jumps_ < kFirstLook) {
+    if (hasWayOut(warp.code(), group.pc)) {
+      next_ = kFirstLook;
+      return false;
+    }
+    burst_ = kShortLook;
+  }
   if (!isLooking_ || hasMore(group)) {
     begin(warp, group);
     return false;
   }
-  if (period_ && isSpoilt_) {
-    end();
-    return false;
-  }
   bool isHere = isAtHead(group);
-  if (period_)
+  bool isOver = jumps_ >= last_ && (!period_ || isCircle_);
+  if (isOver || (period_ && isSpoilt_))
+    giveUp(warp, group);
+  else if (period_)
     return isHere && repeat(warp);
-  if (jumps_ >= last_)
-    end();
   else if (isHere && marks_.size() == rounds_)
     keep(warp);
   else if (isHere) {
@@ -113,38 +131,52 @@ bool LoopWatch::isFound(Warp &warp) {
   bool isAlone =
       cluster.isLast(warp, lanes_) &&
       (!readsGlobal_ || (config.grid == config.cluster && config.isAlone));
-  if (!readsOutside_ || isAlone)
+  if ((!readsOutside_ || isAlone) && !isCounted_)
     throw EndlessLoop{warp, *this};
   // It is not as if it stood still where others see what it does, and not worth
   // a turn of its own where that would take long.
   std::uint64_t length = (warp.instructions - instructions_) / 2 + 1;
-  if (warp.effects != effects_ || length > kLongestWait) {
-    period_ = 0;
-    return false;
-  }
+  isCircle_ = isCounted_ || warp.effects != effects_ || length > kLongestWait;
   record_.resize(record_.size() / 2);
   instructions_ = length;
   round_ = cursor_ = 0;
-  return true;
+  if (isCircle_) {
+    if (!cluster.circle)
+      cluster.circle = std::make_unique<Circle>();
+    ++circles_;
+    circleStart_ = warp.instructions;
+    last_ = jumps_ + kRest * burst_;
+  }
+  return !isCircle_;
 }
 
 bool LoopWatch::repeat(const Warp &warp) {
   if (++round_ < period_)
     return false;
-  bool isSame =
-      cursor_ == record_.size() && warp.effects == effects_ && isAsKept(warp);
+  bool isSame = cursor_ == record_.size() &&
+                (isCircle_ || warp.effects == effects_) && isAsKept(warp);
   round_ = cursor_ = 0;
+  circleStart_ = warp.instructions;
   if (!isSame)
     end();
-  return isSame;
+  return isSame && !isCircle_;
 }
 
 std::uint64_t LoopWatch::periodOf(const Group &group) const {
-  return period_ && !isSpoilt_ && group.lanes == lanes_ ? instructions_ : 0;
+  return period_ && !isCircle_ && !isSpoilt_ && group.lanes == lanes_
+             ? instructions_
+             : 0;
+}
+
+std::optional<std::uint64_t> LoopWatch::placeInCircle(const Warp &warp) const {
+  if (!isCircle_ || isSpoilt_ || isSplit_ || lanes_ != warp.live())
+    return std::nullopt;
+  // No period has so many instructions.
+  return circles_ << 48 | (warp.instructions - circleStart_);
 }
 
 void LoopWatch::note(Warp &warp, int pc, LaneMask group, LaneMask lanes) {
-  if (group & ~lanes_) { // another one
+  if (group & ~lanes_) {                // another one
     isSpoilt_ |= (group & lanes_) != 0; // which they have joined
     return;
   }
@@ -153,6 +185,7 @@ void LoopWatch::note(Warp &warp, int pc, LaneMask group, LaneMask lanes) {
   seen.isRecent = true;
   Kind kind = kindOf(warp.code(), pc);
   isSpoilt_ |= !seen.isKnown || (lanes && kind == Kind::open);
+  isCounted_ |= lanes && kind == Kind::counted;
   if (kind == Kind::input && lanes && !isSpoilt_)
     record(warp, pc, lanes);
 }
@@ -234,7 +267,7 @@ void LoopWatch::keep(const Warp &warp) {
   rounds_ *= 2;
   effects_ = warp.effects;
   instructions_ = warp.instructions;
-  isSpoilt_ = readsOutside_ = readsGlobal_ = isSplit_ = false;
+  isSpoilt_ = readsOutside_ = readsGlobal_ = isSplit_ = isCounted_ = false;
 }
 
 bool LoopWatch::isAsKept(const Warp &warp) {

@@ -15,11 +15,19 @@
 // end, and so is everything that was read. What the loop itself writes needs no
 // look: equal halves write equal values, so that the second one finds memory as
 // a third would.
+//
+// A loop from which no end of the kernel can be reached needs no such proof:
+// the watch looks earlier, and where it has found nothing else, that is the
+// finding.
+//
+// A loop that repeats itself, reads what others write and writes what others
+// read goes round with them: whether they all do so for ever, Circle knows.
 #pragma once
 
 #include "sim/program/Program.h"
 
 #include <array>
+#include <optional>
 #include <unordered_map>
 
 namespace kiln::sim {
@@ -44,9 +52,13 @@ public:
   /// Instructions until a loop that repeats itself has done so; 0: this group
   /// is in none.
   std::uint64_t periodOf(const Group &group) const;
+  /// Where a warp is in a loop that repeats itself and that others see
+  /// something of; nothing: it is in none, or not all of its lanes are.
+  std::optional<std::uint64_t> placeInCircle(const Warp &warp) const;
 
   // For the report.
-  std::size_t period() const { return period_; } ///< in rounds
+  /// In rounds; 0: it need not repeat itself, there is no way out of it.
+  std::size_t period() const { return period_; }
   int head() const { return head_; }
   /// The instructions of the loop.
   std::vector<const Op *> loop(const Code &code) const;
@@ -61,6 +73,7 @@ private:
     unknown, ///< not seen yet
     pure,    ///< results from sources, lane by lane or among the lanes
     rooted,  ///< its sources matter: control, stores, barriers
+    counted, ///< likewise, and a barrier counts it: equal halves are not all
     input,   ///< brings a value from outside the registers
     open,    ///< nobody can tell what it brings
   };
@@ -82,6 +95,9 @@ private:
   /// they were: then the loop is that of them all.
   bool hasMore(const Group &group) const;
   void end();
+  /// The look has come to its end: end the launch where the loop has no way
+  /// out.
+  void giveUp(Warp &warp, const Group &group);
   bool isAtHead(const Group &group) const;
   void keep(const Warp &warp);
   bool isAsKept(const Warp &warp);
@@ -94,9 +110,12 @@ private:
   bool isPrivate(Warp &warp, const Op &op, LaneMask lanes) const;
   Kind kindOf(const Code &code, int pc);
   static Uses usesOf(const Code &code, int pc);
+  /// Whether the end of a function, or of the kernel, can be reached from
+  /// there, as far as the program's text tells.
+  static bool hasWayOut(const Code &code, int pc);
   Numbers slice(const Code &code) const;
 
-  std::uint64_t jumps_ = 0, next_ = std::uint64_t(1) << 16;
+  std::uint64_t jumps_ = 0, next_ = std::uint64_t(1) << 12;
   std::uint64_t burst_ = std::uint64_t(1) << 12, last_ = 0;
   bool isLooking_ = false;
 
@@ -123,11 +142,15 @@ private:
   std::uint64_t effects_ = 0, instructions_ = 0;
   bool isSpoilt_ = false; ///< something was executed that nobody understands
   bool readsOutside_ = false, readsGlobal_ = false;
+  bool isCounted_ = false; ///< barriers have counted something
   bool isSplit_ = false; ///< lanes went ways of their own, in an order of turns
 
   // Of a loop that repeats itself.
   std::size_t period_ = 0; ///< rounds; 0: it does not, as far as is known
   std::size_t round_ = 0, cursor_ = 0;
+  bool isCircle_ = false;         ///< others see something of it
+  std::uint64_t circles_ = 0;     ///< such loops that were found
+  std::uint64_t circleStart_ = 0; ///< Warp::instructions where it began anew
 };
 
 } // namespace kiln::sim

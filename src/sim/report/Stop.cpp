@@ -47,7 +47,9 @@ Finding describeStop(Machine &machine, const std::vector<Cluster *> &clusters,
 
 Finding describeEndless(Warp &warp, const LoopWatch &loop) {
   Machine &machine = warp.machine();
-  const Group &group = warp.group();
+  // Those that go round together have had their turns.
+  bool isCircle = loop.placeInCircle(warp).has_value();
+  const Group &group = isCircle ? warp.groups().front() : warp.group();
   const Op &head = warp.code().ops[loop.head()];
   std::vector<std::string> registers =
       loop.registers(warp, firstLane(group.lanes));
@@ -62,19 +64,29 @@ Finding describeEndless(Warp &warp, const LoopWatch &loop) {
   std::vector<const Op *> polls = loop.polls(warp.code());
   std::string reads =
       polls.empty() ? "it reads nothing that another thread could change"
-                    : fmt::format("nobody is left who could change what it "
-                                  "reads at {}",
-                                  places(machine, polls));
+      : isCircle
+          ? fmt::format("so is everything that it reads at {}, and all warps "
+                        "that are left go round like that, or wait",
+                        places(machine, polls))
+          : fmt::format("nobody is left who could change what it "
+                        "reads at {}",
+                        places(machine, polls));
+  std::string why = fmt::format(
+      "gets nowhere: what decides about its next round{} is as it was {} "
+      "before, and {}",
+      decides,
+      loop.period() == 1 ? "one round"
+                         : fmt::format("{} rounds", loop.period()),
+      reads);
+  if (!loop.period())
+    why = "has no way out: no instruction that ends a thread can be reached "
+          "from it";
   FindingId id = FindingId::endlessLoop;
   Finding finding = machine.findings().make(
       id, warp.cta().index(), warp.thread(firstLane(group.lanes)), group.lanes,
       head,
-      fmt::format("the loop of {} gets nowhere: what decides about its next "
-                  "round{} is as it was {} before, and {}",
-                  places(machine, loop.loop(warp.code())), decides,
-                  loop.period() == 1 ? "one round"
-                                     : fmt::format("{} rounds", loop.period()),
-                  reads),
+      fmt::format("the loop of {} {}", places(machine, loop.loop(warp.code())),
+                  why),
       {});
   std::vector<Line> lines = linesOf(machine, {&warp.cta().cluster()});
   finding.message += "\n  Where everyone is:" + showAll(machine, lines);

@@ -15,14 +15,19 @@ static std::string findingOf(const std::string &body, Dim3 block = {32, 1, 1}) {
   return run.finding();
 }
 
+/// Of a random interleaving nobody knows when it has gone round.
+static constexpr Interleaving kOrderly[] = {Interleaving::eager,
+                                            Interleaving::lazy};
+
 /// It gets somewhere: element 0 of the output is `want` in every order.
 static void expectResult(const std::string &body, std::uint32_t want,
-                         Dim3 block = {32, 1, 1}, Dim3 grid = {1, 1, 1}) {
-  for (Interleaving order : kOrders) {
+                         Dim3 block = {32, 1, 1}, Dim3 grid = {1, 1, 1},
+                         std::span<const Interleaving> orders = kOrders) {
+  for (Interleaving order : orders) {
     RunKernel run(body);
     run.config.block = block;
     run.config.grid = grid;
-    run.config.allow = {"race", "same-value", "warp-convergence"};
+    run.config.checks = false; // which would find races
     run.output(std::vector<std::uint32_t>(64, 0)).runCleanly(order);
     EXPECT_EQ(run.result<std::uint32_t>(0), want);
   }
@@ -268,6 +273,217 @@ TEST(LoopWatch, LanesThatCountAreSeenBesideThoseThatDoNot) {
     st.global.u32 [%out], 5;
   )",
                5);
+}
+
+TEST(LoopWatch, WarpsThatMeetAtABarrierForEver) {
+  std::string finding = findingOf(R"(
+    mov.u32 %r1, 0;
+    st.volatile.shared.u32 [tile], %r1;
+  again:
+    bar.sync 0;
+    ld.volatile.shared.u32 %r0, [tile];
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 bra again;
+  )",
+                                  {96, 1, 1});
+  expectContains(finding, "endless-loop: the loop of PTX:");
+  expectContains(finding, "so is everything that it reads at PTX:");
+  expectContains(finding,
+                 "and all warps that are left go round like that, or wait");
+}
+
+TEST(LoopWatch, WarpsThatMeetAtAnMbarrierForEver) {
+  std::string finding = findingOf(R"(
+    mov.u32 %r1, 0;
+    mov.u32 %r2, 0;
+    st.volatile.shared.u32 [tile], %r1;
+    setp.eq.u32 %p1, %t, 0;
+    @%p1 mbarrier.init.shared.b64 [barrier], 64;
+    bar.sync 0;
+  again:
+    mbarrier.arrive.shared::cta.b64 _, [barrier];
+  wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [barrier], %r2;
+    @!%p2 bra wait;
+    xor.b32 %r2, %r2, 1;
+    ld.volatile.shared.u32 %r0, [tile];
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 bra again;
+  )",
+                                  {64, 1, 1});
+  expectContains(finding, "endless-loop: the loop of PTX:");
+}
+
+TEST(LoopWatch, ALoopWithABarrierEndsWhenItsTimeHasCome) {
+  // All the others read the same for as long as warp 0 counts.
+  expectResult(R"(
+    mov.u32 %r1, 0;
+    mov.u32 %r2, 0;
+    st.volatile.shared.u32 [tile], %r1;
+  again:
+    bar.sync 0;
+    setp.lt.u32 %p1, %t, 32;
+    @!%p1 bra read;
+    add.u32 %r2, %r2, 1;
+    setp.eq.u32 %p2, %r2, 90000;
+    mov.u32 %r3, 1;
+    @%p2 st.volatile.shared.u32 [tile], %r3;
+  read:
+    ld.volatile.shared.u32 %r0, [tile];
+    bar.sync 0;
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 bra again;
+    st.volatile.global.u32 [%out], 7;
+  )",
+               7, {64, 1, 1});
+}
+
+TEST(LoopWatch, ArrivalsThatCompleteAPhaseInTheEnd) {
+  expectResult(R"(
+    mbarrier.init.shared.b64 [barrier], 300000;
+  again:
+    mbarrier.arrive.shared::cta.b64 _, [barrier];
+    mbarrier.test_wait.parity.shared::cta.b64 %p1, [barrier], 0;
+    @!%p1 bra again;
+    st.volatile.global.u32 [%out], 7;
+  )",
+               7, {1, 1, 1});
+}
+
+TEST(LoopWatch, WarpsThatMissEachOtherByTheLengthOfTheirTurns) {
+  // Warp 0 has a loop of eight instructions: after a turn of 512 nobody sees
+  // the one that it writes between two zeros.
+  expectResult(R"(
+    mov.u32 %r1, 1;
+    mov.u32 %r2, 0;
+    st.volatile.shared.u32 [tile], %r2;
+    st.volatile.shared.u32 [tile+4], %r2;
+    bar.sync 0;
+    setp.ge.u32 %p0, %t, 32;
+    @%p0 bra other;
+  again:
+    st.volatile.shared.u32 [tile], %r1;
+    st.volatile.shared.u32 [tile], %r2;
+    ld.volatile.shared.u32 %r3, [tile+4];
+    add.u32 %r4, %r2, 1;
+    add.u32 %r4, %r2, 1;
+    add.u32 %r4, %r2, 1;
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra again;
+    bra done;
+  other:
+    ld.volatile.shared.u32 %r3, [tile];
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra other;
+    st.volatile.shared.u32 [tile+4], %r1;
+    st.volatile.global.u32 [%out], 7;
+  done:
+    bar.sync 0;
+  )",
+               7, {64, 1, 1});
+}
+
+TEST(LoopWatch, ACopyThatWasPutOff) {
+  expectResult(R"(
+    mov.u32 %r1, 1;
+    mov.u32 %r2, 0;
+    mbarrier.init.shared.b64 [barrier], 1;
+    cp.async.ca.shared.global [tile], [%in], 4;
+    cp.async.mbarrier.arrive.noinc.shared.b64 [barrier];
+  again:
+    st.volatile.shared.u32 [tile+64], %r1;
+    st.volatile.shared.u32 [tile+64], %r2;
+    mbarrier.test_wait.parity.shared::cta.b64 %p1, [barrier], 0;
+    @!%p1 bra again;
+    st.volatile.global.u32 [%out], 7;
+  )",
+               7, {1, 1, 1});
+}
+
+TEST(LoopWatch, AWaitWhoseTimeIsUp) {
+  // Warp 1 asks three times and then lets warp 0 go, which goes round.
+  expectResult(R"(
+    mov.u32 %r1, 1;
+    mov.u32 %r2, 0;
+    st.volatile.shared.u32 [tile], %r2;
+    setp.eq.u32 %p1, %t, 0;
+    @%p1 mbarrier.init.shared.b64 [barrier], 1;
+    bar.sync 0;
+    setp.ge.u32 %p0, %t, 32;
+    @%p0 bra other;
+  again:
+    st.volatile.shared.u32 [tile+4], %r1;
+    st.volatile.shared.u32 [tile+4], %r2;
+    ld.volatile.shared.u32 %r3, [tile];
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra again;
+    st.volatile.global.u32 [%out], 7;
+    bra done;
+  other:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [barrier], 0;
+    @%p2 bra done;
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p0, %r2, 3;
+    @%p0 bra other;
+    st.volatile.shared.u32 [tile], %r1;
+  done:
+    bar.sync 0;
+  )",
+               7, {64, 1, 1}, {1, 1, 1}, kOrderly);
+}
+
+TEST(LoopWatch, LanesThatWaitForTheirPartners) {
+  // Half of warp 1 waits where its lanes meet, until it has had enough.
+  std::string round;
+  for (int i = 0; i < 16; ++i)
+    round += "add.u32 %r4, %r2, 1;\n";
+  expectResult(std::string(R"(
+    mov.u32 %r1, 1;
+    mov.u32 %r2, 0;
+    st.volatile.shared.u32 [tile], %r2;
+    st.volatile.shared.u32 [tile+4], %r2;
+    bar.sync 0;
+    setp.ge.u32 %p0, %t, 32;
+    @%p0 bra other;
+  again:
+    st.volatile.shared.u32 [tile+8], %r1;
+    st.volatile.shared.u32 [tile+8], %r2;
+    ld.volatile.shared.u32 %r3, [tile+4];
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra again;
+    st.volatile.shared.u32 [tile], %r1;
+    st.volatile.global.u32 [%out], 7;
+    bra done;
+  other:
+    setp.ge.u32 %p1, %t, 48;
+    @%p1 bra meet;
+  wait: // its rounds are long, or it would take long
+)") + round + R"(
+    ld.volatile.shared.u32 %r3, [tile];
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra wait;
+  meet:
+    st.volatile.shared.u32 [tile+4], %r1;
+  done:
+    bar.sync 0;
+  )",
+               7, {64, 1, 1}, {1, 1, 1}, kOrderly);
+}
+
+TEST(LoopWatch, ALoopWithoutAWayOut) {
+  std::string finding = findingOf(R"(
+    mov.u32 %r0, 0;
+  again:
+    add.u32 %r0, %r0, 1;
+    st.volatile.shared.u32 [tile], %r0;
+    bar.sync 0;
+    bra again;
+  )",
+                                  {64, 1, 1});
+  expectContains(finding, "endless-loop: the loop of PTX:");
+  expectContains(finding, " has no way out: no instruction that ends a thread "
+                          "can be reached from it: thread 0 of CTA (0, 0, 0) "
+                          "and 31 more of its warp");
 }
 
 } // namespace kiln::sim

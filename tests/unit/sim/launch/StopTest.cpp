@@ -97,7 +97,9 @@ TEST(Stop, CtasThatTalkToEachOther) {
     @!%p0 bra wait;
   again:
     atom.global.add.u32 %r0, [%out], 1;
-    bra again;
+    setp.ne.u32 %p2, %r0, 0xffffffff;
+    @%p2 bra again;
+    bra wait;
   wait:
     ld.acquire.gpu.global.u32 %r2, [%out+4];
     setp.eq.u32 %p1, %r2, 0;
