@@ -125,6 +125,7 @@ class Launch:
     stats: dict[str, Any]
     single_because: str = ""  #: why it ran in one where more were asked for
     launch_file: str = ""
+    listing: int | None = None  #: index in data["listings"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,8 @@ def test_the_page(monkeypatch, capsys):
     page = PAGE.read_text()
     names: dict[str, object] = {}
     for code in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
-        exec(code, names)
+        if "import triton" not in code:  # tests/frameworks runs those
+            exec(code, names)
     printed = capsys.readouterr().out
     told = re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)
     assert told
