@@ -194,7 +194,7 @@ public:
   static constexpr std::size_t kCellBytes = 16, kPageCells = 64,
                                kPageBytes = kPageCells * kCellBytes;
   /// A page with more layers is cheaper as cells.
-  static constexpr std::size_t kMaxLayers = 32, kMaxReads = 1024;
+  static constexpr std::size_t kMaxLayers = 32, kMaxReads = 4096;
 
   struct Page {
     // While it is not split, each oldest first.
