@@ -11,6 +11,33 @@ const std::string kFirst = "setp.ne.u32 %p0, %t, 0;"
 const std::string kCounts = "red.global.add.u32 [%in], 1;";
 } // namespace
 
+// Lanes with consecutive or equal addresses are looked at as one access.
+TEST(RaceOfWarps, IsFoundWhereLanesAreAlike) {
+  auto hasRace = [](const std::string &instructions) {
+    RunKernel run(instructions);
+    run.config.block = {64, 1, 1};
+    Ids ids = idsOf(run);
+    return std::find(ids.begin(), ids.end(), "race") != ids.end();
+  };
+  const std::string store = "st.shared.u32 [%r1], %t;", meet = "bar.sync 0;";
+  const std::string begin = "shl.b32 %r1, %t, 2; add.u32 %r1, %r1, %s;"
+                            "xor.b32 %r2, %t, 32; shl.b32 %r2, %r2, 2;"
+                            "add.u32 %r2, %r2, %s;" +
+                            store;
+  for (const std::string &load :
+       {std::string("ld.shared.u32 %r3, [%r2];"),
+        std::string("ld.shared.u32 %r3, [%s+128];"),
+        std::string("ld.shared.u16 %r3, [%s+2];")}) {
+    SCOPED_TRACE(load);
+    EXPECT_TRUE(hasRace(begin + load));
+    EXPECT_FALSE(hasRace(begin + meet + load));
+    EXPECT_TRUE(hasRace(begin + meet + load + store));
+    EXPECT_FALSE(hasRace(begin + meet + load + meet + store));
+  }
+  // A thread's own word is nobody else's.
+  EXPECT_FALSE(hasRace(begin + "ld.shared.u32 %r3, [%r1];" + store));
+}
+
 TEST(SameValue, OfTwoCtasIsAWarning) {
   std::string store = kFirst + "@!%p0 st.global.u32 [%out], 7;";
   expectIds(store, {"same-value"}, {4, 1, 1});
