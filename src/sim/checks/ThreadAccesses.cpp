@@ -112,8 +112,11 @@ void ThreadAccesses::takeRun(const ThreadAccess &told, const AlikeLanes &alike,
                            (LaneMask(1) << (firstOfRun + first));
       layer.start = inPage;
     }
+    // Of lanes that write the same bytes the last one's stay.
     if (flags & Record::kKept)
-      keepRun(told, alike, layer.record.lanes, memory, at, until);
+      keepRun(told, alike,
+              isInTurn ? layer.record.lanes : std::bit_floor(lanes), memory, at,
+              until);
     touchPart(access, alike, memory, page, layer);
     at = until;
   }

@@ -66,6 +66,17 @@ TEST(SameValue, IsNoneWhereOneByteDiffers) {
   expectIds(store, {"same-value", "race"}, {3, 1, 1});
 }
 
+TEST(SameValue, IsThatOfTheLastLane) {
+  auto storeOf = [](const std::string &predicate) {
+    // One lane stores its CTA's number, the others 7.
+    return "mov.u32 %r0, %ctaid.x;" + predicate +
+           "selp.u32 %r1, %r0, 7, %p1;"
+           "st.global.u32 [%out], %r1;";
+  };
+  expectIds(storeOf("setp.eq.u32 %p1, %t, 31;"), {"race"}, {2, 1, 1});
+  expectIds(storeOf("setp.eq.u32 %p1, %t, 0;"), {"same-value"}, {2, 1, 1});
+}
+
 TEST(SameValue, IsNoneWhereAnotherCtaReads) {
   std::string both = kFirst + "@!%p0 st.global.u32 [%out], 7;"
                               "ld.global.u32 %r1, [%out];";
