@@ -8,7 +8,7 @@ namespace kiln::sim {
 std::shared_ptr<const DecodedEntry>
 decodeEntry(const ptx::Module &module, const ptx::Function &entry,
             const ModuleSymbols &symbols, std::uint32_t dynamicSmemBytes,
-            const DeviceDescription &device) {
+            const DeviceDescription &device, Execution execution) {
   Reachable reachable = reachableFrom(module, entry);
   SymbolLayout layout(symbols, module, reachable, dynamicSmemBytes, device);
   Names names{[&](const ptx::Function &function, const std::string &name) {
@@ -18,8 +18,9 @@ decodeEntry(const ptx::Module &module, const ptx::Function &entry,
                 return layout.localBytes(function);
               }};
   Decoder decoder(instructionSet(), module, reachable.functions, names);
-  return std::make_shared<DecodedEntry>(DecodedEntry{
-      decoder.decode(), layout.staticSharedBytes(), layout.sharedVariables()});
+  return std::make_shared<DecodedEntry>(DecodedEntry{decoder.decode(execution),
+                                                     layout.staticSharedBytes(),
+                                                     layout.sharedVariables()});
 }
 
 Launch::Launch(GlobalMemory &memory, std::shared_ptr<const DecodedEntry> entry,
@@ -32,7 +33,8 @@ Launch::Launch(GlobalMemory &memory, const ptx::Module &module,
           std::make_unique<ModuleVariables>(memory, module, config.device)),
       machine_(memory, config,
                decodeEntry(module, entry, ownVariables_->symbols(),
-                           config.dynamicSmemBytes, config.device)) {}
+                           config.dynamicSmemBytes, config.device,
+                           config.execution)) {}
 
 Launch::~Launch() = default;
 

@@ -14,7 +14,8 @@ class LaunchScheduler;
 std::shared_ptr<const DecodedEntry>
 decodeEntry(const ptx::Module &module, const ptx::Function &entry,
             const ModuleSymbols &symbols, std::uint32_t dynamicSmemBytes,
-            const DeviceDescription &device);
+            const DeviceDescription &device,
+            Execution execution = Execution::fast);
 
 class Launch {
 public:

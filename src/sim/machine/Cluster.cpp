@@ -175,10 +175,10 @@ std::uint64_t Cluster::activity() const {
 }
 
 /// Give a warp its turn: all its groups where they only spin.
-static Progress runWarp(Warp &warp, int limit, bool endsAtAtomics) {
+static Progress runWarp(Warp &warp, const Turn &turn) {
   Progress best = Progress::none;
   for (std::size_t i = warp.groups().size(); i > 0; --i) {
-    Progress progress = warp.run(limit, endsAtAtomics);
+    Progress progress = warp.run(turn);
     if (progress == Progress::moved)
       return progress;
     if (progress == Progress::none)
@@ -202,8 +202,10 @@ bool Cluster::step(bool isAlone) {
                     : circle ? kTurn - circle->shorter(i)
                              : kTurn;
         // The order of atomics is what CTAs that talk get wrong.
-        bool endsAtAtomics = isRandom && limit % 2 == 0;
-        hasMoved |= runWarp(warp, limit, endsAtAtomics) == Progress::moved;
+        Turn turn{.limit = limit,
+                  .endsAtAtomics = isRandom && limit % 2 == 0,
+                  .endsAtBranches = true};
+        hasMoved |= runWarp(warp, turn) == Progress::moved;
         instructions += warp.instructions - before;
         // However long its partners take, a lane gets its turn.
         hasMoved |= warp.breakReconvergence(kPatience);

@@ -1,9 +1,9 @@
 // LaunchConfig: what a launch is asked to do, and how it is watched.
 #pragma once
 
-#include "kiln/run/device.h"
 #include "kiln/check/sim.h"
-#include "sim/program/Lanes.h"
+#include "kiln/run/device.h"
+#include "sim/program/Program.h"
 
 #include <vector>
 
@@ -19,6 +19,8 @@ struct LaunchConfig : SimOptions {
   /// which nothing moves is put aside, and goes on when asked.
   bool isAlone = true;
   bool isCooperative = false;
+  /// Of a program that is decoded for this launch alone.
+  Execution execution = Execution::fast;
   /// Registers per thread that occupancy is told with, where that is asked for,
   /// and who says so; 0: nobody does.
   int profiledRegisters = 0;

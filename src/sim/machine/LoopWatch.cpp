@@ -65,7 +65,7 @@ void LoopWatch::end() {
   period_ = 0;
   isCircle_ = false;
   frame_ = nullptr;
-  reconvergence_ = nullptr;
+  reconvergence_ = {};
   kept_.clear();
   seen_.clear();
   marks_.clear();

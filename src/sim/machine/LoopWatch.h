@@ -24,6 +24,7 @@
 // read goes round with them: whether they all do so for ever, Circle knows.
 #pragma once
 
+#include "sim/machine/Groups.h"
 #include "sim/program/Program.h"
 
 #include <array>
@@ -33,9 +34,6 @@
 namespace kiln::sim {
 
 class Machine;
-struct Frame;
-struct Group;
-struct ReconvergencePoint;
 
 class LoopWatch {
 public:
@@ -123,7 +121,7 @@ private:
   int head_ = 0;
   LaneMask lanes_ = 0;
   std::shared_ptr<Frame> frame_;
-  std::shared_ptr<ReconvergencePoint> reconvergence_;
+  ReconvergenceRef reconvergence_;
 
   std::vector<Kind> kinds_; ///< by instruction
   std::vector<Seen> seen_;  ///< likewise

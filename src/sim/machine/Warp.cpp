@@ -9,22 +9,26 @@
 namespace kiln::sim {
 
 Warp::Warp(Cta &cta, int index, const Code &code)
-    : cta_(cta), watchers_(cta.cluster().watchers()), index_(index),
-      code_(code), file_((code.registerBytes + 63) / 64),
+    : cta_(cta), machine_(cta.machine()), hasChecks_(machine_.config().checks),
+      watchers_(cta.cluster().watchers()), index_(index), code_(code),
+      file_(code.file),
       // Without checks everything counts as written.
-      poison_(code.registerCount, cta.machine().config().checks),
-      predicates_(code.predicateCount, 0), predPoison_(code.predicateCount, 0) {
+      poison_(code.registerCount, hasChecks_),
+      predicates_(code.predicateCount, 0), predPoison_(code.predicateCount, 0),
+      groups_(hasChecks_) {
   const Dim3 &block = cta.machine().config().block;
   int threads = static_cast<int>(block[0] * block[1] * block[2]);
   int mine = std::min(kLanes, threads - index * kLanes);
   live_ = mine == kLanes ? kAllLanes : (LaneMask(1) << mine) - 1;
-  for (const InitialValue &initial : code.initialValues) {
+  for (const InitialValue &initial : code.initialValues)
     fill(initial);
-    setPoison(initial.reg, kAllLanes, 0);
-  }
-  groups_.push_back({.pc = 0, .lanes = live_});
   if (hasChecks())
-    groups_.back().clocks = LaneClocks(live_);
+    for (const InitialValue &initial : code.initialValues)
+      setPoison(initial.reg, kAllLanes, 0);
+  Group &all = groups_.add();
+  all.lanes = live_;
+  if (hasChecks())
+    all.clocks = LaneClocks(live_);
   watchers().tell(WarpBegin{*this});
   registers = cta.machine().config().registers_at_entry;
   growLocal(code.functions.front().localBytes);
@@ -32,6 +36,8 @@ Warp::Warp(Cta &cta, int index, const Code &code)
 }
 
 void Warp::fill(const InitialValue &initial) {
+  if (initial.isConstant)
+    return; // it stands in Code::file
   if (initial.fill)
     return initial.fill(*this, lanes<std::uint32_t>(initial.reg));
   std::uint64_t first = initial.value(*this, 0);
@@ -39,10 +45,6 @@ void Warp::fill(const InitialValue &initial) {
     write(initial.reg, lane,
           initial.isUniform ? first : initial.value(*this, lane));
 }
-
-Machine &Warp::machine() { return cta_.machine(); }
-
-bool Warp::hasChecks() const { return cta_.machine().config().checks; }
 
 void Warp::branch(LaneMask taken, int target, int reconverge) {
   Group &group = *current_;
@@ -55,15 +57,20 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
     ++group.pc;
     return;
   }
-  auto reconvergence = group.reconvergence;
-  if (reconverge >= 0)
-    reconvergence = std::make_shared<ReconvergencePoint>(
-        ReconvergencePoint{reconverge, group.lanes, 0, group.reconvergence,
-                           group.frame, group.inDoubt});
-  Group other{.pc = target,
-              .lanes = taken,
-              .reconvergence = reconvergence,
-              .frame = group.frame};
+  // Lanes that leave a loop one after another meet at one point.
+  const ReconvergencePoint *innermost = group.reconvergence.get();
+  bool isKnown = innermost && innermost->pc == reconverge &&
+                 innermost->frame == group.frame &&
+                 (innermost->inDoubt & group.lanes) == group.inDoubt;
+  if (reconverge >= 0 && !isKnown)
+    group.reconvergence = ReconvergenceRef(new ReconvergencePoint(
+        reconverge, group.lanes, std::move(group.reconvergence), group.frame,
+        group.inDoubt));
+  Group &other = groups_.add();
+  other.pc = target;
+  other.lanes = taken;
+  other.reconvergence = group.reconvergence;
+  other.frame = group.frame;
   other.inDoubt = group.inDoubt & taken;
   other.doubtedAt = group.doubtedAt;
   group.inDoubt &= rest;
@@ -72,10 +79,8 @@ void Warp::branch(LaneMask taken, int target, int reconverge) {
     other.clocks = group.clocks.split(taken, clock);
   }
   group.lanes = rest;
-  group.reconvergence = reconvergence;
   ++group.pc;
-  groups_.push_back(std::move(other)); // invalidates `group`
-  current_ = nullptr;
+  hasParted_ = true;
 }
 
 void Warp::exit(LaneMask lanes) {
@@ -85,9 +90,9 @@ void Warp::exit(LaneMask lanes) {
   current_->clocks.drop(lanes);
   // Nobody waits for those who have left.
   for (Group &group : groups_)
-    for (auto reconvergence = group.reconvergence; reconvergence;
-         reconvergence = reconvergence->outer)
-      reconvergence->expected &= ~lanes;
+    for (auto *point = group.reconvergence.get(); point;
+         point = point->outer.get())
+      point->expected &= ~lanes;
   cta_.cluster().leave(*this, lanes);
   if (watchers().wants(EventKind::lifetime) && cta_.isDone())
     watchers().tell(CtaEnd{cta_});
@@ -168,21 +173,63 @@ int Warp::runPlain(const Op *op, int count, LaneMask lanes) {
 /// Instructions of a round that a turn is made longer for.
 static constexpr std::uint64_t kLongestRound = 4096;
 
-Progress Warp::run(int limit, bool endsAtAtomics) {
-  std::uint64_t epoch = cta_.cluster().epoch;
-  std::size_t count = groups_.size(), chosen = count;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::size_t candidate = (next_ + i) % count;
-    const Group &group = groups_[candidate];
-    if (group.isParked || group.blockedEpoch == epoch)
+void Warp::runStraight(const Op *op, int count, Group &group) {
+  std::uint64_t first = instructions;
+  int pc = group.pc;
+  for (int i = 0; i < count; ++i, ++op) {
+    LaneMask active = group.lanes;
+    if (op->guard.isValid()) {
+      active &= pred(op->guard);
+      if (!active)
+        continue;
+    }
+    if (op->plainCount) {
+      op->handler(*this, *op, active);
       continue;
-    chosen = candidate;
-    break;
+    }
+    // An access may end the launch, which tells where that was.
+    group.pc = pc + i;
+    instructions = first + static_cast<std::uint64_t>(i);
+    Step step = execute(*op, active);
+    effects += !op->isQuiet && step != Step::same;
   }
-  if (chosen == count)
+  group.pc = pc + count;
+  // The last one is counted by who counts the others.
+  instructions = first + static_cast<std::uint64_t>(count - 1);
+}
+
+bool Warp::choose(std::uint64_t epoch) {
+  std::size_t count = groups_.size();
+  for (std::size_t i = 0, at = next_; i < count; ++i, ++at) {
+    at = at < count ? at : 0;
+    if (groups_[at].isParked || groups_[at].blockedEpoch == epoch)
+      continue;
+    next_ = at;
+    current_ = &groups_[at];
+    return true;
+  }
+  return false;
+}
+
+Progress Warp::run(const Turn &turn) {
+  std::uint64_t first = instructions;
+  auto limit = static_cast<std::uint64_t>(turn.limit);
+  Progress progress = runGroup(turn, limit);
+  while (isAtMeeting_ && !turn.endsAtBranches && live_ &&
+         instructions - first < limit) {
+    Progress next = runGroup(turn, limit - (instructions - first));
+    if (next == Progress::none)
+      break;
+    progress = std::max(progress, next);
+  }
+  return progress;
+}
+
+Progress Warp::runGroup(const Turn &turn, std::uint64_t limit) {
+  std::uint64_t epoch = cta_.cluster().epoch;
+  isAtMeeting_ = hasParted_ = false;
+  if (!choose(epoch))
     return Progress::none;
-  next_ = chosen;
-  current_ = &groups_[chosen];
   current_->isSpinning = current_->isStuck = false;
   const std::vector<Op> &ops = code_.ops;
   const Watchers &watchers = this->watchers();
@@ -192,8 +239,7 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
   int firstPc = current_->pc;
   std::uint64_t first = instructions, effectsAtFirst = effects;
   // A loop that repeats itself shows it within a turn.
-  std::uint64_t last = first + std::max(static_cast<std::uint64_t>(limit),
-                                        watch_.periodOf(*current_));
+  std::uint64_t last = first + std::max(limit, watch_.periodOf(*current_));
   // It waits still: nothing was done, by it or for it.
   auto isStill = [&] {
     return instructions == first && cta_.cluster().epoch == epoch;
@@ -203,11 +249,19 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
     if (group.reconvergence && group.pc == group.reconvergence->pc &&
         group.frame == group.reconvergence->frame) {
       group.reconvergence->arrived |= group.lanes;
-      group.isParked = true;
+      group.isParked = isAtMeeting_ = true;
       group.parkedAt = instructions;
       break;
     }
     const Op &op = ops[group.pc];
+    if (op.straightCount && !isWatched && !isChecked && !watch_.isLooking()) {
+      group.isUnaccompanied = false;
+      runStraight(&op,
+                  static_cast<int>(std::min<std::uint64_t>(
+                      op.straightCount, last - instructions)),
+                  group);
+      continue;
+    }
     if (op.plainCount && !isWatched && !group.inDoubt && !watch_.isLooking()) {
       int count = static_cast<int>(
           std::min<std::uint64_t>(op.plainCount, last - instructions));
@@ -274,8 +328,8 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
     case Step::same:
       group.isUnaccompanied = false;
       ++group.pc;
-      isLeaving =
-          endsAtAtomics && op.semantics.isAtomic && effects != effectsBefore;
+      isLeaving = turn.endsAtAtomics && op.semantics.isAtomic &&
+                  effects != effectsBefore;
       break;
     case Step::yield:
       group.isUnaccompanied = false;
@@ -283,10 +337,15 @@ Progress Warp::run(int limit, bool endsAtAtomics) {
       isLeaving = true;
       break;
     case Step::jumped:
-      // A split has made groups move in memory; begin anew with one of them.
-      isLeaving = current_ == nullptr || current_->lanes == 0;
-      if (isLeaving)
+      if (current_->lanes == 0) {
+        isLeaving = isAtMeeting_ = true;
         break;
+      }
+      if (hasParted_) {
+        hasParted_ = false;
+        isLeaving = turn.endsAtBranches;
+        break;
+      }
       if (op.spin && current_->pc == op.target) {
         std::uint64_t begin =
             current_->roundPc == pc ? current_->roundEnd : instructions;

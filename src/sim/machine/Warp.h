@@ -7,7 +7,7 @@
 // lane's work ends as it does on hardware (independent thread scheduling).
 #pragma once
 
-#include "sim/clocks/LaneClocks.h"
+#include "sim/machine/Groups.h"
 #include "sim/machine/LoopWatch.h"
 #include "sim/machine/OrderedWork.h"
 #include "sim/machine/memory/Memory.h"
@@ -27,26 +27,6 @@ namespace kiln::sim {
 class Cta;
 class Machine;
 class Watchers;
-
-/// What a group waits for; for the scheduler and for the deadlock report.
-struct WaitReason {
-  enum class Kind : std::uint8_t {
-    none,
-    mbarrier,   ///< address, phase parity
-    ctaBarrier, ///< bar.sync id
-    clusterBarrier,
-    wgmma,        ///< wait_group
-    bulkGroup,    ///< cp.async.bulk.wait_group
-    asyncGroup,   ///< cp.async.wait_group
-    registers,    ///< setmaxnreg.inc
-    lanes,        ///< a warp-wide instruction waits for other lanes
-    tensorMemory, ///< tcgen05.alloc: how many columns, and the cta_group
-    primary,      ///< griddepcontrol.wait
-  };
-  Kind kind = Kind::none;
-  std::uint64_t object = 0; ///< address or barrier number
-  std::uint32_t detail = 0; ///< parity, or how many
-};
 
 struct Pending;
 
@@ -128,60 +108,11 @@ struct ClusterArrivals {
   LaneMask lanes() const { return rounds[0].lanes | rounds[1].lanes; }
 };
 
-/// A call that has not returned.
-struct Frame {
-  std::shared_ptr<Frame> caller; ///< null: the entry called
-  int function;                  ///< of Code::functions
-  const Op *call;
-  int returnTo;            ///< instruction
-  std::uint32_t localBase; ///< of its local memory
-  int depth;
-  /// What the function's registers held for an outer call of the same one;
-  /// empty where there is none.
-  std::vector<std::uint8_t> file;
-  std::vector<std::array<std::uint64_t, kLanes>> poison; ///< bits
-  std::vector<LaneMask> predicates, predPoison;
-  HostMemory share; ///< of the host's memory, for these
-};
-
-/// Two paths that will meet: at `pc` of one call, all lanes of `expected`.
-struct ReconvergencePoint {
-  int pc;
-  LaneMask expected;
-  LaneMask arrived = 0;
-  std::shared_ptr<ReconvergencePoint> outer;
-  std::shared_ptr<Frame> frame;
-  LaneMask inDoubt = 0; ///< lanes that were in doubt before the paths parted
-};
-
-/// Lanes that run together.
-struct Group {
-  int pc = 0;
-  LaneMask lanes = 0;
-  std::shared_ptr<ReconvergencePoint>
-      reconvergence;                ///< innermost; null: none until exit
-  std::shared_ptr<Frame> frame;     ///< null: in the entry
-  WaitReason wait;                  ///< kind none: runnable
-  bool isParked = false;            ///< arrived at its reconvergence
-  std::uint64_t blockedEpoch = 0;   ///< nothing has changed since it blocked
-  bool hasTimedOut = false;         ///< its try_wait may say no now
-  int refusedPc = -1;               ///< the try_wait that said no last
-  LaneClocks clocks;                ///< what its lanes know of the order
-  std::shared_ptr<SyncPoint> round; ///< of the barrier it waits at
-  std::uint64_t parkedAt = 0;       ///< Warp::instructions when it was parked
-  /// The round of a loop that it finished last: the branch, and a hash of what
-  /// decides about the next (SpinLoop).
-  int roundPc = -1;
-  std::uint64_t roundEffects = 0;     ///< Warp::effects then
-  std::uint64_t roundOfFirstLane = 0; ///< the hash for one lane
-  std::uint64_t roundState = 0;
-  std::uint64_t roundEnd = 0; ///< Warp::instructions then
-  bool isSpinning = false;    ///< the last two rounds were the same
-  /// Nobody else comes to the instruction for whole warps that it stands at.
-  bool isUnaccompanied = false;
-  LaneMask inDoubt = 0; ///< whose way a predicate from unwritten bytes chose
-  const Op *doubtedAt = nullptr; ///< the branch
-  bool isStuck = false;          ///< several rounds were, and so are the next
+/// How far a warp may go in its turn.
+struct Turn {
+  int limit;                   ///< instructions
+  bool endsAtAtomics = false;  ///< that have changed something
+  bool endsAtBranches = false; ///< that part its lanes, and where they meet
 };
 
 /// What came of a warp's turn.
@@ -191,16 +122,36 @@ enum class Progress : std::uint8_t {
   moved, ///< it got further, or arrived where its lanes meet
 };
 
+/// The registers of a warp: a copy of what they hold at its start.
+class RegisterFile {
+public:
+  explicit RegisterFile(const std::vector<FileLine> &initial)
+      : bytes_(initial.size() * sizeof(FileLine)),
+        data_(static_cast<std::uint8_t *>(takeRecycled(bytes_))) {
+    if (bytes_)
+      std::memcpy(data_, initial.data(), bytes_);
+  }
+  RegisterFile(const RegisterFile &) = delete;
+  ~RegisterFile() { giveRecycled(data_, bytes_); }
+
+  std::uint8_t *data() { return data_; }
+  const std::uint8_t *data() const { return data_; }
+
+private:
+  std::size_t bytes_;
+  std::uint8_t *data_;
+};
+
 class Warp : public Recycled {
 public:
   Warp(Cta &cta, int index, const Code &code);
 
   // Registers. Handlers see lanes as arrays of their type.
   template <typename T> T *lanes(Reg reg) {
-    return reinterpret_cast<T *>(file_.data()->bytes + reg.offset);
+    return reinterpret_cast<T *>(file_.data() + reg.offset);
   }
   template <typename T> const T *lanes(Reg reg) const {
-    return reinterpret_cast<const T *>(file_.data()->bytes + reg.offset);
+    return reinterpret_cast<const T *>(file_.data() + reg.offset);
   }
   /// One lane's value, zero-extended.
   std::uint64_t read(Reg reg, int lane) const {
@@ -264,9 +215,9 @@ public:
 
   Cta &cta() { return cta_; }
   const Cta &cta() const { return cta_; }
-  Machine &machine();
+  Machine &machine() { return machine_; }
   const Watchers &watchers() const { return watchers_; }
-  bool hasChecks() const;
+  bool hasChecks() const { return hasChecks_; }
   int index() const { return index_; }
   /// The group that is executing; handlers of control instructions change it.
   Group &group() { return *current_; }
@@ -275,9 +226,8 @@ public:
   /// This lane's thread number in the CTA.
   int thread(int lane) const { return index_ * kLanes + lane; }
 
-  /// Run one group for at most `limit` instructions, or until an atomic of it
-  /// has changed something.
-  Progress run(int limit, bool endsAtAtomics = false);
+  /// Run one group, and where it parts or waits for lanes to meet, the others.
+  Progress run(const Turn &turn);
   /// Make blocked groups look again.
   void wake();
   /// Let one parked group that has waited for `patience` instructions of the
@@ -287,7 +237,7 @@ public:
   /// whole warps, and let them go on. False: there are none.
   bool checkStrayLanes();
   bool isDone() const { return live_ == 0; }
-  std::vector<Group, RecycledAllocator<Group>> &groups() { return groups_; }
+  GroupList &groups() { return groups_; }
   const LoopWatch &watch() const { return watch_; }
   /// The instructions of a spinning group's loop that read.
   std::vector<const Op *> pollsOf(const Group &group) const;
@@ -346,6 +296,12 @@ private:
   /// were: the next one, if any, needs a closer look.
   template <bool isChecked>
   int runPlain(const Op *op, int count, LaneMask lanes);
+  /// The same of plain ones and accesses, where nobody looks at either.
+  void runStraight(const Op *op, int count, Group &group);
+  /// Run one group until its turn is over or its lanes part or meet.
+  Progress runGroup(const Turn &turn, std::uint64_t limit);
+  /// Choose the group that is next; false where none can run.
+  bool choose(std::uint64_t epoch);
   bool isAtOneBarrier();
   /// The way that `lanes` take at a branch follows from unwritten bytes: what
   /// they do until all paths meet is in doubt.
@@ -353,9 +309,10 @@ private:
   /// They do it: what others notice of it is wrong.
   void noteDoubtful(const Op &op, LaneMask lanes);
   bool settle();
+  bool joinWaiting();
   bool passWarpBarriers();
-  /// A group whose lanes have met.
-  Group join(std::shared_ptr<ReconvergencePoint> reconvergence);
+  /// The group whose lanes have met.
+  void join(const ReconvergenceRef &reconvergence);
   /// Make room for local memory up to `bytes` per lane.
   void growLocal(std::uint32_t bytes);
   /// Fill the registers that hold addresses in a function's frame.
@@ -365,19 +322,19 @@ private:
   bool isSameRound(const SpinLoop &loop, int branch);
 
   Cta &cta_;
+  Machine &machine_;
+  bool hasChecks_;
   const Watchers &watchers_;
   int index_;
   const Code &code_;
-  /// Sixteen lanes of four bytes lie in one line of the host's cache.
-  struct alignas(64) FileLine {
-    std::uint8_t bytes[64];
-  };
-  std::vector<FileLine, RecycledAllocator<FileLine>> file_;
+  RegisterFile file_;
   RegisterPoison poison_;
   std::vector<LaneMask, RecycledAllocator<LaneMask>> predicates_, predPoison_;
   std::vector<std::uint32_t> predOrigins_; ///< empty as long as there are none
-  std::vector<Group, RecycledAllocator<Group>> groups_;
+  GroupList groups_;
   Group *current_ = nullptr;
+  bool hasParted_ = false; ///< lanes of the current group, since it was chosen
+  bool isAtMeeting_ = false; ///< it has been parked, or has none left
   HostMemory share_; ///< of the host's memory, for `local`
   LaneMask live_ = 0;
   LoopWatch watch_;

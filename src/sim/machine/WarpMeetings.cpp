@@ -20,29 +20,34 @@ static void leaveDoubt(Warp &warp, const Op &branch, LaneMask lanes) {
     warp.setResultPoison(ops[i], lanes, kAllLanes);
 }
 
-Group Warp::join(std::shared_ptr<ReconvergencePoint> reconvergence) {
-  Group joined{.pc = reconvergence->pc,
-               .lanes = reconvergence->arrived,
-               .reconvergence = reconvergence->outer,
-               .frame = reconvergence->frame};
-  joined.inDoubt = reconvergence->inDoubt & reconvergence->arrived;
-  auto isHere = [&](const Group &group) {
-    return group.isParked && group.reconvergence == reconvergence;
-  };
+void Warp::join(const ReconvergenceRef &reconvergence) {
+  Group *joined = nullptr;
+  const Op *doubtedAt = nullptr;
   for (Group &group : groups_) {
-    if (!isHere(group) || !hasChecks())
+    if (!group.isParked || !(group.reconvergence == reconvergence))
       continue;
-    joined.doubtedAt = group.doubtedAt;
-    if (LaneMask doubtful = group.inDoubt & ~reconvergence->inDoubt)
-      leaveDoubt(*this, *group.doubtedAt, doubtful);
-    CheckTime time(watchers().clock());
-    if (joined.clocks.lanes())
-      joined.clocks.meet(std::move(group.clocks), clock);
-    else
-      joined.clocks = std::move(group.clocks);
+    if (hasChecks()) {
+      doubtedAt = group.doubtedAt;
+      if (LaneMask doubtful = group.inDoubt & ~reconvergence->inDoubt)
+        leaveDoubt(*this, *group.doubtedAt, doubtful);
+      CheckTime time(watchers().clock());
+      if (joined)
+        joined->clocks.meet(std::move(group.clocks), clock);
+    }
+    group.lanes = 0;
+    if (!joined)
+      joined = &group;
   }
-  std::erase_if(groups_, isHere);
-  return joined;
+  GroupState state;
+  state.pc = reconvergence->pc;
+  state.lanes = reconvergence->arrived;
+  state.reconvergence = reconvergence->outer;
+  state.frame = reconvergence->frame;
+  state.inDoubt = reconvergence->inDoubt & reconvergence->arrived;
+  state.doubtedAt = doubtedAt;
+  static_cast<GroupState &>(*joined) = std::move(state);
+  groups_.eraseIf([](const Group &group) { return group.lanes == 0; });
+  groups_.moveBehind(*joined);
 }
 
 /// Whether a group waits for lanes at a bar.warp.sync that all of it executes.
@@ -105,18 +110,17 @@ static void leaveInnerPoints(Group &first, Group &second) {
   leave(second, first);
 }
 
-/// Drop empty groups and join those whose reconvergence is complete; whether
-/// lanes have met, which can go on now.
-bool Warp::settle() {
+/// Groups that wait for each other's lanes at one instruction become one.
+bool Warp::joinWaiting() {
   bool haveMet = false;
-  std::erase_if(groups_, [](const Group &group) { return group.lanes == 0; });
-  // Groups that wait for each other's lanes at one instruction become one.
   for (std::size_t i = 0; i < groups_.size(); ++i) {
+    Group &first = groups_[i];
+    if (first.wait.kind != WaitReason::Kind::lanes)
+      continue;
     bool isJoined = false;
     for (std::size_t j = groups_.size(); j-- > i + 1;) {
-      Group &first = groups_[i], &second = groups_[j];
-      if (first.wait.kind != WaitReason::Kind::lanes ||
-          second.wait.kind != WaitReason::Kind::lanes ||
+      Group &second = groups_[j];
+      if (second.wait.kind != WaitReason::Kind::lanes ||
           first.pc != second.pc || first.frame != second.frame)
         continue;
       leaveInnerPoints(first, second);
@@ -126,20 +130,36 @@ bool Warp::settle() {
         first.clocks.meet(std::move(second.clocks), clock);
       first.blockedEpoch = 0;
       isJoined = true;
-      groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(j));
+      groups_.eraseIf([&](const Group &group) { return &group == &second; });
     }
     if (isJoined)
-      groups_[i].wait = {};
+      first.wait = {};
     haveMet |= isJoined;
   }
-  haveMet |= passWarpBarriers();
+  return haveMet;
+}
+
+/// Drop empty groups and join those whose reconvergence is complete; whether
+/// lanes have met, which can go on now.
+bool Warp::settle() {
+  bool haveMet = false, isWaiting = false, isEmpty = false;
+  for (const Group &group : groups_) {
+    isEmpty |= group.lanes == 0;
+    isWaiting |= group.wait.kind == WaitReason::Kind::lanes;
+  }
+  if (isEmpty)
+    groups_.eraseIf([](const Group &group) { return group.lanes == 0; });
+  if (isWaiting) {
+    haveMet = joinWaiting();
+    haveMet |= passWarpBarriers();
+  }
   for (bool changed = true; changed;) {
     changed = false;
-    for (Group &group : groups_) {
+    for (const Group &group : groups_) {
       if (!group.isParked ||
           group.reconvergence->arrived != group.reconvergence->expected)
         continue;
-      groups_.push_back(join(group.reconvergence));
+      join(ReconvergenceRef(group.reconvergence));
       changed = haveMet = true;
       break;
     }
@@ -148,11 +168,11 @@ bool Warp::settle() {
 }
 
 bool Warp::breakReconvergence(std::uint64_t patience) {
-  for (Group &group : groups_) {
+  for (const Group &group : groups_) {
     if (!group.isParked || instructions - group.parkedAt < patience)
       continue;
-    auto reconvergence = group.reconvergence;
-    groups_.push_back(join(reconvergence));
+    ReconvergenceRef reconvergence = group.reconvergence;
+    join(reconvergence);
     // Those still on their way meet among themselves.
     reconvergence->expected &= ~reconvergence->arrived;
     reconvergence->arrived = 0;
@@ -228,9 +248,9 @@ bool Warp::isAtOneBarrier() {
 void Warp::doubt(const Op &branch, LaneMask lanes) {
   Group &group = *current_;
   if (branch.reconverge >= 0)
-    group.reconvergence = std::make_shared<ReconvergencePoint>(
-        ReconvergencePoint{branch.reconverge, group.lanes, 0,
-                           group.reconvergence, group.frame, group.inDoubt});
+    group.reconvergence = ReconvergenceRef(new ReconvergencePoint(
+        branch.reconverge, group.lanes, std::move(group.reconvergence),
+        group.frame, group.inDoubt));
   group.inDoubt |= lanes;
   group.doubtedAt = &branch;
 }

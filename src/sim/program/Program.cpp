@@ -2,6 +2,7 @@
 // branch targets and where their paths meet again.
 #include "sim/program/Effect.h"
 #include "sim/program/InstructionSet.h"
+#include "sim/program/ReferenceHandlers.h"
 #include "sim/program/SymbolLayout.h"
 #include "sim/program/flow/ControlFlow.h"
 #include "sim/program/flow/LateLoads.h"
@@ -12,6 +13,7 @@
 #include "support/limits/Budget.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace kiln::sim {
 
@@ -149,7 +151,9 @@ Reg Decoder::constant(std::uint64_t bits, int bytes) {
   if (isNew) {
     found->second = allocate(bytes);
     code_.initialValues.push_back(
-        {found->second, [bits](const Warp &, int) { return bits; }});
+        {.reg = found->second,
+         .value = [bits](const Warp &, int) { return bits; },
+         .isConstant = true});
   }
   return found->second;
 }
@@ -392,7 +396,17 @@ bool Decoder::readsLoaded(const Op &op) const {
           std::any_of(op.list.begin(), op.list.end(), isOne));
 }
 
-Code Decoder::decode() {
+void Decoder::fillFile() {
+  code_.file.resize((code_.registerBytes + sizeof(FileLine) - 1) /
+                    sizeof(FileLine));
+  auto *file = reinterpret_cast<std::uint8_t *>(code_.file.data());
+  for (const auto &[constant, reg] : constants_)
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      std::memcpy(file + reg.offset + lane * reg.width, &constant.first,
+                  reg.width);
+}
+
+Code Decoder::decode(Execution execution) {
   for (std::size_t i = 0; i < code_.functions.size(); ++i) {
     if (i > 0)
       begin(i);
@@ -426,7 +440,13 @@ Code Decoder::decode() {
       op.readsLoaded = readsLoaded(op);
   if (!refusals_.empty())
     tellRefusals();
-  markPlain(code_);
+  markTracked(code_);
+  if (execution == Execution::fast)
+    markPlain(code_);
+  else
+    for (Op &op : code_.ops)
+      op.handler = referenceOf(op.handler);
+  fillFile();
   return std::move(code_);
 }
 

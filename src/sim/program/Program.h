@@ -82,6 +82,8 @@ struct alignas(64) Op {
   /// So many instructions from here on are plain: pure functions of registers,
   /// lane by lane, with no place between them where lanes meet (PlainRuns.h).
   std::uint16_t plainCount = 0;
+  /// So many are plain or weak accesses, likewise.
+  std::uint16_t straightCount = 0;
   bool isQuiet = true;    ///< Effect::isQuiet
   bool isAligned = false; ///< for whole warps
   /// The checks have to know of what it does with registers (RegisterUse).
@@ -134,6 +136,12 @@ struct InitialValue {
   bool isUniform = true; ///< every lane has that of the first
   /// All lanes at once, of a register of four bytes; null: one by one.
   void (*fill)(const Warp &warp, std::uint32_t *lanes) = nullptr;
+  bool isConstant = false; ///< the same in all warps: it stands in Code::file
+};
+
+/// Sixteen lanes of four bytes lie in one line of the host's cache.
+struct alignas(64) FileLine {
+  std::uint8_t bytes[64];
 };
 
 /// Where a parameter or a result is: a register, or bytes of a frame, which is
@@ -174,6 +182,8 @@ struct Code {
   bool hasTrigger = false;     ///< some instruction lets dependents begin
   bool hasPrimaryWait = false; ///< some waits for the launch ahead
   std::vector<InitialValue> initialValues;
+  /// The registers of a warp before they are filled: constants and zeros.
+  std::vector<FileLine> file;
 };
 
 /// Where variables, parameters and functions are, decided before decoding.
@@ -190,6 +200,12 @@ struct Names {
   std::function<std::uint32_t(const ptx::Function &)> localBytes;
 };
 
+/// How a program is to be executed.
+enum class Execution : std::uint8_t {
+  fast,
+  reference, ///< lane by lane: the same, for comparison (ReferenceHandlers.h)
+};
+
 /// Decodes functions, the entry first. Units ask it for registers; it owns
 /// their numbering.
 class Decoder {
@@ -199,7 +215,7 @@ public:
 
   /// Decode everything. Throws UserError listing every instruction that no unit
   /// knows, with its line.
-  Code decode();
+  Code decode(Execution execution = Execution::fast);
 
   // For the units.
 
@@ -256,6 +272,8 @@ private:
   Reg allocate(int bytes);
   /// The address of a shared variable in the CTA of the warp.
   Reg sharedAddress(std::uint64_t plain, int bytes);
+  /// Make Code::file.
+  void fillFile();
   /// Number the registers of the next function.
   void begin(std::size_t number);
   void decodeBody();

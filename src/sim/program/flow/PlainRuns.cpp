@@ -21,6 +21,22 @@ static bool isPlain(const Op &op) {
          op.poison.kind != PoisonRule::Kind::none;
 }
 
+/// Whether it is a load or a store that says nothing of the order of others,
+/// and that no other instruction tells of.
+static bool isWeakAccess(const Op &op) {
+  bool isAccess = op.effect->kind == EffectKind::load ||
+                  op.effect->kind == EffectKind::store;
+  return isAccess && (op.origin->opcode == "ld" || op.origin->opcode == "st") &&
+         !op.list.empty() && !op.effect->isStrong && !op.isAligned &&
+         !op.isMasked && op.target < 0 && !op.spin;
+}
+
+void markTracked(Code &code) {
+  for (Op &op : code.ops)
+    op.isTracked = op.touchesAccumulator || op.readsLoaded || op.late >= 0 ||
+                   op.poison.isGeneral();
+}
+
 void markPlain(Code &code) {
   std::vector<bool> isMeeting(code.ops.size() + 1);
   for (const Op &op : code.ops)
@@ -29,19 +45,26 @@ void markPlain(Code &code) {
   auto numberOf = [&](const Reg &reg) {
     return reg.isValid() ? reg.index : code.registerCount;
   };
-  std::uint16_t count = 0;
+  std::uint16_t count = 0, straightCount = 0;
+  auto addOne = [](std::uint16_t &sum) {
+    if (sum < std::numeric_limits<std::uint16_t>::max())
+      ++sum;
+  };
   for (std::size_t i = code.ops.size(); i-- > 0;) {
     Op &op = code.ops[i];
-    op.isTracked = op.touchesAccumulator || op.readsLoaded || op.late >= 0 ||
-                   op.poison.isGeneral();
     if (isMeeting[i + 1])
-      count = 0;
-    if (!isPlain(op)) {
+      count = straightCount = 0;
+    bool isPlainOne = isPlain(op);
+    if (isPlainOne || isWeakAccess(op))
+      addOne(straightCount);
+    else
+      straightCount = 0;
+    op.straightCount = straightCount;
+    if (!isPlainOne) {
       count = 0;
       continue;
     }
-    if (count < std::numeric_limits<std::uint16_t>::max())
-      ++count;
+    addOne(count);
     op.plainCount = count;
     for (std::size_t source = 0; source < std::size(op.src); ++source)
       op.plainSources[source] = numberOf(op.src[source]);

@@ -191,8 +191,8 @@ void Warp::enter(int function, const Op &op) {
   }
   fillLocalAddresses(callee, frame->localBase, lanes);
   writeMoved(*this, moved, lanes);
-  group.reconvergence = std::make_shared<ReconvergencePoint>(ReconvergencePoint{
-      frame->returnTo, lanes, 0, group.reconvergence, group.frame});
+  group.reconvergence = ReconvergenceRef(new ReconvergencePoint(
+      frame->returnTo, lanes, std::move(group.reconvergence), group.frame));
   group.frame = std::move(frame);
   group.pc = callee.first;
 }

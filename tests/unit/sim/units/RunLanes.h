@@ -55,7 +55,7 @@ public:
   }
   RunLanes &run() {
     for (int i = 0; i < 1000 && !warp_->isDone(); ++i)
-      if (warp_->run(1000) == Progress::none)
+      if (warp_->run({.limit = 1000}) == Progress::none)
         break;
     return *this;
   }

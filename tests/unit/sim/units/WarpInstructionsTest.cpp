@@ -118,7 +118,7 @@ TEST(WarpInstructions, WaitsForLanesThatAreNamed) {
   RunLanes lanes(".reg .b32 %d; .reg .pred %p;", "@%p bar.warp.sync -1;");
   lanes.setPred("%p", 0xffff).run();
   EXPECT_FALSE(lanes.warp().isDone());
-  const WaitReason &wait = lanes.warp().groups().at(0).wait;
+  const WaitReason &wait = lanes.warp().groups().front().wait;
   EXPECT_EQ(wait.kind, WaitReason::Kind::lanes);
   EXPECT_EQ(wait.object, 0xffff0000u) << "who is missing";
 }
