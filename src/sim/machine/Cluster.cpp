@@ -201,10 +201,11 @@ bool Cluster::step(bool isAlone) {
         int limit = isRandom ? 1 + int(draw() % 64)
                     : circle ? kTurn - circle->shorter(i)
                              : kTurn;
-        // The order of atomics is what CTAs that talk get wrong.
+        // The order of atomics is what CTAs that talk get wrong; and what is
+        // found, where lanes that part take turns with other warps.
         Turn turn{.limit = limit,
                   .endsAtAtomics = isRandom && limit % 2 == 0,
-                  .endsAtBranches = true};
+                  .endsAtBranches = isRandom || machine_.config().checks};
         hasMoved |= runWarp(warp, turn) == Progress::moved;
         instructions += warp.instructions - before;
         // However long its partners take, a lane gets its turn.
