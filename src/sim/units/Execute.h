@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sim/machine/Machine.h"
+#include "sim/program/ReferenceHandlers.h"
 #include "sim/units/Units.h"
 #include "support/HostProcessor.h"
 
@@ -38,13 +39,27 @@ template <typename T> inline Storage<T> toLane(T value) {
     return static_cast<std::make_unsigned_t<T>>(value);
 }
 
+/// Copy all lanes in pieces as wide as those in which handlers read them: the
+/// host hands a value that has just been stored on to no load that is wider.
+template <typename S>
+[[gnu::always_inline]] inline void copyLanes(S *to, const void *from) {
+  using Piece = std::uint8_t __attribute__((vector_size(32), aligned(4)));
+  const auto *bytes = static_cast<const std::uint8_t *>(from);
+  auto *target = reinterpret_cast<std::uint8_t *>(to);
+#pragma GCC unroll 8
+  for (std::size_t at = 0; at < sizeof(S) * kLanes; at += sizeof(Piece)) {
+    Piece piece;
+    std::memcpy(&piece, bytes + at, sizeof(piece));
+    std::memcpy(target + at, &piece, sizeof(piece));
+  }
+}
+
 /// Copy the lanes of `active` from `from` to `to`.
 template <typename S>
-[[gnu::always_inline]] inline void blendLanes(S *to, const S *from, LaneMask active) {
-  if (active == kAllLanes) {
-    std::memcpy(to, from, sizeof(S) * kLanes);
-    return;
-  }
+[[gnu::always_inline]] inline void blendLanes(S *to, const S *from,
+                                              LaneMask active) {
+  if (active == kAllLanes)
+    return copyLanes(to, from);
   for (int lane = 0; lane < kLanes; ++lane) {
     S taken = (active & kLaneBits[lane]) ? ~S(0) : S(0);
     to[lane] = (from[lane] & taken) | (to[lane] & ~taken);
@@ -70,7 +85,7 @@ template <Handler body>
 
 /// Of two that do the same, the faster one here.
 template <Handler body> Handler widest() {
-  return hasWideLanes() ? widened<body> : body;
+  return hasWideLanes() ? withReference(widened<body>, body) : body;
 }
 
 /// The handler of an instruction whose lanes are F(source lanes).

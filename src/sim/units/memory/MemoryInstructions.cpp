@@ -1,10 +1,10 @@
-// MemoryInstructions: ld, st, atom, red, and arithmetic on addresses.
+// MemoryInstructions: ld and st, and the table with atom and red.
 #include "sim/program/Effect.h"
 #include "sim/units/Execute.h"
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/memory/AccessTraits.h"
-#include "sim/units/memory/Reduction.h"
+#include "sim/units/memory/LaneAccess.h"
 #include "sim/units/memory/WarpAccess.h"
 #include "support/Error.h"
 
@@ -38,21 +38,6 @@ static bool isSigned(ptx::ScalarType type) {
          type == ptx::ScalarType::s32 || type == ptx::ScalarType::s64;
 }
 
-/// Complain about addresses computed from bytes that nobody wrote.
-static void checkAddress(Warp &warp, const Op &op, LaneMask active) {
-  LaneMask bad = warp.poison(op.src[0]) & active;
-  if (bad && warp.machine().config().checks)
-    warp.machine().findings().report(
-        FindingId::uninitializedAddress, warp, op, bad,
-        "the address depends on bytes that nobody wrote" +
-            warp.machine().findings().originText(warp,
-                                                 warp.poisonOrigin(op.src[0])));
-}
-
-static std::uint64_t addressOf(const Warp &warp, const Op &op, int lane) {
-  return warp.read(op.src[0], lane) + static_cast<std::uint64_t>(op.imm);
-}
-
 static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
                             const Reg &reg) {
   if (!flags.isSigned || flags.bytes == 8)
@@ -63,34 +48,6 @@ static std::uint64_t extend(std::uint64_t bits, const MemoryFlags &flags,
   if (reg.bytes < 8)
     wide &= (std::uint64_t(1) << (8 * reg.bytes)) - 1;
   return wide;
-}
-
-/// A value was stored; unwritten bytes may not reach global memory.
-static void markStored(Warp &warp, const Op &op, const ByteRange &place,
-                       const Reg &value, std::size_t bytes, int lane) {
-  std::uint64_t unwritten = warp.poisonBits(value, lane);
-  if (warp.group().inDoubt >> lane & 1)
-    unwritten = ~std::uint64_t(0);
-  if (bytes < 8)
-    unwritten &= (std::uint64_t(1) << (8 * bytes)) - 1;
-  std::uint32_t origin = unwritten ? warp.poisonOrigin(value) : 0;
-  place.mark(bytes, unwritten, origin);
-  if (!unwritten)
-    return;
-  auto &stores = warp.cta().cluster().unwrittenStores;
-  constexpr std::size_t kBytes = Cluster::UnwrittenStore::kBytes;
-  bool isNoted =
-      !place.isGlobal() || stores.size() < Cluster::UnwrittenStore::kMostGlobal;
-  for (std::size_t at = 0; isNoted && at < bytes; at += kBytes)
-    stores[{place.valid, (place.offset + at) / kBytes}] = {&op, origin};
-  if (!place.isGlobal())
-    return;
-  // Whatever stores it, what was not loaded is one defect.
-  warp.machine().findings().report(
-      FindingId::uninitializedStore, warp, op, LaneMask(1) << lane,
-      "a value that depends on bytes nobody wrote goes to global memory" +
-          warp.machine().findings().originText(warp, origin),
-      {}, warp.cta().cluster().origins[origin].op);
 }
 
 /// Which of the bytes that lanes have loaded nobody has written.
@@ -152,8 +109,8 @@ static S extendTo(const std::uint8_t *data, S mask) {
 
 /// The values of a warp's lanes, from where they are.
 template <typename M, typename S, bool isSigned>
-static void moveIn(Warp &warp, const Op &op, const WarpAccess &access,
-                   LaneMask active) {
+[[gnu::always_inline]] static inline void
+moveIn(Warp &warp, const Op &op, const WarpAccess &access, LaneMask active) {
   std::size_t stride = sizeof(M) * op.list.size();
   for (std::size_t i = 0; i < op.list.size(); ++i) {
     const Reg &reg = op.list[i];
@@ -163,15 +120,15 @@ static void moveIn(Warp &warp, const Op &op, const WarpAccess &access,
     switch (access.pattern()) {
     case Pattern::uniform: {
       S value = extendTo<M, S, isSigned>(from, mask);
-      if (active == kAllLanes)
-        std::fill_n(to, kLanes, value);
-      else
-        forEachLane(active, [&](int lane) { to[lane] = value; });
+      alignas(64) S values[kLanes];
+      for (int lane = 0; lane < kLanes; ++lane)
+        values[lane] = value;
+      blendLanes(to, values, active);
       break;
     }
     case Pattern::consecutive:
       if (active == kAllLanes && stride == sizeof(S) && sizeof(M) == sizeof(S))
-        std::memcpy(to, from, sizeof(S) * kLanes);
+        copyLanes(to, from);
       else if (active == kAllLanes)
         for (std::size_t lane = 0; lane < kLanes; ++lane)
           to[lane] = extendTo<M, S, isSigned>(from + lane * stride, mask);
@@ -181,13 +138,28 @@ static void moveIn(Warp &warp, const Op &op, const WarpAccess &access,
           to[lane] = extendTo<M, S, isSigned>(from + behind * stride, mask);
         });
       break;
-    case Pattern::scattered:
-      forEachLane(active, [&](int lane) {
-        to[lane] =
-            extendTo<M, S, isSigned>(access.at(lane) + i * sizeof(M), mask);
-      });
+    case Pattern::scattered: {
+      // Lanes that take no part have the address of one that does.
+      alignas(64) S values[kLanes];
+      std::size_t distance = i * sizeof(M);
+      constexpr bool isWord = sizeof(M) == 4 && sizeof(S) == 4;
+      if (isWord && distance == 0)
+        access.gather(reinterpret_cast<std::uint32_t *>(values));
+      else
+        for (int lane = 0; lane < kLanes; ++lane)
+          values[lane] =
+              extendTo<M, S, isSigned>(access.at(lane) + distance, mask);
+      blendLanes(to, values, active);
+    }
     }
   }
+}
+
+template <typename M, typename S, bool isSigned>
+KILN_WIDE_LANES static void moveInWide(Warp &warp, const Op &op,
+                                       const WarpAccess &access,
+                                       LaneMask active) {
+  moveIn<M, S, isSigned>(warp, op, access, active);
 }
 
 template <typename M, typename S, bool isSigned>
@@ -198,7 +170,10 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   if ((warp.poison(op.src[0]) & active) ||
       !access.find(warp, op, flags.space, active, bytes, /*isWrite=*/false))
     return loadByLane(warp, op, active);
-  moveIn<M, S, isSigned>(warp, op, access, active);
+  if (hasWideLanes())
+    moveInWide<M, S, isSigned>(warp, op, access, active);
+  else
+    moveIn<M, S, isSigned>(warp, op, access, active);
   if (warp.hasChecks()) {
     CheckTime time(warp.watchers().clock());
     for (const Reg &reg : op.list)
@@ -209,6 +184,25 @@ static Step load(Warp &warp, const Op &op, LaneMask active) {
   }
   if (!op.isMasked && warp.watchers().wants(EventKind::access))
     access.tell();
+  return Step::next;
+}
+
+/// A parameter of the kernel by its name: the same for all lanes.
+template <typename M, typename S, bool isSigned>
+static Step loadParameter(Warp &warp, const Op &op, LaneMask active) {
+  const std::vector<std::uint8_t> &params = warp.machine().config().params;
+  std::uint64_t at = addressOf(warp, op, 0);
+  if (!isInside(at, sizeof(M) * op.list.size(), params.size()))
+    return loadByLane(warp, op, active);
+  const std::uint8_t *from = params.data() + at;
+  for (const Reg &reg : op.list) {
+    S mask = reg.bytes >= sizeof(S) ? ~S(0) : (S(1) << (8 * reg.bytes)) - 1;
+    S value = extendTo<M, S, isSigned>(from, mask);
+    storeLanes<S>(warp, reg, active, [=](int) { return value; });
+    if (warp.hasChecks())
+      warp.setPoison(reg, active, 0);
+    from += sizeof(M);
+  }
   return Step::next;
 }
 
@@ -229,12 +223,6 @@ void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes,
     std::uint32_t left = elements >> first >> count << count << first;
     first = left ? static_cast<unsigned>(std::countr_zero(left)) : ~0u;
   }
-}
-
-/// For the ledger of a deadlock.
-static void noteWriter(Warp &warp, const Op &op, const void *data, int lane) {
-  if (warp.machine().config().checks)
-    warp.cta().cluster().lastWriters().note(warp, op, data, lane);
 }
 
 /// Each lane by itself.
@@ -286,16 +274,17 @@ static Step storeByLane(Warp &warp, const Op &op, LaneMask active) {
 
 /// Store the values of a warp's lanes; those that were there already.
 template <typename M, typename S>
-static LaneMask moveOut(const Warp &warp, const Op &op,
-                        const WarpAccess &access, LaneMask active) {
+[[gnu::always_inline]] static inline LaneMask
+moveOut(const Warp &warp, const Op &op, const WarpAccess &access,
+        LaneMask active) {
   if (op.list.size() == 1 && active == kAllLanes && access.isDense()) {
     const S *from = warp.lanes<S>(op.list[0]);
     alignas(64) M values[kLanes], before[kLanes];
     for (int lane = 0; lane < kLanes; ++lane)
       values[lane] = static_cast<M>(from[lane]);
     std::uint8_t *to = access.at(0);
-    std::memcpy(before, to, sizeof(before));
-    std::memcpy(to, values, sizeof(values));
+    copyLanes(before, to);
+    copyLanes(reinterpret_cast<M *>(to), values);
     return testLanes([&](int lane) { return values[lane] == before[lane]; });
   }
   LaneMask same = active;
@@ -312,6 +301,13 @@ static LaneMask moveOut(const Warp &warp, const Op &op,
     }
   });
   return same;
+}
+
+template <typename M, typename S>
+KILN_WIDE_LANES static LaneMask moveOutWide(const Warp &warp, const Op &op,
+                                            const WarpAccess &access,
+                                            LaneMask active) {
+  return moveOut<M, S>(warp, op, access, active);
 }
 
 /// The values that lanes store, one behind the other.
@@ -348,7 +344,8 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
     return storeByLane(warp, op, active);
   // Where bytes were not written, each lane says which.
   LaneMask same = 0;
-  if (access.isWritten())
+  bool wasWritten = access.isWritten();
+  if (wasWritten)
     same = active;
   else if (!access.isDense())
     forEachLane(active, [&](int lane) {
@@ -362,8 +359,10 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
       if (access.place(lane).isWritten(bytes))
         same |= kLaneBits[lane];
     });
-  same &= moveOut<M, S>(warp, op, access, active);
-  access.markWritten();
+  same &= hasWideLanes() ? moveOutWide<M, S>(warp, op, access, active)
+                         : moveOut<M, S>(warp, op, access, active);
+  if (!wasWritten)
+    access.markWritten();
   const Watchers &watchers = warp.watchers();
   if (watchers.wants(EventKind::access)) {
     bool isKept = watchers.wants(EventKind::storedValue) &&
@@ -378,15 +377,21 @@ static Step store(Warp &warp, const Op &op, LaneMask active) {
   return same == active ? Step::same : Step::next;
 }
 
-/// The handler for elements of `bytes` in lanes of `width`.
+/// The handler for elements of type M in lanes of type S.
+template <typename M, typename S>
+static Handler loadHandler(bool isParameter, bool isSigned) {
+  if (isParameter)
+    return isSigned ? loadParameter<M, S, true> : loadParameter<M, S, false>;
+  return isSigned ? load<M, S, true> : load<M, S, false>;
+}
+
+/// The same in lanes of `width` bytes.
 template <typename M>
-static Handler loadHandler(int width, bool isSigned) {
-  using U32 = std::uint32_t;
-  using U64 = std::uint64_t;
+static Handler loadHandler(int width, bool isParameter, bool isSigned) {
   if constexpr (sizeof(M) < 8)
     if (width != 8)
-      return isSigned ? load<M, U32, true> : load<M, U32, false>;
-  return isSigned ? load<M, U64, true> : load<M, U64, false>;
+      return loadHandler<M, std::uint32_t>(isParameter, isSigned);
+  return loadHandler<M, std::uint64_t>(isParameter, isSigned);
 }
 
 /// Whether elements of `bytes` are in lanes of one width that holds them.
@@ -398,14 +403,16 @@ static bool isRegular(const std::vector<Reg> &list, int bytes) {
 }
 
 static Handler loadHandler(const std::vector<Reg> &list, int bytes,
-                           bool isSigned) {
+                           bool isParameter, bool isSigned) {
   if (!isRegular(list, bytes))
     return loadByLane;
   int width = list.front().width;
-  return bytes == 1   ? loadHandler<std::uint8_t>(width, isSigned)
-         : bytes == 2 ? loadHandler<std::uint16_t>(width, isSigned)
-         : bytes == 4 ? loadHandler<std::uint32_t>(width, isSigned)
-                      : loadHandler<std::uint64_t>(width, false);
+  return withReference(
+      bytes == 1   ? loadHandler<std::uint8_t>(width, isParameter, isSigned)
+      : bytes == 2 ? loadHandler<std::uint16_t>(width, isParameter, isSigned)
+      : bytes == 4 ? loadHandler<std::uint32_t>(width, isParameter, isSigned)
+                   : loadHandler<std::uint64_t>(width, isParameter, false),
+      loadByLane);
 }
 
 template <typename M> static Handler storeHandler(int width) {
@@ -419,10 +426,11 @@ static Handler storeHandler(const std::vector<Reg> &list, int bytes) {
   if (!isRegular(list, bytes))
     return storeByLane;
   int width = list.front().width;
-  return bytes == 1   ? storeHandler<std::uint8_t>(width)
-         : bytes == 2 ? storeHandler<std::uint16_t>(width)
-         : bytes == 4 ? storeHandler<std::uint32_t>(width)
-                      : storeHandler<std::uint64_t>(width);
+  return withReference(bytes == 1   ? storeHandler<std::uint8_t>(width)
+                       : bytes == 2 ? storeHandler<std::uint16_t>(width)
+                       : bytes == 4 ? storeHandler<std::uint32_t>(width)
+                                    : storeHandler<std::uint64_t>(width),
+                       storeByLane);
 }
 
 /// The registers of a value or a vector. 128 bits are two of 64: `bytes` says
@@ -448,12 +456,14 @@ void decodeLoad(Decoder &decoder, const ptx::Instruction &instruction,
   ptx::ScalarType type = lastType(decoder, instruction);
   int bytes = ptx::sizeBytes(type);
   op.list = elementsOf(decoder, instruction, instruction.operands[0], bytes);
-  op.handler = loadHandler(op.list, bytes, isSigned(type));
+  const ptx::Operand &address = instruction.operands[1];
+  Space space = decoder.spaceOfAddress(address, spaceOf(instruction));
+  bool isParameter = space == Space::param &&
+                     address.elements[0].kind == ptx::Operand::Kind::symbol;
+  op.handler = loadHandler(op.list, bytes, isParameter, isSigned(type));
   op.isListWritten = true;
-  op.src[0] = decoder.address(instruction.operands[1], op.imm);
-  op.flags = MemoryFlags::pack(
-      decoder.spaceOfAddress(instruction.operands[1], spaceOf(instruction)),
-      bytes, isSigned(type));
+  op.src[0] = decoder.address(address, op.imm);
+  op.flags = MemoryFlags::pack(space, bytes, isSigned(type));
 }
 
 void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
@@ -469,169 +479,6 @@ void decodeStore(Decoder &decoder, const ptx::Instruction &instruction,
   op.flags = MemoryFlags::pack(
       decoder.spaceOfAddress(instruction.operands[0], spaceOf(instruction)),
       bytes, false);
-}
-
-// Atomics: one lane after another, as the hardware serialises them.
-
-namespace {
-struct Atomic {
-  std::optional<Reduction> reduction; ///< none: an exchange
-  bool isSwap = false;                ///< only where it holds a value (cas)
-  int bytes = 0;
-  Space space;
-
-  std::uint64_t apply(std::uint64_t old, std::uint64_t value,
-                      std::uint64_t fresh) const;
-};
-} // namespace
-
-std::uint64_t Atomic::apply(std::uint64_t old, std::uint64_t value,
-                            std::uint64_t fresh) const {
-  if (isSwap)
-    return old == value ? fresh : old;
-  if (!reduction)
-    return value;
-  reduction->apply(reinterpret_cast<std::uint8_t *>(&old),
-                   reinterpret_cast<const std::uint8_t *>(&value), bytes);
-  return old;
-}
-
-/// Where a lane needs a look of its own.
-static Step atomicByLane(Warp &warp, const Op &op, LaneMask active) {
-  const Atomic &what = *static_cast<const Atomic *>(op.extra.get());
-  checkAddress(warp, op, active);
-  Accessor accessor(warp, op, "an atomic");
-  std::size_t bytes = what.bytes;
-  bool hasChecks = warp.machine().config().checks;
-  forEachLane(active, [&](int lane) {
-    ByteRange place = accessor.locate(what.space, addressOf(warp, op, lane),
-                                      bytes, bytes, lane, true);
-    std::uint64_t old = 0;
-    std::memcpy(&old, place.data, bytes);
-    std::uint64_t extra = op.src[2].isValid() ? warp.read(op.src[2], lane) : 0;
-    std::uint64_t fresh = what.apply(old, warp.read(op.src[1], lane), extra);
-    std::memcpy(place.data, &fresh, bytes);
-    if (fresh != old) {
-      ++warp.effects;
-      noteWriter(warp, op, place.data, lane);
-      warp.cta().cluster().notify();
-    }
-    // What was there reaches the result, and the sum; an exchange replaces it.
-    std::uint64_t unwritten = hasChecks ? place.unwritten(bytes) : 0;
-    std::uint32_t origin = unwritten ? originOf(warp, op, place, bytes) : 0;
-    const Reg &value = op.src[what.isSwap ? 2 : 1];
-    bool isReplaced = what.isSwap ? fresh != old : !what.reduction;
-    if (isReplaced || (!what.isSwap && !unwritten))
-      markStored(warp, op, place, value, bytes, lane);
-    if (!op.dst.isValid())
-      return;
-    warp.write(op.dst, lane, old);
-    warp.setPoisonBits(op.dst, lane, unwritten);
-    if (unwritten)
-      warp.setPoisonOrigin(op.dst, origin);
-  });
-  return Step::next;
-}
-
-/// One lane after another, each of which may do it at the value there.
-template <typename T, typename Combine>
-static LaneMask changeLanes(Warp &warp, const Op &op, const WarpAccess &access,
-                            LaneMask active, Combine &&combine) {
-  const T *values = warp.lanes<T>(op.src[1]);
-  T *results = op.dst.isValid() ? warp.lanes<T>(op.dst) : nullptr;
-  LaneMask changed = 0;
-  forEachLane(active, [&](int lane) {
-    std::uint8_t *place = access.at(lane);
-    T old;
-    std::memcpy(&old, place, sizeof(T));
-    T fresh = combine(old, values[lane], lane);
-    std::memcpy(place, &fresh, sizeof(T));
-    changed |= fresh != old ? kLaneBits[lane] : 0;
-    if (results)
-      results[lane] = old;
-  });
-  return changed;
-}
-
-template <typename T>
-static LaneMask changeLanes(Warp &warp, const Op &op, const Atomic &what,
-                            const WarpAccess &access, LaneMask active) {
-  auto change = [&](auto &&combine) {
-    return changeLanes<T>(warp, op, access, active, combine);
-  };
-  if (what.isSwap) {
-    const T *fresh = warp.lanes<T>(op.src[2]);
-    return change([=](T old, T expected, int lane) {
-      return old == expected ? fresh[lane] : old;
-    });
-  }
-  if (!what.reduction)
-    return change([](T, T value, int) { return value; });
-  bool isInteger = what.reduction->type < ptx::ScalarType::f16;
-  if (isInteger && what.reduction->kind == ReductionKind::add)
-    return change([](T old, T value, int) { return old + value; });
-  return change([&](T old, T value, int) {
-    what.reduction->apply(reinterpret_cast<std::uint8_t *>(&old),
-                          reinterpret_cast<const std::uint8_t *>(&value),
-                          sizeof(T));
-    return old;
-  });
-}
-
-static Step atomic(Warp &warp, const Op &op, LaneMask active) {
-  const Atomic &what = *static_cast<const Atomic *>(op.extra.get());
-  auto bytes = static_cast<std::uint32_t>(what.bytes);
-  LaneMask unwritten = warp.group().inDoubt;
-  for (int i : {0, 1, 2})
-    if (op.src[i].isValid())
-      unwritten |= warp.poison(op.src[i]);
-  auto fits = [&](const Reg &reg) { return !reg.isValid() || reg.width == bytes; };
-  bool isRegular = (bytes == 4 || bytes == 8) && fits(op.src[1]) &&
-                   fits(op.src[2]) && fits(op.dst);
-  WarpAccess access;
-  if ((unwritten & active) || !isRegular ||
-      !access.find(warp, op, what.space, active, bytes, /*isWrite=*/true) ||
-      !access.isWritten())
-    return atomicByLane(warp, op, active);
-  LaneMask changed =
-      bytes == 8 ? changeLanes<std::uint64_t>(warp, op, what, access, active)
-                 : changeLanes<std::uint32_t>(warp, op, what, access, active);
-  if (changed) {
-    warp.effects += static_cast<std::uint64_t>(countLanes(changed));
-    warp.cta().cluster().notify();
-    forEachLane(changed, [&](int lane) {
-      noteWriter(warp, op, access.at(lane), lane);
-    });
-  }
-  if (op.dst.isValid())
-    warp.setPoison(op.dst, active, 0);
-  if (warp.watchers().wants(EventKind::access))
-    access.tell();
-  return Step::next;
-}
-
-void decodeAtomic(Decoder &decoder, const ptx::Instruction &instruction,
-                  Op &op) {
-  if (instruction.has("mbarrier::complete_tx::bytes"))
-    return decodeAsyncReduction(decoder, instruction, op);
-  ptx::ScalarType type = lastType(decoder, instruction);
-  int bytes = ptx::sizeBytes(type);
-  if (isPackedAtomic(instruction, type))
-    return decodePackedAtomic(decoder, instruction, type, op);
-  std::size_t first = 0;
-  if (instruction.opcode == "atom")
-    op.dst = decoder.reg(instruction.operands[first++], bytes);
-  op.src[0] = decoder.address(instruction.operands[first], op.imm);
-  op.src[1] = decoder.reg(instruction.operands[first + 1], bytes);
-  Atomic what{.isSwap = instruction.has("cas"),
-              .bytes = bytes,
-              .space = spaceOf(instruction)};
-  if (what.isSwap)
-    op.src[2] = decoder.reg(instruction.operands[first + 2], bytes);
-  else if (!instruction.has("exch"))
-    what.reduction = {reductionKind(decoder, instruction), type};
-  op.extra = std::make_shared<Atomic>(what);
-  op.handler = atomic;
 }
 
 std::vector<Instruction> memoryInstructions() {

@@ -3,64 +3,174 @@
 #include "support/HostProcessor.h"
 
 #include <bit>
+#include <cstring>
+#include <utility>
 
 namespace kiln::sim {
 
+/// Four addresses, from lanes of either width. They are no wider than what
+/// handlers write registers in: the host hands a value that has just been
+/// stored on to no load that is wider.
+using Four = std::uint64_t __attribute__((vector_size(32)));
+using FourNarrow = std::uint32_t __attribute__((vector_size(16)));
+static constexpr std::size_t kFours = kLanes / 4;
+
+/// What lane numbers come to, for vectors: times 1, 2, 4, ... bytes, and bits.
+struct alignas(64) LaneNumbers {
+  std::uint64_t lanes[kLanes];
+};
+static constexpr int kMostBytesLog = 6;
+static constexpr auto kSteps = [] {
+  std::array<LaneNumbers, kMostBytesLog> steps{};
+  for (std::size_t log = 0; log < steps.size(); ++log)
+    for (std::uint64_t lane = 0; lane < kLanes; ++lane)
+      steps[log].lanes[lane] = lane << log;
+  return steps;
+}();
+static constexpr auto kBits = [] {
+  LaneNumbers bits{};
+  for (int lane = 0; lane < kLanes; ++lane)
+    bits.lanes[lane] = std::uint64_t(1) << lane;
+  return bits;
+}();
+
+// By reference: how such vectors are returned depends on the processor.
+[[gnu::always_inline]] static inline void get(Four &four,
+                                              const std::uint64_t *from) {
+  std::memcpy(&four, from, sizeof(four));
+}
+[[gnu::always_inline]] static inline void get(Four &four,
+                                              const std::uint32_t *from) {
+  FourNarrow narrow;
+  std::memcpy(&narrow, from, sizeof(narrow));
+  four = __builtin_convertvector(narrow, Four);
+}
+
+[[gnu::always_inline]] static inline bool isZero(const Four &four) {
+  using Two = std::uint64_t __attribute__((vector_size(16)));
+  Two two = __builtin_shufflevector(four, four, 0, 1) |
+            __builtin_shufflevector(four, four, 2, 3);
+  return (two[0] | two[1]) == 0;
+}
+
+/// `to` gets from + offset, without a bit in `lanes` that of the first lane
+/// with one; how they lie.
+template <bool isWhole, typename S>
+[[gnu::always_inline]] static inline Pattern
+takeAddresses(std::uint64_t *to, const S *from, std::uint64_t offset,
+              LaneMask lanes, int first, std::uint32_t bytes) {
+  std::uint64_t one = from[first] + offset;
+  const LaneNumbers &steps =
+      kSteps[static_cast<std::size_t>(std::countr_zero(bytes))];
+  std::uint64_t start = one - steps.lanes[first];
+  Four uniform{}, consecutive{};
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kFours; ++i) {
+    Four addresses, expected;
+    get(addresses, from + 4 * i);
+    get(expected, steps.lanes + 4 * i);
+    addresses += offset;
+    expected += start;
+    if constexpr (isWhole) {
+      consecutive |= addresses ^ expected;
+    } else {
+      Four bits;
+      get(bits, kBits.lanes + 4 * i);
+      Four isIn = Four((bits & std::uint64_t(lanes)) != 0);
+      addresses = (addresses & isIn) | (one & ~isIn);
+      consecutive |= (addresses ^ expected) & isIn;
+    }
+    uniform |= addresses ^ one;
+    std::memcpy(to + 4 * i, &addresses, sizeof(addresses));
+  }
+  return isZero(uniform)       ? Pattern::uniform
+         : isZero(consecutive) ? Pattern::consecutive
+                               : Pattern::scattered;
+}
+
+template <typename S>
+[[gnu::always_inline]] static inline Pattern
+takeSome(std::uint64_t *to, const S *from, std::uint64_t offset, LaneMask lanes,
+         int first, std::uint32_t bytes) {
+  return lanes == kAllLanes
+             ? takeAddresses<true>(to, from, offset, lanes, first, bytes)
+             : takeAddresses<false>(to, from, offset, lanes, first, bytes);
+}
+
+KILN_WIDEST_VECTORS static Pattern
+takeWide(std::uint64_t *to, const std::uint64_t *from, std::uint64_t offset,
+         LaneMask lanes, int first, std::uint32_t bytes) {
+  return takeSome(to, from, offset, lanes, first, bytes);
+}
+
+KILN_WIDEST_VECTORS static Pattern
+takeNarrow(std::uint64_t *to, const std::uint32_t *from, std::uint64_t offset,
+           LaneMask lanes, int first, std::uint32_t bytes) {
+  return takeSome(to, from, offset, lanes, first, bytes);
+}
+
+KILN_WIDEST_VECTORS static void gatherWords(std::uint32_t *to,
+                                            const std::uint8_t *data,
+                                            const std::uint64_t *addresses,
+                                            std::uint64_t base) {
+  using Words = std::uint32_t __attribute__((vector_size(32)));
+  for (std::size_t i = 0; i < kLanes; i += 8) {
+    const std::uint64_t *from = addresses + i;
+    const std::uint8_t *first = data + (from[0] - base);
+    // Often eight of them are like a whole warp's: of tiles of 8 x 8 and 16
+    // x 16.
+    Four low, high, lowSteps, highSteps;
+    get(low, from);
+    get(high, from + 4);
+    get(lowSteps, kSteps[2].lanes);
+    get(highSteps, kSteps[2].lanes + 4);
+    low -= from[0];
+    high -= from[0];
+    Words words;
+    if (isZero((low ^ lowSteps) | (high ^ highSteps))) {
+      std::memcpy(&words, first, sizeof(words));
+      std::memcpy(to + i, &words, sizeof(words));
+    } else if (isZero(low | high)) {
+      std::uint32_t word;
+      std::memcpy(&word, first, sizeof(word));
+      words = Words{} + word;
+      std::memcpy(to + i, &words, sizeof(words));
+    } else {
+      for (std::size_t lane = 0; lane < 8; ++lane)
+        std::memcpy(to + i + lane, data + (from[lane] - base), sizeof(*to));
+    }
+  }
+}
+
+void WarpAccess::gather(std::uint32_t *words) const {
+  gatherWords(words, data_, addresses_.data(), base_);
+}
+
 namespace {
-/// What the addresses of a warp have in common.
-struct Summary {
+struct Extent {
   std::uint64_t low, high;
-  std::uint64_t any;     ///< bits that some address has
-  bool isUniform, isConsecutive;
+  std::uint64_t any; ///< bits that some address has
 };
 } // namespace
 
-/// `to` gets from + offset; lanes without a bit get that of the first with one.
-template <typename S>
-[[gnu::always_inline]] static inline void
-takeAddresses(std::uint64_t *to, const S *from, std::uint64_t offset,
-              LaneMask lanes, int first) {
-  for (int lane = 0; lane < kLanes; ++lane)
-    to[lane] = from[lane] + offset;
-  if (lanes == kAllLanes)
-    return;
-  std::uint64_t fill = to[first];
-  for (int lane = 0; lane < kLanes; ++lane)
-    to[lane] = (lanes & kLaneBits[lane]) ? to[lane] : fill;
-}
-
-[[gnu::always_inline]] static inline Summary
-summarise(const std::uint64_t *addresses, LaneMask lanes, int first,
-          std::uint32_t bytes) {
-  std::uint64_t one = addresses[first];
-  std::uint64_t start = one - static_cast<std::uint64_t>(first) * bytes;
-  std::uint64_t uniform = 0, consecutive = 0, any = 0;
-  std::uint64_t low = one, high = one;
-  for (std::uint64_t lane = 0; lane < kLanes; ++lane) {
-    std::uint64_t address = addresses[lane];
-    bool isIn = (lanes & kLaneBits[lane]) != 0;
-    uniform |= address ^ one;
-    consecutive |= isIn ? address ^ (start + lane * bytes) : 0;
-    any |= address;
-    low = address < low ? address : low;
-    high = address > high ? address : high;
+KILN_WIDEST_VECTORS static Extent extentOf(const std::uint64_t *addresses) {
+  Four low, high, any;
+  get(low, addresses);
+  high = any = low;
+  for (std::size_t i = 1; i < kFours; ++i) {
+    Four four;
+    get(four, addresses + 4 * i);
+    any |= four;
+    low = four < low ? four : low;
+    high = four > high ? four : high;
   }
-  return {low, high, any, uniform == 0, consecutive == 0};
-}
-
-KILN_WIDEST_VECTORS static Summary
-computeWide(std::uint64_t *to, const std::uint64_t *from, std::uint64_t offset,
-            LaneMask lanes, int first, std::uint32_t bytes) {
-  takeAddresses(to, from, offset, lanes, first);
-  return summarise(to, lanes, first, bytes);
-}
-
-KILN_WIDEST_VECTORS static Summary
-computeNarrow(std::uint64_t *to, const std::uint32_t *from,
-              std::uint64_t offset, LaneMask lanes, int first,
-              std::uint32_t bytes) {
-  takeAddresses(to, from, offset, lanes, first);
-  return summarise(to, lanes, first, bytes);
+  Extent extent{low[0], high[0], any[0]};
+  for (int i = 1; i < 4; ++i) {
+    extent.any |= any[i];
+    extent.low = low[i] < extent.low ? low[i] : extent.low;
+    extent.high = high[i] > extent.high ? high[i] : extent.high;
+  }
+  return extent;
 }
 
 void WarpAccess::computeAddresses() {
@@ -68,18 +178,22 @@ void WarpAccess::computeAddresses() {
   auto offset = static_cast<std::uint64_t>(op_->imm);
   first_ = firstLane(lanes_);
   const Warp &warp = *warp_;
-  Summary summary =
-      reg.width == 8
-          ? computeWide(addresses_.data(), warp.lanes<std::uint64_t>(reg),
-                        offset, lanes_, first_, bytes_)
-          : computeNarrow(addresses_.data(), warp.lanes<std::uint32_t>(reg),
-                          offset, lanes_, first_, bytes_);
-  low_ = summary.low;
-  high_ = summary.high;
-  anyBits_ = summary.any;
-  pattern_ = summary.isUniform       ? Pattern::uniform
-             : summary.isConsecutive ? Pattern::consecutive
-                                     : Pattern::scattered;
+  pattern_ = reg.width == 8
+                 ? takeWide(addresses_.data(), warp.lanes<std::uint64_t>(reg),
+                            offset, lanes_, first_, bytes_)
+                 : takeNarrow(addresses_.data(), warp.lanes<std::uint32_t>(reg),
+                              offset, lanes_, first_, bytes_);
+  if (pattern_ == Pattern::scattered) {
+    Extent extent = extentOf(addresses_.data());
+    low_ = extent.low;
+    high_ = extent.high;
+    anyBits_ = extent.any;
+    isDense_ = false;
+    return;
+  }
+  low_ = high_ = anyBits_ = addresses_[first_];
+  if (pattern_ == Pattern::consecutive)
+    high_ = addresses_[kLanes - 1 - std::countl_zero(lanes_)];
   isDense_ = pattern_ == Pattern::consecutive &&
              std::has_single_bit((lanes_ >> first_) + std::uint64_t(1));
 }
@@ -105,9 +219,7 @@ bool WarpAccess::findGlobal(bool isWrite) {
   }
   data_ = region->at(low_);
   valid_ = &region->valid;
-  base_ = low_;
   offset_ = low_ - region->base;
-  owner_ = nullptr;
   return true;
 }
 
@@ -122,15 +234,10 @@ bool WarpAccess::findShared() {
                 cta.shared.size()))
     return false;
   // What is told of begins with the first byte of shared memory.
-  std::uint64_t start = (low_ - plain) + kFirstSharedAddress;
-  for (std::uint64_t &address : addresses_)
-    address -= start;
-  base_ = low_ - start;
-  low_ -= start;
-  high_ -= start;
-  data_ = cta.shared.data() + base_;
+  window_ += low_ - plain + kFirstSharedAddress;
+  offset_ = plain - kFirstSharedAddress;
+  data_ = cta.shared.data() + offset_;
   valid_ = &cta.sharedValid;
-  offset_ = base_;
   owner_ = &cta;
   return true;
 }
@@ -141,9 +248,7 @@ bool WarpAccess::findParameter() {
     return false;
   data_ = const_cast<std::uint8_t *>(params.data()) + low_;
   valid_ = nullptr;
-  base_ = low_;
   offset_ = 0;
-  owner_ = nullptr;
   return true;
 }
 
@@ -157,8 +262,8 @@ bool WarpAccess::findLocal() {
   isDense_ = false;
   data_ = warp_->local.data();
   valid_ = &warp_->localValid;
-  base_ = offset_ = 0;
-  owner_ = nullptr;
+  base_ = window_;
+  offset_ = 0;
   return true;
 }
 
@@ -169,7 +274,10 @@ bool WarpAccess::find(Warp &warp, const Op &op, Space space, LaneMask lanes,
   lanes_ = lanes;
   bytes_ = bytes;
   isWrite_ = isWrite;
+  window_ = 0;
+  owner_ = nullptr;
   computeAddresses();
+  base_ = low_;
   bool isParameter = space == Space::param;
   if (space == Space::generic) {
     std::uint64_t window = low_ >> kWindowShift;
@@ -182,11 +290,9 @@ bool WarpAccess::find(Warp &warp, const Op &op, Space space, LaneMask lanes,
             : window == kLocalWindow >> kWindowShift ? Space::local
                                                      : Space::global;
     if (isInWindow) {
-      constexpr std::uint64_t kInside = (std::uint64_t(1) << kWindowShift) - 1;
-      for (std::uint64_t &address : addresses_)
-        address &= kInside;
-      low_ &= kInside;
-      high_ &= kInside;
+      window_ = window << kWindowShift;
+      low_ -= window_;
+      high_ -= window_;
     }
   }
   space_ = space;
@@ -230,9 +336,14 @@ void WarpAccess::markWritten() const {
   });
 }
 
-void WarpAccess::tell(LaneMask same, const std::uint8_t *values) const {
+void WarpAccess::tell(LaneMask same, const std::uint8_t *values) {
   if (space_ != Space::global && space_ != Space::shared)
     return;
+  if (std::uint64_t start = std::exchange(window_, 0)) {
+    base_ -= start;
+    for (std::uint64_t &address : addresses_)
+      address -= start;
+  }
   AlikeLanes alike{addresses_.data(), lanes_,   same,    owner_,
                    bytes_,            isWrite_, pattern_};
   warp_->watchers().tell(

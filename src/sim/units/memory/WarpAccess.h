@@ -34,12 +34,15 @@ public:
     return {data_ + distance, valid_, offset_ + distance, owner_,
             space_ == Space::local};
   }
+  /// The four bytes at each lane's address; of lanes that take no part, those
+  /// of one that does.
+  void gather(std::uint32_t *words) const;
   /// Whether all bytes that they touch were written.
   bool isWritten() const;
   /// They write all of them.
   void markWritten() const;
   /// Tell who watches accesses.
-  void tell(LaneMask same = 0, const std::uint8_t *values = nullptr) const;
+  void tell(LaneMask same = 0, const std::uint8_t *values = nullptr);
 
 private:
   void computeAddresses();
@@ -53,9 +56,11 @@ private:
   std::uint8_t *data_;
   ValidBits *valid_; ///< null: always written
   Cta *owner_;
-  std::uint64_t base_;  ///< the address of `data_`
+  std::uint64_t base_;   ///< of `addresses_`: that of `data_`
+  std::uint64_t window_; ///< where those begin that others are told of
   std::size_t offset_;  ///< of `data_` in `valid_`
-  std::uint64_t low_, high_; ///< the first bytes that some lane touches
+  /// In the space: the first bytes that some lane touches.
+  std::uint64_t low_, high_;
   std::uint64_t anyBits_;
   LaneMask lanes_;
   std::uint32_t bytes_;
