@@ -1,11 +1,21 @@
 // AddressInstructions: arithmetic on addresses: into and out of the windows of
 // spaces, and between the CTAs of a cluster.
+#include "sim/units/Execute.h"
 #include "sim/units/Units.h"
 #include "sim/units/memory/Access.h"
 
 namespace kiln::sim {
 
 /// dst = src + imm: into or out of a window.
+static Step shiftWide(Warp &warp, const Op &op, LaneMask active) {
+  const std::uint64_t *from = warp.lanes<std::uint64_t>(op.src[0]);
+  auto distance = static_cast<std::uint64_t>(op.imm);
+  storeLanes<std::uint64_t>(warp, op.dst, active,
+                            [=](int lane) { return from[lane] + distance; });
+  return Step::next;
+}
+
+/// The same of registers of any width.
 static Step shiftAddress(Warp &warp, const Op &op, LaneMask active) {
   forEachLane(active, [&](int lane) {
     warp.write(op.dst, lane, warp.read(op.src[0], lane) + op.imm);
@@ -32,7 +42,9 @@ static void decodeCvta(Decoder &decoder, const ptx::Instruction &instruction,
   op.imm = instruction.has("to") ? -window : window;
   op.dst = decoder.reg(instruction.operands[0], 8);
   op.src[0] = decoder.reg(instruction.operands[1], 8);
-  op.handler = shiftAddress;
+  bool isWide = op.dst.width == 8 && op.src[0].width == 8;
+  op.handler =
+      isWide ? withReference(widest<shiftWide>(), shiftAddress) : shiftAddress;
 }
 
 static Step isInSpace(Warp &warp, const Op &op, LaneMask active) {

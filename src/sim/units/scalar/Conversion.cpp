@@ -130,6 +130,46 @@ static bool decodeFrequent(Decoder &decoder,
   return true;
 }
 
+/// cvt of an f32 to an f32, which rounds to an integer, limits or flushes it:
+/// the value is never between two floats.
+template <bool isFlushed, bool isSaturated, typename Round>
+static float convertSingle(float a, Round round) {
+  if constexpr (isFlushed)
+    a = flush(a);
+  a = round(a);
+  if constexpr (isSaturated)
+    a = saturate(a);
+  return canonical(isFlushed ? flush(a) : a);
+}
+
+static Handler singleHandler(const FloatConversion &conversion) {
+  auto choose = [&]<typename Round>(Round) -> Handler {
+    auto with = [&]<bool isFlushed, bool isSaturated>() {
+      auto convert = [](float a) {
+        return convertSingle<isFlushed, isSaturated>(a, Round{});
+      };
+      return widest<lanewise1<decltype(convert), float, float>>();
+    };
+    if (conversion.isFlushed)
+      return conversion.isSaturated ? with.template operator()<true, true>()
+                                    : with.template operator()<true, false>();
+    return conversion.isSaturated ? with.template operator()<false, true>()
+                                  : with.template operator()<false, false>();
+  };
+  if (!conversion.isIntegral)
+    return choose([](float a) { return a; });
+  switch (conversion.integralRounding) {
+  case Rounding::toward_zero:
+    return choose([](float a) { return std::trunc(a); });
+  case Rounding::down:
+    return choose([](float a) { return std::floor(a); });
+  case Rounding::up:
+    return choose([](float a) { return std::ceil(a); });
+  default:
+    return choose([](float a) { return std::nearbyint(a); });
+  }
+}
+
 static const FloatFormat *formatOf(ptx::ScalarType type) {
   using enum ptx::ScalarType;
   switch (type) {
@@ -177,8 +217,13 @@ static void decodeToFloat(Decoder &decoder, const ptx::Instruction &instruction,
                        ptx::sizeBytes(to));
   op.src[0] =
       conversionSource(decoder, instruction, instruction.operands[1], from);
-  op.extra = std::move(conversion);
   op.handler = executeConversion;
+  bool isSingle = to == ptx::ScalarType::f32 && from == to &&
+                  op.src[0].width == 4 && !conversion->isRelu &&
+                  !conversion->isFinite;
+  if (isSingle)
+    op.handler = withReference(singleHandler(*conversion), executeConversion);
+  op.extra = std::move(conversion);
 }
 
 static bool isPacked(ptx::ScalarType type) {

@@ -8,15 +8,39 @@
 
 namespace kiln::sim {
 
-/// Run `inner` in a rounding mode of the host. Its loads and stores of
-/// registers, which the compiler cannot move over the calls, keep the
-/// arithmetic between them.
+/// While it lives, the host rounds in one of its modes. Loads and stores of
+/// registers, which the compiler moves over neither end, keep the arithmetic
+/// between them.
+template <int mode> class HostRounding {
+public:
+  HostRounding() { set(mode); }
+  HostRounding(const HostRounding &) = delete;
+  ~HostRounding() { set(FE_TONEAREST); }
+
+private:
+  static void set(int to) {
+#if defined(__x86_64__)
+    // Vector arithmetic has a register of its own, and what the library
+    // emulates where there is no fused multiplication asks for the other one
+    // too.
+    if (hasFusedMultiply()) {
+      constexpr unsigned kModes = 0x6000, kAboveOther = 3;
+      asm volatile("" ::: "memory");
+      _mm_setcsr((_mm_getcsr() & ~kModes) | static_cast<unsigned>(to)
+                                                << kAboveOther);
+      asm volatile("" ::: "memory");
+      return;
+    }
+#endif
+    std::fesetround(to);
+  }
+};
+
+/// Run `inner` in a rounding mode of the host.
 template <Handler inner, int mode>
 Step roundedBy(Warp &warp, const Op &op, LaneMask active) {
-  std::fesetround(mode);
-  Step step = inner(warp, op, active);
-  std::fesetround(FE_TONEAREST);
-  return step;
+  HostRounding<mode> rounding;
+  return inner(warp, op, active);
 }
 
 /// `inner` in the rounding mode that the instruction names; rn where none.

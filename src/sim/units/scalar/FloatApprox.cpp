@@ -27,10 +27,8 @@ static void decodeUnary(Decoder &decoder, const ptx::Instruction &instruction,
 template <int mode>
 static Step executeRounded(Warp &warp, const Op &op, LaneMask active) {
   auto inner = *static_cast<const Handler *>(op.extra.get());
-  std::fesetround(mode);
-  Step step = inner(warp, op, active);
-  std::fesetround(FE_TONEAREST);
-  return step;
+  HostRounding<mode> rounding;
+  return inner(warp, op, active);
 }
 
 static void applyRounding(const ptx::Instruction &instruction, Op &op) {

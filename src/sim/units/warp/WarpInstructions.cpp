@@ -131,10 +131,11 @@ static void decodeShuffle(Decoder &decoder, const ptx::Instruction &instruction,
   op.pdst = pairedPred(decoder, operands[0]);
   for (int i = 0; i < 4; ++i)
     op.src[i] = source<U32>(decoder, instruction, operands[i + 1]);
-  op.handler = instruction.has("up")     ? executeShuffle<Shuffle::up>
-               : instruction.has("down") ? executeShuffle<Shuffle::down>
-               : instruction.has("bfly") ? executeShuffle<Shuffle::bfly>
-                                         : executeShuffle<Shuffle::idx>;
+  op.handler =
+      instruction.has("up")     ? widest<executeShuffle<Shuffle::up>>()
+      : instruction.has("down") ? widest<executeShuffle<Shuffle::down>>()
+      : instruction.has("bfly") ? widest<executeShuffle<Shuffle::bfly>>()
+                                : widest<executeShuffle<Shuffle::idx>>();
 }
 
 namespace {
