@@ -30,6 +30,7 @@ public:
     const Slot &slot = slots_[placeOf(key)];
     return slot.key == kNone ? nullptr : &slot.value;
   }
+  std::size_t size() const { return count_; }
   std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
 
 private:

@@ -229,7 +229,7 @@ EventMask LaunchChecks::interests() const {
 }
 
 std::uint64_t LaunchChecks::bytes() const {
-  return races_.global().cells.bytes();
+  return races_.global().cells.bytes() + races_.deferred().bytes();
 }
 
 } // namespace kiln::sim

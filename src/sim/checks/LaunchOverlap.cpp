@@ -35,7 +35,10 @@ bool LaunchRaces::isFlagged(const LaunchRaces &earlier) const {
   return false;
 }
 
-void LaunchRaces::compareWith(const LaunchRaces &earlier) {
+void LaunchRaces::compareWith(LaunchRaces &earlier) {
+  if (early_.list().empty())
+    return;
+  earlier.restoreAll();
   if (isFlagged(earlier))
     return;
   for (const auto &[cell, access] : early_.list()) {

@@ -4,21 +4,74 @@
 
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace kiln::sim {
 
 LaunchRaces::LaunchRaces(Machine &machine)
     : machine_(machine), told_{{}, FindingQuota(machine.config().max_findings)} {}
 
-void LaunchRaces::take(RaceDetector &races) {
+void LaunchRaces::takeFindings(RaceDetector &races) {
   told_.quota.take(races.quota());
   for (const RaceFinding &found : races.findings())
     if (!told_.isTold(machine_, found.id, found.places, found.count))
       told_.findings.push_back(found);
-  for (auto [first, page] : races.global().cells.pages())
-    takePage(races, first, *page);
   if (const EarlyAccesses *early = races.early())
     early_.take(*early);
+}
+
+void LaunchRaces::takePages(RaceDetector &races) {
+  Shadow &shadow = races.global().cells;
+  for (auto [first, page] : shadow.pages())
+    takePage(races, first, *page);
+  shadow = {};
+}
+
+void LaunchRaces::takeCommon(RaceDetector &races) {
+  takeFindings(races);
+  common_ = &races;
+}
+
+void LaunchRaces::take(std::unique_ptr<LaunchChecks> checks) {
+  // What waits longer is put in its place after all.
+  constexpr std::size_t kMostBytes = std::size_t(32) << 20;
+  using Answer = AccessExtents::Answer;
+  RaceDetector &races = checks->races();
+  takeFindings(races);
+  // What one cluster has deferred another one may collide with.
+  for (const AccessExtents::Extent &one : races.extents().list())
+    if (extents_.note(one.op, one.kind, one.touched) == Answer::touchBehind)
+      restoreFallen();
+  races.restoreOf([&](std::uint32_t op) { return !extents_.isDeferred(op); });
+  takePages(races);
+  if (races.deferred().isEmpty())
+    return;
+  deferredBytes_ += sizeof(LaunchChecks) + races.deferred().bytes();
+  deferred_.push_back(std::move(checks));
+  if (deferredBytes_ > kMostBytes)
+    restoreAll();
+}
+
+void LaunchRaces::restoreFallen() {
+  for (const auto &checks : deferred_) {
+    RaceDetector &races = checks->races();
+    races.restoreOf([&](std::uint32_t op) { return extents_.hasFallen(op); });
+    takePages(races);
+  }
+  extents_.settle();
+}
+
+void LaunchRaces::restoreAll() {
+  for (const auto &checks : deferred_) {
+    checks->races().restoreAll();
+    takePages(checks->races());
+  }
+  deferred_.clear();
+  deferredBytes_ = 0;
+  if (RaceDetector *races = std::exchange(common_, nullptr)) {
+    races->restoreAll();
+    takePages(*races);
+  }
 }
 
 /// What a page has of a cell's values; null: nothing.
@@ -195,7 +248,7 @@ void LaunchRaces::report(const RaceDetector &races, FindingId id,
 }
 
 std::uint64_t LaunchRaces::bytes() const {
-  std::uint64_t total = early_.bytes();
+  std::uint64_t total = early_.bytes() + deferredBytes_;
   for (const auto &[number, page] : pages_)
     total += sizeof(PageTouches) + (page.values ? Shadow::kPageBytes : 0);
   return total;

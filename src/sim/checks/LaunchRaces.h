@@ -6,7 +6,7 @@
 // report whoever was first.
 #pragma once
 
-#include "sim/checks/RaceDetector.h"
+#include "sim/checks/LaunchChecks.h"
 
 namespace kiln::sim {
 
@@ -14,11 +14,13 @@ class LaunchRaces {
 public:
   explicit LaunchRaces(Machine &machine);
 
-  /// What clusters did that have ended; in the order of their numbers.
-  void take(RaceDetector &races);
+  /// What a cluster did that has ended; in the order of their numbers.
+  void take(std::unique_ptr<LaunchChecks> checks);
+  /// What all of them did that share a detector, which stays where it is.
+  void takeCommon(RaceDetector &races);
   /// Compare what was done too early with what another launch did that this one
   /// may have overlapped.
-  void compareWith(const LaunchRaces &earlier);
+  void compareWith(LaunchRaces &earlier);
   /// Everything that was found, in order.
   std::vector<Finding> findings() const;
   const FindingQuota &quota() const { return told_.quota; }
@@ -42,7 +44,14 @@ private:
     std::array<Touches, Shadow::kPageCells> cells{};
     std::unique_ptr<std::uint8_t[]> values; ///< as Shadow::Page has them
   };
+  void takeFindings(RaceDetector &races);
+  /// What is in the shadow, which is empty then.
+  void takePages(RaceDetector &races);
   void takePage(RaceDetector &races, std::uint64_t first, Shadow::Page &page);
+  /// Put what is deferred where it would have been put at once: that of
+  /// instructions that have fallen, or everything.
+  void restoreFallen();
+  void restoreAll();
   /// Add an access to cells of a page; `values`: what it has written there.
   static void add(const RaceDetector &races, const Record &record,
                   std::uint16_t bytes, CellSet cells, PageTouches &page,
@@ -71,6 +80,12 @@ private:
 
   Machine &machine_;
   std::unordered_map<std::uint64_t, PageTouches> pages_;
+  /// Clusters some accesses of which collide with nothing yet, in the order of
+  /// their numbers, and what they take.
+  std::vector<std::unique_ptr<LaunchChecks>> deferred_;
+  std::size_t deferredBytes_ = 0;
+  AccessExtents extents_;
+  RaceDetector *common_ = nullptr; ///< not looked at yet; null: there is none
   EarlyAccesses early_;
   ToldRaces told_;
 };

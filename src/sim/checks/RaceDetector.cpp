@@ -123,6 +123,7 @@ void RaceDetector::touchGlobal(Access &access, std::uint64_t address,
                                std::size_t bytes) {
   if (access.record.isAsync())
     access.view = View::asyncGlobal;
+  noteDirect(*access.op, access.record.isWrite(), address, bytes);
   touchRun(access, global_, address, bytes);
 }
 
@@ -247,7 +248,7 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
   const Record &later = access.record;
   bool isWrite = later.isWrite();
   // What is put into a cell that is full depends on what is not asynchronous.
-  if (!later.isAsync())
+  if (!later.isAsync() || isByCell)
     return false;
   auto isOther = [&](const Layer &layer, CellSet cells) {
     return (layer.cells & cells) && !isSameInstruction(access, layer.record);
@@ -317,9 +318,14 @@ bool RaceDetector::touchAlike(Access &access, ShadowedMemory &memory,
   return true;
 }
 
+static std::uint32_t lastEdgeOf(const Access &access) {
+  return access.logged ? access.logged->edge : access.warp->clock.lastEdge;
+}
+
 void RaceDetector::put(Access &access, ShadowedMemory &memory, Cell &cell,
                        std::uint16_t bytes) {
   Record &record = access.record;
+  std::uint32_t edge = lastEdgeOf(access);
   record.bytes = bytes;
   bool isFull = true;
   for (Record &slot : cell.records) {
@@ -331,7 +337,7 @@ void RaceDetector::put(Access &access, ShadowedMemory &memory, Cell &cell,
                    slot.flags == record.flags && slot.lanes == record.lanes &&
                    !(slot.flags & Record::kSplit);
     if (!isAlike || slot.op != record.op ||
-        (slot.time != record.time && slot.time <= access.warp->clock.lastEdge))
+        (slot.time != record.time && slot.time <= edge))
       continue;
     slot.bytes |= bytes;
     slot.time = record.time;
@@ -345,14 +351,15 @@ void RaceDetector::put(Access &access, ShadowedMemory &memory, Cell &cell,
     bool isAlike = slot.component == record.component &&
                    slot.flags == record.flags && slot.lanes == record.lanes &&
                    !(slot.flags & Record::kSplit) &&
-                   slot.time > access.warp->clock.lastEdge;
+                   slot.time > edge;
     if (isAlike) {
       slot.bytes |= bytes;
       slot.time = record.time;
       slot.op = record.op;
       return;
     }
-    bool isOver = !slot.isWrite() && !slot.isAsync() && !record.isAsync() &&
+    bool isOver = !access.logged && !slot.isWrite() && !slot.isAsync() &&
+                  !record.isAsync() &&
                   !record.isStrong() && (slot.bytes & ~bytes) == 0 &&
                   slot.component != record.component &&
                   isOrderedStrictly(access, slot, slot.bytes, View::generic);
@@ -378,15 +385,18 @@ bool RaceDetector::isOneOf(const Crowd &crowd, const Access &access) {
 
 void RaceDetector::join(const Access &access, Crowd &crowd) {
   const Record &record = access.record;
-  const WarpClock &mine = access.warp->clock;
-  crowd.note(record.scope(), mine.cta);
+  const LoggedAccess *logged = access.logged;
+  std::uint32_t parting =
+      logged ? logged->parting : access.warp->clock.lastParting;
+  std::uint32_t since = std::max(lastEdgeOf(access), parting);
+  crowd.note(record.scope(), logged ? logged->cta : access.warp->clock.cta);
   auto &records = crowd.members[record.component];
   for (Record &slot : records) {
     if (slot.bytes != record.bytes || slot.flags != record.flags)
       continue;
     // Since then nobody can have learnt what one lane did and not the other.
     bool isJoined = slot.op == record.op && !(slot.flags & Record::kSplit) &&
-                    slot.time > std::max(mine.lastEdge, mine.lastParting);
+                    slot.time > since;
     if (isJoined) {
       slot.lanes |= record.lanes;
       slot.time = record.time;

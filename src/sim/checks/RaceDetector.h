@@ -15,13 +15,16 @@
 // (LaunchRaces); clusters that can share one RaceDetector.
 #pragma once
 
+#include "sim/checks/AccessExtents.h"
 #include "sim/checks/EarlyAccesses.h"
+#include "sim/clocks/AccessLog.h"
 #include "sim/clocks/SharedHistory.h"
 #include "sim/findings/FindingId.h"
 #include "sim/machine/FindingQuota.h"
 #include "sim/machine/Warp.h"
 #include "sim/machine/memory/TensorMemory.h"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -32,6 +35,7 @@ class Cluster;
 class Cta;
 class Machine;
 struct FindingObject;
+struct AlikeLanes;
 class Warp;
 struct Op;
 
@@ -45,6 +49,9 @@ struct Access {
   bool isRecorded = true;     ///< else it is looked up only
   bool isSame = false;        ///< a write of what stands there already
   const char *verb = nullptr; ///< what it does; null: it reads or writes
+  /// As what it was deferred, which collided with nothing and is put into the
+  /// shadow now; there is no warp then. Null: it is made now.
+  const LoggedAccess *logged = nullptr;
 };
 
 /// Places in the source of two accesses: findings are told once per pair.
@@ -125,7 +132,31 @@ public:
   bool touchLayer(const Access &access, ShadowedMemory &memory,
                   std::uint64_t page, const Layer &touched);
 
+  // What is deferred (RaceDeferred).
+  /// Let an access to global memory wait until something comes that it may
+  /// collide with. False: it is to be touched now.
+  bool defer(Warp &warp, const Op &op, const AlikeLanes &alike);
+  /// Bytes of global memory are about to be touched.
+  void noteDirect(const Op &op, bool isWrite, std::uint64_t begin,
+                  std::size_t bytes);
+  /// Put what waits into the shadow: everything, or that of those instructions.
+  void restoreAll();
+  void restoreOf(const std::function<bool(std::uint32_t op)> &isAmong);
+  /// Some bytes of cells of a page, or of one cell, that an access which had
+  /// waited has touched.
+  void restoreLayer(Access &access, ShadowedMemory &memory, std::uint64_t page,
+                    const Layer &touched);
+  void restore(Access &access, ShadowedMemory &memory, std::uint64_t cell,
+               std::uint16_t bytes);
+  const AccessLog &deferred() const { return deferred_; }
+  AccessExtents &extents() { return extents_; }
+
   // Edges.
+  /// A read-modify-write sees all that were made there; a store sees nothing.
+  /// Who does not look at what it returned cannot know whom it came after: the
+  /// next run may have another order.
+  static void observe(Warp &warp, const MemorySemantics &order, LaneMask lanes,
+                      ShadowedMemory &memory, std::uint64_t address);
   /// Hand over what lanes know, as a release or what a fence made ready.
   void publish(Warp &warp, LaneMask lanes, const MemorySemantics &order,
                SyncPoint &to);
@@ -196,6 +227,9 @@ public:
   const EarlyAccesses *early() const { return early_.get(); }
   /// Whether the warp's group knows that the primary of the launch has ended.
   bool knowsPrimary(Warp &warp) const;
+
+  /// For tests: nothing is deferred, and no lanes are looked at together.
+  static inline bool isByCell = false;
 
   /// What a warp reads from here on it has read then (WarpClock::now): what its
   /// lanes have done since came after it.
@@ -277,6 +311,13 @@ private:
   void put(Access &access, ShadowedMemory &memory, Cell &cell,
            std::uint16_t bytes);
 
+  /// The same of those that have fallen (AccessExtents).
+  void restoreFallen();
+  /// A strong access whose lanes neither hand anything over nor are handed
+  /// anything, and which no other one of the kind can race with.
+  bool isQuietAtomic(Warp &warp, const Op &op) const;
+  void observeEach(Warp &warp, const Op &op, const AlikeLanes &alike);
+
   /// Keep an access to global memory that the primary's may collide with.
   void noteEarly(const Access &access, std::uint64_t cell, std::uint16_t bytes);
 
@@ -327,6 +368,8 @@ private:
   std::vector<Agent> *lastAgents_ = nullptr;
   std::uint32_t lastBlock_ = 0;
   ShadowedMemory global_;
+  AccessLog deferred_; ///< accesses to global memory
+  AccessExtents extents_;
   std::unique_ptr<EarlyAccesses> early_;
   ToldRaces told_;
   std::uint32_t readAt_ = ~std::uint32_t(0);

@@ -71,13 +71,13 @@ bool RaceDetector::isObservedBefore(const Access &access, const Record &earlier,
                                     const ShadowedMemory &memory,
                                     std::uint64_t cell) const {
   if (!earlier.isStrong() || !earlier.isWrite() || earlier.isAsync() ||
-      memory.observations.empty())
+      !memory.observations.size())
     return false;
-  auto found = memory.observations.find(
+  const Observation *last = memory.observations.find(
       cell * Shadow::kCellBytes +
       static_cast<unsigned>(std::countr_zero(overlap)));
-  return found != memory.observations.end() && found->second.isOfAll &&
-         isOrderedStrictly(access, found->second.record, overlap, access.view);
+  return last && last->isOfAll &&
+         isOrderedStrictly(access, last->record, overlap, access.view);
 }
 
 bool RaceDetector::isMutual(const Access &access, const Record &earlier) const {

@@ -81,7 +81,7 @@ bool RaceDetector::touchLayer(const Access &access, ShadowedMemory &memory,
   const Record &later = touched.record;
   Shadow::Page &page = memory.cells.page(number);
   bool isRead = !later.isWrite();
-  if (page.isSplit || page.layers.size() >= Shadow::kMaxLayers ||
+  if (isByCell || page.isSplit || page.layers.size() >= Shadow::kMaxLayers ||
       (page.reads && page.reads->list().size() >= Shadow::kMaxReads) ||
       later.isStrong() ||
       (early_ && &memory == &global_) ||

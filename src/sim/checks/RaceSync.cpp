@@ -115,18 +115,16 @@ bool RaceDetector::publishes(Warp &warp, const MemorySemantics &order,
   return false;
 }
 
-/// A read-modify-write sees all that were made there; a store sees nothing. Who
-/// does not look at what it returned cannot know whom it came after: the next
-/// run may have another order.
-static void observe(Warp &warp, const MemorySemantics &order, LaneMask lanes,
-                    ShadowedMemory &memory, std::uint64_t address) {
+void RaceDetector::observe(Warp &warp, const MemorySemantics &order,
+                           LaneMask lanes, ShadowedMemory &memory,
+                           std::uint64_t address) {
   // So many counters have a kernel's threads; the bins of a large histogram
   // are not told apart from then on.
   constexpr std::size_t kAddresses = 1 << 12;
   if (order.isAtomic && !(order.isReturning && order.isHeeded))
     return;
   if (memory.observations.size() >= kAddresses &&
-      !memory.observations.contains(address))
+      !memory.observations.find(address))
     return;
   Observation &last = memory.observations[address];
   last.isOfAll &= order.isAtomic;

@@ -18,6 +18,7 @@ template <typename Body>
 void RaceDetector::forEachMapWrite(std::uint64_t address, Body &&body) {
   if (!isGlobalAddress(address)) // a parameter or a constant: nobody changes it
     return;
+  restoreAll();
   for (std::uint64_t at = address; at < address + kTensorMapBytes;
        at += Shadow::kCellBytes)
     global_.cells.peek(at / Shadow::kCellBytes, [&](const Record &record) {

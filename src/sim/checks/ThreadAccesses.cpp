@@ -15,11 +15,55 @@ void ThreadAccesses::take(const ThreadAccess &told) {
   if (told.isFirst)
     reads_.warp = writes_.warp = nullptr;
   const AlikeLanes *alike = told.accesses.alike();
-  if (alike && !op_->semantics.isStrong && takeAlike(told, *alike))
+  if (alike && races_.defer(*warp_, *op_, *alike))
     return;
-  for (const LaneAccess one : told.accesses)
-    add(told, one);
+  if (alike && !op_->semantics.isStrong && !RaceDetector::isByCell &&
+      takeAlike(&told, *alike))
+    return;
+  for (const LaneAccess one : told.accesses) {
+    if (!alike && !one.owner)
+      races_.noteDirect(*op_, one.isWrite, one.address, one.bytes);
+    add(one, isKept_ ? told.valueOf(one.lane) : nullptr);
+  }
   flush();
+}
+
+void ThreadAccesses::restore(const LoggedAccess &logged, const Op &op,
+                             const std::uint64_t *addresses) {
+  logged_ = &logged;
+  op_ = &op;
+  using Form = LoggedAccess::Form;
+  AlikeLanes alike{
+      .addresses = addresses,
+      .lanes = logged.lanes,
+      .same = 0,
+      .owner = nullptr,
+      .bytes = logged.bytes,
+      .isWrite = (logged.flags & Record::kWrite) != 0,
+      .pattern = logged.form == Form::uniform       ? Pattern::uniform
+                 : logged.form == Form::consecutive ? Pattern::consecutive
+                                                    : Pattern::scattered,
+      .low = 0,
+      .high = 0};
+  reads_.op = writes_.op = nullptr;
+  if (!(logged.flags & Record::kStrong) && takeAlike(nullptr, alike))
+    return;
+  for (const LaneAccess one : LaneAccesses(alike))
+    add(one, nullptr);
+  flush();
+}
+
+Access ThreadAccesses::made(bool isWrite) const {
+  if (!logged_)
+    return races_.plain(*warp_, *op_, isWrite);
+  Access access{.op = op_, .logged = logged_};
+  access.record = {.time = logged_->time,
+                   .lanes = 0,
+                   .component = logged_->component,
+                   .op = logged_->op,
+                   .bytes = 0,
+                   .flags = logged_->flags};
+  return access;
 }
 
 /// The lanes whose address is `distance` behind that of the lane before them,
@@ -32,7 +76,7 @@ static LaneMask followers(const AlikeLanes &alike, std::uint64_t distance) {
   return mask & alike.lanes & alike.lanes << 1;
 }
 
-bool ThreadAccesses::takeAlike(const ThreadAccess &told,
+bool ThreadAccesses::takeAlike(const ThreadAccess *told,
                                const AlikeLanes &alike) {
   // More are better looked at lane by lane.
   constexpr int kMaxRuns = 8;
@@ -43,7 +87,7 @@ bool ThreadAccesses::takeAlike(const ThreadAccess &told,
                            firstLane(alike.lanes)) + 1);
   if (isUniform || isOneRun) {
     Access &access = alike.isWrite ? writes_ : reads_;
-    access = races_.plain(*warp_, *op_, alike.isWrite);
+    access = made(alike.isWrite);
     takeRun(told, alike, access, alike.lanes,
             isOneRun && countLanes(alike.lanes) > 1);
     return true;
@@ -52,7 +96,7 @@ bool ThreadAccesses::takeAlike(const ThreadAccess &told,
   if (countLanes(alike.lanes & ~(same | next)) > kMaxRuns)
     return false;
   Access &access = alike.isWrite ? writes_ : reads_;
-  access = races_.plain(*warp_, *op_, alike.isWrite);
+  access = made(alike.isWrite);
   for (LaneMask left = alike.lanes; left;) {
     int first = firstLane(left);
     LaneMask behind = first == kLanes - 1 ? 0 : ~LaneMask(0) << (first + 1);
@@ -72,7 +116,7 @@ bool ThreadAccesses::takeAlike(const ThreadAccess &told,
   return true;
 }
 
-void ThreadAccesses::takeRun(const ThreadAccess &told, const AlikeLanes &alike,
+void ThreadAccesses::takeRun(const ThreadAccess *told, const AlikeLanes &alike,
                              Access &access, LaneMask lanes, bool isInTurn) {
   constexpr std::uint64_t kCell = Shadow::kCellBytes,
                           kPage = Shadow::kPageBytes;
@@ -114,7 +158,7 @@ void ThreadAccesses::takeRun(const ThreadAccess &told, const AlikeLanes &alike,
     }
     // Of lanes that write the same bytes the last one's stay.
     if (flags & Record::kKept)
-      keepRun(told, alike,
+      keepRun(*told, alike,
               isInTurn ? layer.record.lanes : std::bit_floor(lanes), memory, at,
               until);
     touchPart(access, alike, memory, page, layer);
@@ -146,6 +190,8 @@ void ThreadAccesses::keepRun(const ThreadAccess &told, const AlikeLanes &alike,
 void ThreadAccesses::touchPart(Access &access, const AlikeLanes &alike,
                                ShadowedMemory &memory, std::uint64_t page,
                                const Layer &layer) {
+  if (logged_)
+    return races_.restoreLayer(access, memory, page, layer);
   if (races_.touchLayer(access, memory, page, layer))
     return;
   for (CellSet left = layer.cells; left; left &= left - 1) {
@@ -164,8 +210,8 @@ void ThreadAccesses::flush() {
   if (!run_.memory)
     return;
   Access &access = run_.isWrite ? writes_ : reads_;
-  if (!access.warp)
-    access = races_.plain(*warp_, *op_, run_.isWrite);
+  if (logged_ ? !access.op : !access.warp)
+    access = made(run_.isWrite);
   constexpr unsigned kAlone = (1u << Record::kBaseShift) - 1 - Record::kSplit;
   unsigned flags = access.record.flags & kAlone;
   if (run_.isSplit)
@@ -180,10 +226,13 @@ void ThreadAccesses::flush() {
   access.record.flags = static_cast<std::uint16_t>(flags);
   access.record.lanes = access.issuers = run_.lanes;
   access.isSame = run_.isSame;
-  races_.touch(
-      access, *run_.memory, run_.cell,
-      static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first)));
-  if (op_->semantics.isStrong)
+  auto bytes =
+      static_cast<std::uint16_t>((1u << run_.end) - (1u << run_.first));
+  if (logged_)
+    races_.restore(access, *run_.memory, run_.cell, bytes);
+  else
+    races_.touch(access, *run_.memory, run_.cell, bytes);
+  if (op_->semantics.isStrong && !logged_)
     synchronise();
   run_.memory = nullptr;
 }
@@ -200,11 +249,9 @@ void ThreadAccesses::synchronise() {
   });
 }
 
-void ThreadAccesses::add(const ThreadAccess &told, const LaneAccess &one) {
+void ThreadAccesses::add(const LaneAccess &one, const std::uint8_t *value) {
   constexpr std::uint64_t kCell = Shadow::kCellBytes;
   ShadowedMemory &memory = one.owner ? one.owner->shadow : races_.global();
-  const std::uint8_t *value =
-      isKept_ ? told.valueOf(one.lane) : nullptr;
   LaneMask bit = LaneMask(1) << one.lane;
   std::uint64_t begin = one.address;
   for (std::uint64_t end = begin + one.bytes; begin < end;) {
@@ -237,7 +284,7 @@ void ThreadAccesses::add(const ThreadAccess &told, const LaneAccess &one) {
       keep(first, value + before);
   }
   // A lane that hands something over hands it to the lanes behind it, too.
-  bool isAlone = op_->semantics.isStrong && one.isWrite &&
+  bool isAlone = !logged_ && op_->semantics.isStrong && one.isWrite &&
                  (!op_->semantics.isAtomic ||
                   RaceDetector::publishes(*warp_, op_->semantics, bit, memory,
                                           one.address));

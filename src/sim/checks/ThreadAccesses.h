@@ -13,13 +13,17 @@ public:
   explicit ThreadAccesses(RaceDetector &races) : races_(races) {}
 
   void take(const ThreadAccess &told);
+  /// Put one that had waited into the shadow (RaceDeferred).
+  void restore(const LoggedAccess &logged, const Op &op,
+               const std::uint64_t *addresses);
 
 private:
+  Access made(bool isWrite) const;
   /// Lanes whose addresses lie in a few runs. False: in too many, and nothing is
   /// done.
-  bool takeAlike(const ThreadAccess &told, const AlikeLanes &alike);
+  bool takeAlike(const ThreadAccess *told, const AlikeLanes &alike);
   /// Lanes that touch the same bytes, or theirs in turn.
-  void takeRun(const ThreadAccess &told, const AlikeLanes &alike,
+  void takeRun(const ThreadAccess *told, const AlikeLanes &alike,
                Access &access, LaneMask lanes, bool isInTurn);
   /// What they write to those bytes.
   void keepRun(const ThreadAccess &told, const AlikeLanes &alike,
@@ -29,7 +33,8 @@ private:
   void touchPart(Access &access, const AlikeLanes &alike,
                  ShadowedMemory &memory, std::uint64_t page,
                  const Layer &layer);
-  void add(const ThreadAccess &told, const LaneAccess &one);
+  /// `value`: what is written, where it is kept.
+  void add(const LaneAccess &one, const std::uint8_t *value);
   void flush();
   /// Those lanes of a strong access hand over, and take what others have.
   void synchronise();
@@ -43,6 +48,7 @@ private:
   Warp *warp_ = nullptr;
   const Op *op_ = nullptr;
   bool isKept_ = false; ///< values are told
+  const LoggedAccess *logged_ = nullptr; ///< one that is restored
 
   /// Lanes that touch one cell, not told yet.
   struct Run {

@@ -117,7 +117,7 @@ struct ShadowedMemory {
   /// The swizzle of what a copy by a tensor map wrote last, by its instruction.
   std::map<std::uint32_t, int> swizzles;
   std::unordered_map<std::uint64_t, Location> locations;
-  std::unordered_map<std::uint64_t, Observation> observations; ///< by address
+  AddressTable<Observation> observations; ///< by address
 };
 
 } // namespace kiln::sim

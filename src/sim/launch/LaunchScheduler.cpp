@@ -192,7 +192,8 @@ void LaunchScheduler::absorb(Outcome &outcome) {
   cost_.add(outcome.cost);
   detail_.add(std::move(outcome.detail));
   if (outcome.checks)
-    races_.take(static_cast<LaunchChecks &>(*outcome.checks).races());
+    races_.take(std::unique_ptr<LaunchChecks>(
+        static_cast<LaunchChecks *>(outcome.checks.release())));
   if (outcome.profiler)
     profiler_->add(*outcome.profiler);
   leftOut_.take(outcome.quota);
@@ -482,8 +483,8 @@ LaunchResult LaunchScheduler::result() {
     concludeStopped();
   std::fflush(stdout);
   if (commonChecks_)
-    races_.take(commonChecks_->races());
-  for (const LaunchRaces *earlier : earlier_)
+    races_.takeCommon(commonChecks_->races());
+  for (LaunchRaces *earlier : earlier_)
     races_.compareWith(*earlier);
   // What ended the launch is the last thing that happened.
   auto found = races_.findings();

@@ -35,7 +35,7 @@ public:
   /// Those that stopped at their triggers go on.
   void letGo();
   /// This launch may have overlapped that one, which has ended.
-  void addEarlier(const LaunchScheduler &earlier) {
+  void addEarlier(LaunchScheduler &earlier) {
     earlier_.push_back(&earlier.races_);
   }
   /// What came of it, after its end.
@@ -112,7 +112,7 @@ private:
   Mine aside_;   ///< under way when their thread left
   std::deque<std::unique_ptr<Cluster>> resumed_; ///< of those; go on now
   std::atomic<bool> hasResumed_{false};
-  std::vector<const LaunchRaces *> earlier_;
+  std::vector<LaunchRaces *> earlier_;
   double timeUs_ = 0;
   std::uint64_t ticks_ = 0;
   std::exception_ptr failure_;

@@ -120,6 +120,7 @@ struct AlikeLanes {
   std::uint32_t bytes;
   bool isWrite;
   Pattern pattern;
+  std::uint64_t low, high; ///< the first bytes that some lane touches
 };
 
 /// What lanes do, one by one: as a list, or from what they have in common.

@@ -345,7 +345,7 @@ void WarpAccess::tell(LaneMask same, const std::uint8_t *values) {
       address -= start;
   }
   AlikeLanes alike{addresses_.data(), lanes_,   same,    owner_,
-                   bytes_,            isWrite_, pattern_};
+                   bytes_,            isWrite_, pattern_, low_, high_};
   warp_->watchers().tell(
       ThreadAccess{*warp_, *op_, alike, true, values, bytes_});
 }
