@@ -27,8 +27,8 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := build
-.PHONY: build installed run test check-all dist package wheel wheel-compiler wheel-compiler-built install format clean help \
-  setup setup_for_tests
+.PHONY: build installed run test check-all dist package wheel wheel-compiler wheel-compiler-built docs install format \
+  clean help setup setup_for_tests
 
 build: $(CONFIGURED) ## the kiln command, at build/kiln
 	@$(NINJA) --target kiln_cli $(SHOW)
@@ -70,6 +70,10 @@ wheel-compiler: ## the Python package of the compiler, in dist/
 
 wheel-compiler-built: $(CONFIGURED)
 	@$(NINJA) --target wheel_compiler $(SHOW)
+
+docs: build ## the pages and the reference as a site, at build/docs/index.html
+	@scripts/docs $(BUILD)/kiln $(BUILD)/docs
+	@echo "kiln: $(BUILD)/docs/index.html"
 
 install: installed ## the command, the libraries and the headers, under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null

@@ -23,10 +23,27 @@ install(TARGETS ${installed_targets} EXPORT kilnTargets
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kiln
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs
-  DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+# The pages, and what they link to. A link into the sources becomes its text.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/tutorial
+  DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
+  REGEX "\\.(md|png|json|cu|c|cpp|yml|ptx)$|/make_pictures$"
+  PATTERN site EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/results
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+  ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md ${PROJECT_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(CODE "set(docs \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}\")")
+install(CODE [[
+  file(GLOB_RECURSE pages "${docs}/*.md")
+  foreach(page IN LISTS pages)
+    file(READ "${page}" text)
+    string(REGEX REPLACE
+      "\\[([^]\n]*)\\]\\((\\.\\./)*(src|tests|include|scripts|python|cmake|\\.github)/[^)\n]*\\)"
+      "\\1" text "${text}")
+    file(WRITE "${page}" "${text}")
+  endforeach()
+]])
 if(TARGET kiln_cli)
   set_target_properties(kiln_cli PROPERTIES
     INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace kiln::cli {
 
@@ -80,13 +81,34 @@ static ExitStatus show_cache(bool is_clearing) {
   return ExitStatus::ok;
 }
 
+static nlohmann::json json_of(const Explanation &explanation) {
+  return {{"id", explanation.id},
+          {"grade", name(explanation.grade)},
+          {"ends_launch", explanation.ends_launch},
+          {"cause", explanation.cause},
+          {"broken", explanation.broken},
+          {"repair", explanation.repair}};
+}
+
+/// One finding, or all of them, as an array.
+static ExitStatus show_explanations_json(const std::string &id) {
+  nlohmann::json rows = nlohmann::json::array();
+  if (id.empty())
+    for (const Explanation &explanation : explanations())
+      rows.push_back(json_of(explanation));
+  else
+    rows.push_back(json_of(kiln::explain(id)));
+  say("{}\n", rows.dump(1));
+  return ExitStatus::ok;
+}
+
 static ExitStatus show_explanation(const std::string &id) {
   if (id.empty()) {
     for (const Explanation &explanation : explanations())
       say("{:8} {}\n", name(explanation.grade), explanation.id);
     return ExitStatus::ok;
   }
-  const Explanation &explanation = explain(id);
+  const Explanation &explanation = kiln::explain(id);
   say("{} ({}{})\n\n{}\n\nBroken:\n", explanation.id, name(explanation.grade),
       explanation.ends_launch ? "; ends the launch" : "", explanation.cause);
   std::string_view rest = explanation.broken;
@@ -104,8 +126,15 @@ void add_info_commands(Command app, Action &action) {
       "explain", "what a finding of the simulator means, and its repair");
   auto id = std::make_shared<std::string>();
   explain.add_option("id", *id, "of the finding; none: list them all");
-  explain.callback(
-      [&action, id] { action = [id] { return show_explanation(*id); }; });
+  auto is_json = std::make_shared<bool>(false);
+  explain.add_flag("--json", *is_json,
+                   "an array of JSON objects: id, grade, ends_launch, cause, "
+                   "broken, repair");
+  explain.callback([&action, id, is_json] {
+    action = [id, is_json] {
+      return *is_json ? show_explanations_json(*id) : show_explanation(*id);
+    };
+  });
   app.add_subcommand("env", "the environment variables Kiln reads")
       .callback([&action] { action = show_environment; });
   Command devices = app.add_subcommand(

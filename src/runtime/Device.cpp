@@ -259,6 +259,7 @@ LaunchResult try_run(Device &device, const Kernel &kernel,
   // Resolved before anything is copied: a wrong argument should not cost the
   // copies of the right ones.
   std::vector<LaunchArgument> all = with_workspaces(device, kernel, onDevice);
+  nameBuffers(device, kernel, all);
   LaunchDescription launch = resolve(kernel, all, device.description());
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (const auto *buffer = std::get_if<Buffer>(&onDevice[i]))

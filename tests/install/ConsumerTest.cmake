@@ -45,6 +45,8 @@ endif()
 if(NOT EXISTS ${prefix}/share/doc/kiln/docs/language.md)
   message(FATAL_ERROR "the documentation is not installed")
 endif()
+# With all that its pages link to.
+run(${CMAKE_CURRENT_LIST_DIR}/../docs/check_links ${prefix}/share/doc/kiln)
 
 # MLIR's runtime finds Kiln's libraries where they were installed, and needs no
 # MLIR.
