@@ -87,7 +87,7 @@ static nlohmann::json json_of(const Explanation &explanation) {
           {"ends_launch", explanation.ends_launch},
           {"cause", explanation.cause},
           {"broken", explanation.broken},
-          {"repair", explanation.repair}};
+          {"fix", explanation.repair}};
 }
 
 /// One finding, or all of them, as an array.
@@ -117,19 +117,19 @@ static ExitStatus show_explanation(const std::string &id) {
     say("    {}\n", rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  say("\nRepair: {}\n", explanation.repair);
+  say("\nFix: {}\n", explanation.repair);
   return ExitStatus::ok;
 }
 
 void add_info_commands(Command app, Action &action) {
   Command explain = app.add_subcommand(
-      "explain", "what a finding of the simulator means, and its repair");
+      "explain", "what a finding of the simulator means, and its fix");
   auto id = std::make_shared<std::string>();
   explain.add_option("id", *id, "of the finding; none: list them all");
   auto is_json = std::make_shared<bool>(false);
   explain.add_flag("--json", *is_json,
                    "an array of JSON objects: id, grade, ends_launch, cause, "
-                   "broken, repair");
+                   "broken, fix");
   explain.callback([&action, id, is_json] {
     action = [id, is_json] {
       return *is_json ? show_explanations_json(*id) : show_explanation(*id);

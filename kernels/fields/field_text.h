@@ -183,8 +183,8 @@ Record parse_text(const std::string &text, const RecordWords &about,
     const Field<Record> *field =
         is_arrow ? result_field<Record>() : field_of<Record>(words[i]);
     if (!field)
-      throw UserError(fmt::format("'{}' is not a word of a {}: {}", words[i],
-                                  about.what, known_words<Record>(about)));
+      throw UserError(fmt::format("unknown {} field '{}': {}", about.what,
+                                  words[i], known_words<Record>(about)));
     if (is_arrow)
       field->read(record, ++i < words.size() ? words[i] : "");
     else

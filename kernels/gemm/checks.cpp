@@ -98,14 +98,14 @@ void gemm_kernel::check_accumulator(const GemmProblem &problem,
                          : accumulator == Type::f32 ||
                                (accumulator == Type::f16 && has_f16);
   if (!fits)
-    refuse("products of {} are added up in {}, not in {}", name(problem.type),
+    refuse("{} products accumulate in {}, not {}", name(problem.type),
            is_integer ? "i32"
            : has_f16  ? "f32 or f16"
                       : "f32",
            name(accumulator));
   if (accumulator == Type::f16 && !main_loop_of(device).has_f16_sums)
-    refuse("products of {} are added up in f16, which takes as much tensor "
-           "memory as f32 on {}; use f32",
+    refuse("{} products that accumulate in f16 take as much tensor memory as f32 "
+           "on {}; use f32",
            name(problem.type), device.target());
 }
 

@@ -182,7 +182,7 @@ GemmSchedule GemmSchedule::with(const std::string &text) const {
     else if (const auto *field = field_of<GemmSchedule>(word))
       field->read(schedule, key_value(word).second);
     else
-      throw UserError(fmt::format("'{}' is not a word of a schedule: {}", word,
+      throw UserError(fmt::format("unknown schedule field '{}': {}", word,
                                   known_words_of_schedule()));
   }
   return schedule;

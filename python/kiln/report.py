@@ -324,7 +324,7 @@ class Explanation:
     ends_launch: bool
 
     def __str__(self) -> str:
-        return f"{self.id} ({self.grade})\n\n{self.cause}\n\nRepair: {self.repair}"
+        return f"{self.id} ({self.grade})\n\n{self.cause}\n\nFix: {self.repair}"
 
 
 def explain(id: str) -> Explanation:

@@ -100,7 +100,7 @@ def test_what_is_right(add):
 
 def test_explanations():
     explained = kiln.explain("race")
-    assert explained.grade == "error" and "Repair: " in str(explained)
+    assert explained.grade == "error" and "Fix: " in str(explained)
     assert "race" in kiln.finding_ids() and sorted(kiln.finding_ids()) == kiln.finding_ids()
 
 

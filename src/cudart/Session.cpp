@@ -299,7 +299,7 @@ void *Session::allocateHost(std::size_t bytes, Allocation::Kind kind,
   void *data = std::aligned_alloc(kPage, rounded * kPage);
   if (!data)
     throw RuntimeError(
-        fmt::format("{} bytes of the host's memory were not to be had", bytes));
+        fmt::format("could not allocate {} bytes of host memory", bytes));
   std::shared_ptr<void> owner(data, std::free);
   Buffer buffer = device().share(data, std::max<std::size_t>(bytes, 1));
   std::lock_guard lock(mutex_);

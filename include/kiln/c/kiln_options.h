@@ -30,10 +30,10 @@ typedef struct kiln_options {
   /// found. Takes on or off; default: on.
   const char *checks;
   /// Refuse PTX that uses what its .target or .version does not have, as ptxas
-  /// does; off: run it all the same. Takes on or off; default: on.
+  /// does; off: run it anyway. Takes on or off; default: on.
   const char *target_check;
   /// Simulate with N threads of this machine. Takes a whole number from 0 to
-  /// 1024; default: 0: one for each core.
+  /// 1024; default: 0: all cores.
   uint64_t threads;
   /// Simulate this GPU, such as h200 or rtx5090. Takes a name that `kiln
   /// devices --all` lists; default: what the PTX needs.

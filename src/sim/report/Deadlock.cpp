@@ -218,11 +218,16 @@ static Wait waitOf(Machine &machine, Warp &warp, const Group &group) {
                             reason.detail, cta.registerPool,
                             (static_cast<int>(reason.detail) - warp.registers) *
                                 kLanes);
-    wait.source = "registers are given back by " +
-                  places(machine, instructions(machine, [](const Op &op) {
-                           return op.effect->kind == EffectKind::registers &&
-                                  op.effect->isGivingUp;
-                         }));
+    if (auto releases = instructions(machine,
+                                     [](const Op &op) {
+                                       return op.effect->kind ==
+                                                  EffectKind::registers &&
+                                              op.effect->isGivingUp;
+                                     });
+        releases.empty())
+      wait.source = "no setmaxnreg.dec of the kernel releases registers";
+    else
+      wait.source = "registers are released at " + places(machine, releases);
     break;
   case WaitReason::Kind::lanes:
     wait.kind = "lanes";
@@ -344,11 +349,11 @@ Finding describeDeadlock(Machine &machine,
   });
   const Line &first = named == lines.end() ? lines.front() : *named;
   FindingId id = FindingId::deadlock;
-  std::string what = "everyone who is left waits:";
+  std::string what = "all remaining threads are blocked:";
   if (std::all_of(clusters.begin(), clusters.end(), isAllStuck)) {
     id = FindingId::endlessLoop;
-    what = "everyone who is left is in a loop that repeats itself, and nobody "
-           "can change what it reads:";
+    what = "all remaining threads repeat loops that make no progress, and no "
+           "thread can change what they read:";
   }
   Finding finding{.id = {},
                   .message = what + showAll(machine, lines),

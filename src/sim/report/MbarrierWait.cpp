@@ -159,10 +159,10 @@ Wait waitForMbarrier(const Machine &machine, const Warp &warp,
            canReach(machine, cta, values, op, address);
   });
   wait.source = barrier.senders.empty()
-                    ? "nothing has arrived at it"
-                    : "it has heard from " + places(machine, barrier.senders);
+                    ? "no arrival so far"
+                    : "arrivals so far came from " + places(machine, barrier.senders);
   if (!others.empty())
-    wait.source += "; it could hear from " + places(machine, others);
+    wait.source += "; others could come from " + places(machine, others);
   return wait;
 }
 

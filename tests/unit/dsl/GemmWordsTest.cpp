@@ -121,7 +121,7 @@ TEST(GemmWords, RefusedOfAProblem) {
             "name of an argument");
   EXPECT_EQ(
       refused("8x8x8 fast"),
-      "'fast' is not a word of a problem: a problem is MxNxK, then a type, "
+      "unknown problem field 'fast': a problem is MxNxK, then a type, "
       "-> and a type, a layout (tn, nn, nt, tt), alpha, beta, and batch, "
       "acc, lda, ldb, ldc, ldd, stride-a, stride-b, stride-c, stride-d, d, "
       "bias, act or scales with = and a value");
@@ -144,7 +144,7 @@ TEST(GemmWords, RefusedOfASchedule) {
   };
   EXPECT_EQ(
       refused("fast"),
-      "'fast' is not a word of a schedule: a schedule is one of "
+      "unknown schedule field 'fast': a schedule is one of "
       "multistage, warp-specialized, cooperative, pingpong, vector, a tile "
       "MxNxK, and stages, instr-n, consumers, split, a-from, swizzle, "
       "cluster, cta-group, multicast, split-k, split-by, swap, repack, raster, "

@@ -143,12 +143,12 @@ TEST(ProblemFields, TextsThatAreRefused) {
             "SEQUENCESxHEADSxKEY_HEADSxQUERIESxKEYSxHEAD_DIM, for example "
             "4x16x16x4096x4096x128");
   EXPECT_EQ(attention("1x1x1x1x1x64 fast"),
-            "'fast' is not a word of a problem: a problem is "
+            "unknown problem field 'fast': a problem is "
             "SEQUENCESxHEADSxKEY_HEADSxQUERIESxKEYSxHEAD_DIM, then a type, a "
             "layout (bhsd, bshd), causal, and window, soft-cap, total-queries, "
             "total-keys or scale with = and a value");
   EXPECT_EQ(attention("1x1x1x1x1x64 -> f32"),
-            "'->' is not a word of a problem: a problem is "
+            "unknown problem field '->': a problem is "
             "SEQUENCESxHEADSxKEY_HEADSxQUERIESxKEYSxHEAD_DIM, then a type, a "
             "layout (bhsd, bshd), causal, and window, soft-cap, total-queries, "
             "total-keys or scale with = and a value");
@@ -169,14 +169,14 @@ TEST(ProblemFields, TextsThatAreRefused) {
             "GROUPSxROWSxNxK, for example 64x16384x4096x2048");
   EXPECT_EQ(
       grouped("1x2x3x8 fast"),
-      "'fast' is not a word of a problem: a problem is GROUPSxROWSxNxK, "
+      "unknown problem field 'fast': a problem is GROUPSxROWSxNxK, "
       "then a type, -> and a type, a layout (contiguous, masked), swiglu, "
       "and scales with = and a value");
   EXPECT_EQ(grouped("1x2x3x8 scales=both"),
             "'both' is not a valid scaling; use one of none, tensor, blocks, "
             "mx, nv");
   EXPECT_EQ(errorText([] { AttentionSchedule::parse("fast"); }),
-            "'fast' is not a word of a schedule: a schedule is consumers, "
+            "unknown schedule field 'fast': a schedule is consumers, "
             "tile-n, stages or q-stages with = and a value");
   EXPECT_EQ(errorText([] { GroupedGemmSchedule::parse("ctas=x"); }),
             "ctas is 'x'; it must be a whole number from 0 to 2147483647");
@@ -234,7 +234,7 @@ TEST(ProblemFields, ChecksOfGemm) {
   EXPECT_EQ(refusal("layout", P{.type = Type::i8, .layout = GemmLayout::nt}),
             "i8 has no layout nt; wgmma takes it with K contiguous alone: tn");
   EXPECT_EQ(refusal("acc", P{.accumulate = Type::i32}),
-            "products of f16 are added up in f32 or f16, not in i32");
+            "f16 products accumulate in f32 or f16, not i32");
   EXPECT_EQ(refusal("lda", P{.lda = 8}),
             "the rows of A are 1024 elements long and 8 apart; they would "
             "overlap");

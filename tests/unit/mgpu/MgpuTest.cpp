@@ -252,8 +252,8 @@ TEST_F(Mgpu, RefusesMemoryByReason) {
               "kiln: mgpuMemHostUnregisterMemRef: the memory at 0x[0-9a-f]+ "
               "is not registered");
   EXPECT_EXIT(refused(4), testing::ExitedWithCode(4),
-              "kiln: mgpuMemAlloc: 1152921504606846976 bytes of the host's "
-              "memory were not to be had");
+              "kiln: mgpuMemAlloc: could not allocate 1152921504606846976 bytes of host "
+              "memory");
   EXPECT_EXIT(refused(5), testing::ExitedWithCode(3),
               "kiln: mgpuMemset32: 8 bytes at address 0 are not memory");
 }

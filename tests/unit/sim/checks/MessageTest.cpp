@@ -46,8 +46,8 @@ TEST(Message, ABarrierCouldHearFromThoseWhoReachIt) {
     mbarrier.try_wait.parity.shared.b64 %p1, [empty], 0;
     @!%p1 bra wait;
 )");
-  expectContains(text, "nothing has arrived at it; it could hear from PTX:");
-  std::size_t list = text.find("it could hear from ");
+  expectContains(text, "no arrival so far; others could come from PTX:");
+  std::size_t list = text.find("others could come from ");
   EXPECT_EQ(text.find(',', list), std::string::npos)
       << "the arrival at full is not one: " << text;
   // Nobody has executed any of these; their addresses tell.
@@ -65,7 +65,7 @@ TEST(Message, ABarrierCouldHearFromThoseWhoReachIt) {
     mbarrier.try_wait.parity.shared.b64 %p1, [empty], 0;
     @!%p1 bra wait;
 )");
-  list = text.find("it could hear from ");
+  list = text.find("others could come from ");
   EXPECT_EQ(std::count(text.begin() + static_cast<std::ptrdiff_t>(list),
                        text.end(), ','),
             2)

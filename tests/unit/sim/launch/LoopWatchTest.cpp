@@ -174,7 +174,7 @@ TEST(LoopWatch, ALoopThatWritesTheSameAgainIsAWait) {
     bar.sync 0;
   )",
                                   {64, 1, 1});
-  expectContains(finding, "deadlock: everyone who is left waits:");
+  expectContains(finding, "deadlock: all remaining threads are blocked:");
   expectContains(finding, "which are 0x0");
 }
 
@@ -215,7 +215,7 @@ TEST(LoopWatch, AWaitOfSeveralRoundsEndsWhenItsTimeHasCome) {
 
 TEST(LoopWatch, AWaitOfSeveralRoundsInVainIsADeadlock) {
   std::string finding = findingOf(waitOfTwoRounds(""), {64, 1, 1});
-  expectContains(finding, "deadlock: everyone who is left waits:\n  CTA (0, 0, "
+  expectContains(finding, "deadlock: all remaining threads are blocked:\n  CTA (0, 0, "
                           "0), threads 0 to 31: a loop that repeats itself "
                           "every 2 rounds and reads memory at PTX:");
   expectContains(finding, "threads 32 to 63: barrier 0: 32 of 64");

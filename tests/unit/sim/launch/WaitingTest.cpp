@@ -133,7 +133,7 @@ static std::string chainOn(int sms, int ctas) {
 TEST(Waiting, CtasBeyondResidencyBeginWhenOthersEnd) {
   EXPECT_EQ(chainOn(4, 8), "");
   std::string finding = chainOn(4, 9);
-  expectContains(finding, "deadlock: everyone who is left waits:");
+  expectContains(finding, "deadlock: all remaining threads are blocked:");
   expectContains(finding, "1 CTAs have not begun: the device has no room");
   expectContains(finding, "CTA (0, 0, 0), threads 0 to 1023: the 4 bytes at "
                           "global address");
@@ -168,7 +168,7 @@ TEST(Waiting, APollThatIsTurnedOffIsNotWhatIsWaitedFor) {
   )");
   run.output(std::vector<std::uint32_t>(8, 0));
   std::string finding = run.finding();
-  expectContains(finding, "deadlock: everyone who is left waits:");
+  expectContains(finding, "deadlock: all remaining threads are blocked:");
   expectContains(finding, "(byte 0 of out (8192 bytes)), which are 0x0");
 }
 
@@ -183,7 +183,7 @@ TEST(Waiting, AnAddressThatHasChangedSinceIsNotRead) {
   )");
   run.output(std::vector<std::uint32_t>(8, 0));
   std::string finding = run.finding();
-  expectContains(finding, "deadlock: everyone who is left waits:");
+  expectContains(finding, "deadlock: all remaining threads are blocked:");
   expectContains(finding, "threads 0 to 31: what a loop reads, at an address "
                           "that has changed since, at PTX:");
 }
@@ -241,12 +241,12 @@ TEST(Waiting, ReportsWhatAnMbarrierMisses) {
                        wait)));
     run.input(counting<std::uint32_t>(16));
     std::string finding = run.finding();
-    expectContains(finding, "deadlock: everyone who is left waits:\n  CTA (0, "
+    expectContains(finding, "deadlock: all remaining threads are blocked:\n  CTA (0, "
                             "0, 0), threads 0 to 31: the mbarrier at shared "
                             "address");
     expectContains(finding, "phase of parity 0: 1 of 2 arrivals and 16 bytes "
                             "are missing, 0 phases are complete, at PTX:");
-    expectContains(finding, "it has heard from PTX:");
+    expectContains(finding, "arrivals so far came from PTX:");
   }
 }
 
