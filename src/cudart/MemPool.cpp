@@ -20,6 +20,11 @@ MemPool &MemPool::standard() {
   return *pool;
 }
 
+MemPool &MemPool::graphs() {
+  static auto *pool = new MemPool; // NOLINT: never destroyed
+  return *pool;
+}
+
 MemPool *&MemPool::current() {
   static MemPool *pool = &standard();
   return pool;

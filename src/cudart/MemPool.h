@@ -14,6 +14,8 @@ class MemPool {
 public:
   /// For as long as the process lasts.
   static MemPool &standard();
+  /// Of the memory that graphs allocate while they run.
+  static MemPool &graphs();
   /// That cudaMallocAsync takes from.
   static MemPool *&current();
 

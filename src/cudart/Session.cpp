@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <sys/mman.h>
 
 namespace kiln::cudart {
 
@@ -295,12 +296,16 @@ std::uint64_t Session::allocate(std::size_t bytes, MemPool *pool) {
 void *Session::allocateHost(std::size_t bytes, Allocation::Kind kind,
                             unsigned flags) {
   constexpr std::size_t kPage = 4096;
-  std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kPage - 1) / kPage;
-  void *data = std::aligned_alloc(kPage, rounded * kPage);
-  if (!data)
+  std::size_t pages = (std::max<std::size_t>(bytes, 1) + kPage - 1) / kPage;
+  // Zero, as what a driver gets from the system: programs rely on it, and nobody
+  // sees the host read what it has not written.
+  void *data = mmap(nullptr, pages * kPage, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
     throw RuntimeError(
         fmt::format("could not allocate {} bytes of host memory", bytes));
-  std::shared_ptr<void> owner(data, std::free);
+  std::shared_ptr<void> owner(
+      data, [size = pages * kPage](void *pointer) { munmap(pointer, size); });
   Buffer buffer = device().share(data, std::max<std::size_t>(bytes, 1));
   std::lock_guard lock(mutex_);
   std::uint64_t address = buffer.address();
@@ -378,9 +383,11 @@ bool Session::freeAsync(std::uint64_t address, const Stream &stream) {
 void Session::reviveAsync(std::uint64_t address, std::size_t bytes,
                           const Stream &stream) {
   device().simulation()->allocate_again(address, bytes, stream);
+  MemPool &pool = MemPool::graphs();
+  pool.take(bytes);
   std::lock_guard lock(mutex_);
   allocations_[address] = {Allocation::Kind::device, Buffer(address, bytes), 0,
-                           nullptr};
+                           nullptr, &pool};
 }
 
 std::optional<Allocation> Session::find(std::uint64_t address) {

@@ -96,14 +96,17 @@ bool StreamCapture::isJoined() const {
     for (const GraphDependency &dependency : node->dependencies)
       reach(dependency.node);
   }
-  return std::all_of(
-      streams_.begin(), streams_.end(), [&](const CudaStream *stream) {
-        const auto &last = stream->point.dependencies;
-        return std::all_of(last.begin(), last.end(),
-                           [&](const GraphDependency &one) {
-                             return joined.contains(one.node);
-                           });
-      });
+  auto areJoined = [&](const std::vector<GraphDependency> &last) {
+    return std::all_of(last.begin(), last.end(),
+                       [&](const GraphDependency &one) {
+                         return joined.contains(one.node);
+                       });
+  };
+  return areJoined(destroyed_) &&
+         std::all_of(streams_.begin(), streams_.end(),
+                     [&](const CudaStream *stream) {
+                       return areJoined(stream->point.dependencies);
+                     });
 }
 
 void StreamCapture::leave() {
@@ -143,6 +146,11 @@ Graph *StreamCapture::end(CudaStream *stream) {
   throw CudaError(kCaptureUnjoined,
                   "a stream that joined the capture has work that the stream "
                   "where it began does not wait for");
+}
+
+bool StreamCapture::isIntoGraph(const CudaStream *stream) {
+  std::lock_guard lock(graphMutex());
+  return stream && stream->point.capture && !stream->point.capture->isOwner_;
 }
 
 CaptureStatus StreamCapture::statusOf(const CudaStream *stream) {
@@ -327,8 +335,9 @@ void StreamCapture::forget(CudaStream *stream) {
   if (!capture)
     return;
   if (capture->origin_ != stream) {
-    // What it did must be joined by others.
-    capture->isValid_ &= false;
+    const auto &last = stream->point.dependencies;
+    capture->destroyed_.insert(capture->destroyed_.end(), last.begin(),
+                               last.end());
     std::erase(capture->streams_, stream);
     stream->point = {};
     return;

@@ -27,6 +27,8 @@ public:
                     CaptureMode mode);
   /// The graph, which is the caller's from now on.
   static Graph *end(CudaStream *stream);
+  /// Whether what is captured goes to a graph that the program has.
+  static bool isIntoGraph(const CudaStream *stream);
   static CaptureStatus statusOf(const CudaStream *stream);
   /// Of this thread; returns the mode it had.
   static CaptureMode exchangeMode(CaptureMode mode);
@@ -81,6 +83,7 @@ private:
   std::uint64_t id_;
   bool isValid_ = true;
   std::vector<CudaStream *> streams_;
+  std::vector<GraphDependency> destroyed_; ///< what streams ended with that are gone
 };
 
 } // namespace kiln::cudart

@@ -210,6 +210,7 @@ static int attributeOf(int attribute) {
   case 91:  // registered memory at its own address
   case 95:  // cooperative launches
   case 99:  // registration
+  case 102: // virtual memory
   case 115: // memory pools
   case 120: // clusters
     return 1;

@@ -175,7 +175,42 @@ KILN_CUDA cudaError_t cudaMemSetMemPool(cudaMemLocation *location, int,
 }
 #endif
 
-/// Graphs give their memory back at once: there is nothing to trim.
+// What graphs allocate.
+
+/// By cudaGraphMemAttributeType: what a pool calls it; -1: nothing.
+static int poolAttributeOf(int attribute) {
+  constexpr int kUsed = 7, kUsedHigh = 8, kReserved = 5, kReservedHigh = 6;
+  constexpr int kNames[] = {kUsed, kUsedHigh, kReserved, kReservedHigh};
+  return attribute < 0 || attribute > 3 ? -1 : kNames[attribute];
+}
+
+static cudaError_t atGraphPool(const char *name, int device, int attribute,
+                               const void *value, bool (*body)(int, void *)) {
+  return call(name, [&]() -> cudaError_t {
+    if (device != 0)
+      return cudaErrorInvalidDevice;
+    bool isKnown = value && body(poolAttributeOf(attribute),
+                                 const_cast<void *>(value));
+    return isKnown ? cudaSuccess : cudaErrorInvalidValue;
+  });
+}
+KILN_CUDA cudaError_t cudaDeviceGetGraphMemAttribute(int device, int attribute,
+                                                     void *value) {
+  return atGraphPool("cudaDeviceGetGraphMemAttribute", device, attribute, value,
+                     [](int one, void *to) {
+                       return MemPool::graphs().get(one, to);
+                     });
+}
+KILN_CUDA cudaError_t cudaDeviceSetGraphMemAttribute(int device, int attribute,
+                                                     void *value) {
+  return atGraphPool("cudaDeviceSetGraphMemAttribute", device, attribute, value,
+                     [](int one, void *from) {
+                       return MemPool::graphs().set(one, from);
+                     });
+}
 KILN_CUDA cudaError_t cudaDeviceGraphMemTrim(int device) {
-  return device == 0 ? cudaSuccess : noteError(cudaErrorInvalidDevice);
+  if (device != 0)
+    return noteError(cudaErrorInvalidDevice);
+  MemPool::graphs().trim(0);
+  return cudaSuccess;
 }

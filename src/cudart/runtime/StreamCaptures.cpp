@@ -28,10 +28,15 @@ KILN_CUDA_PER_THREAD(cudaStreamBeginCaptureToGraph, _ptsz)
 KILN_CUDA cudaError_t cudaStreamEndCapture(cudaStream_t stream,
                                            cudaGraph_t *graph) {
   return call("cudaStreamEndCapture", [&]() -> cudaError_t {
-    if (!graph)
+    CudaStream *handle = streamHandleOf(stream);
+    // Whoever captures into a graph has it.
+    if (!graph && !StreamCapture::isIntoGraph(handle))
       return cudaErrorInvalidValue;
-    *graph = nullptr;
-    *graph = StreamCapture::end(streamHandleOf(stream));
+    if (graph)
+      *graph = nullptr;
+    Graph *captured = StreamCapture::end(handle);
+    if (graph)
+      *graph = captured;
     return cudaSuccess;
   });
 }

@@ -128,6 +128,33 @@ int main() {
   end(one, cudaErrorStreamCaptureUnjoined);
   OK(cudaStreamIsCapturing(two, &status));
   CHECK(status == cudaStreamCaptureStatusNone);
+  // A stream that joined may be destroyed: what it did has to be waited for.
+  for (bool isJoined : {true, false}) {
+    cudaStream_t three;
+    OK(cudaStreamCreateWithFlags(&three, cudaStreamNonBlocking));
+    begin(one);
+    OK(cudaEventRecord(event, one));
+    OK(cudaStreamWaitEvent(three, event, 0));
+    nothing<<<1, 1, 0, three>>>();
+    OK(cudaEventRecord(event, three));
+    if (isJoined)
+      OK(cudaStreamWaitEvent(one, event, 0));
+    OK(cudaStreamDestroy(three));
+    end(one, isJoined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
+  }
+  // Whoever captures into a graph need not ask for it at the end.
+  begin(one);
+  IS(cudaStreamEndCapture(one, nullptr), cudaErrorInvalidValue);
+  end(one, cudaSuccess);
+  OK(cudaGraphCreate(&graph, 0));
+  OK(cudaStreamBeginCaptureToGraph(one, graph, nullptr, nullptr, 0,
+                                   cudaStreamCaptureModeGlobal));
+  nothing<<<1, 1, 0, one>>>();
+  OK(cudaStreamEndCapture(one, nullptr));
+  std::size_t nodes = 0;
+  OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+  CHECK(nodes == 1);
+  OK(cudaGraphDestroy(graph));
   // Work of outside.
   OK(cudaEventRecord(event, two));
   begin(one);

@@ -51,6 +51,8 @@ int main() {
   float *managed, *pinned;
   OK(cudaMallocManaged(&managed, n * sizeof(float)));
   OK(cudaMallocHost(&pinned, n * sizeof(float)));
+  // It is zero, as the system gives it.
+  CHECK(managed[0] == 0 && managed[n - 1] == 0 && pinned[n - 1] == 0);
   std::vector<float> heap(n, 7);
   OK(cudaHostRegister(heap.data(), n * sizeof(float), cudaHostRegisterMapped));
   for (int i = 0; i < n; ++i)

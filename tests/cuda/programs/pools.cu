@@ -88,7 +88,45 @@ static void pools() {
   cudaGetLastError();
 }
 
+/// What graphs allocate is counted by itself.
+static void graphMemory() {
+  auto number = [](cudaGraphMemAttributeType which) {
+    unsigned long long value = 77;
+    OK(cudaDeviceGetGraphMemAttribute(0, which, &value));
+    return value;
+  };
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  void *memory;
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  OK(cudaMallocAsync(&memory, 4096, stream));
+  OK(cudaStreamEndCapture(stream, &graph));
+  OK(cudaGraphInstantiate(&exec, graph, 0));
+  CHECK(number(cudaGraphMemAttrUsedMemCurrent) == 0);
+  OK(cudaGraphLaunch(exec, stream));
+  CHECK(number(cudaGraphMemAttrUsedMemCurrent) == 4096);
+  CHECK(number(cudaGraphMemAttrReservedMemCurrent) == 2 << 20);
+  OK(cudaFreeAsync(memory, stream));
+  OK(cudaStreamSynchronize(stream));
+  CHECK(number(cudaGraphMemAttrUsedMemCurrent) == 0);
+  CHECK(number(cudaGraphMemAttrUsedMemHigh) == 4096);
+  OK(cudaDeviceGraphMemTrim(0));
+  CHECK(number(cudaGraphMemAttrReservedMemCurrent) == 0);
+  unsigned long long zero = 0;
+  OK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &zero));
+  CHECK(number(cudaGraphMemAttrUsedMemHigh) == 0);
+  CHECK(cudaDeviceGetGraphMemAttribute(1, cudaGraphMemAttrUsedMemHigh, &zero) ==
+        cudaErrorInvalidDevice);
+  cudaGetLastError();
+}
+
 static void mapped() {
+  int isSupported = 0;
+  DRIVER(cuDeviceGetAttribute(
+      &isSupported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0));
+  CHECK(isSupported == 1);
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
@@ -220,6 +258,7 @@ ret;
 int main() {
   linked();
   pools();
+  graphMemory();
   mapped();
   std::printf("PASS\n");
 }
