@@ -12,13 +12,21 @@ public:
       : module_(module) {
     found_.functions.push_back(&entry);
     isFound_.insert(&entry);
-    for (std::size_t next = 0; next < found_.functions.size();)
-      visit(*found_.functions[next++]); // adds those it calls
+    walk();
+    if (callsByPointer_) {
+      reachPointers();
+      walk();
+    }
   }
 
   Reachable found() { return std::move(found_); }
 
 private:
+  void walk() {
+    while (next_ < found_.functions.size())
+      visit(*found_.functions[next_++]); // adds those it calls
+  }
+
   void visit(const ptx::Function &function) {
     own_.clear();
     for (const auto *list :
@@ -28,11 +36,36 @@ private:
         visitInitialiser(variable);
       }
     for (const ptx::Instruction &instruction : function.body)
-      for (const ptx::Operand &operand : instruction.operands)
-        visit(operand);
+      visit(instruction);
     for (const auto &[table, targets] : function.callTargets)
       for (const std::string &target : targets)
         reach(target);
+  }
+
+  void visit(const ptx::Instruction &instruction) {
+    bool isCall = instruction.opcode == "call";
+    for (const ptx::Operand &operand : instruction.operands) {
+      callsByPointer_ |= isCall && operand.kind == ptx::Operand::Kind::reg;
+      visit(operand);
+    }
+  }
+
+  /// A pointer may come from another launch, in memory: a table of virtual
+  /// functions, say. It means any function whose address somebody takes.
+  void reachPointers() {
+    auto reachFunction = [&](const std::string &name) {
+      if (module_.find(name))
+        reach(name);
+    };
+    for (const ptx::Variable &variable : module_.variables)
+      for (const ptx::Variable::Relocation &relocation : variable.relocations)
+        reachFunction(relocation.symbol);
+    for (const ptx::Function &function : module_.functions)
+      for (const ptx::Instruction &instruction : function.body)
+        for (const ptx::Operand &operand : instruction.operands)
+          if (operand.kind == ptx::Operand::Kind::symbol &&
+              instruction.opcode != "call")
+            reachFunction(operand.name);
   }
 
   void visit(const ptx::Operand &operand) {
@@ -69,6 +102,8 @@ private:
 
   const ptx::Module &module_;
   Reachable found_;
+  std::size_t next_ = 0; ///< of the functions: not yet visited
+  bool callsByPointer_ = false;
   std::unordered_set<const ptx::Function *> isFound_;
   std::set<std::string> own_; ///< names of the function at hand
 };

@@ -2,7 +2,8 @@
 //
 // A module may hold many entries, and ptxas gives each only the shared memory
 // that it can reach. Reaching is by name: a call, an address that is taken, a
-// table of targets, an initialiser that holds an address.
+// table of targets, an initialiser that holds an address. A call by a pointer
+// reaches every function of the module whose address is taken.
 #pragma once
 
 #include "ptx/Ast.h"

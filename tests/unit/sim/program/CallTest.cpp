@@ -1,5 +1,6 @@
 // Call: device functions in PTX text: parameters in registers and in memory,
 // pointers, tables, aliases, recursion, and what is refused.
+#include "sim/program/flow/Reachable.h"
 #include "unit/sim/RunKernel.h"
 
 namespace kiln::sim {
@@ -212,6 +213,46 @@ TEST(Call, FollowsPointers) {
                           "st.global.b32 [%at], %r2;");
   alias.runCleanly();
   EXPECT_EQ(alias.result(5), -95);
+}
+
+// A pointer that another launch has left in memory: C++'s virtual functions.
+TEST(Call, ReachesFunctionsOfTablesThatTheEntryDoesNotName) {
+  const char *text = R"(.version 8.0
+.target sm_90
+.address_size 64
+.func one() { ret; }
+.func two() { ret; }
+.func three() { ret; }
+.global .align 8 .u64 table[1] = {one};
+.visible .entry make(.param .u64 out) {
+.reg .b64 %x<2>;
+mov.u64 %x0, two;
+ld.param.u64 %x1, [out];
+st.global.u64 [%x1], %x0;
+call three, ();
+ret;
+}
+.visible .entry use(.param .u64 in) {
+.reg .b64 %x<2>;
+ld.param.u64 %x0, [in];
+ld.global.u64 %x1, [%x0];
+prototype: .callprototype _ ();
+call %x1, (), prototype;
+ret;
+}
+.visible .entry none() { ret; }
+)";
+  ptx::Module module = ptx::parse(text);
+  auto reached = [&](const char *entry) {
+    std::vector<std::string> names;
+    for (const ptx::Function *function :
+         reachableFrom(module, *module.find(entry)).functions)
+      names.push_back(function->name);
+    return names;
+  };
+  EXPECT_EQ(reached("use"), (std::vector<std::string>{"use", "one", "two"}));
+  EXPECT_EQ(reached("make"), (std::vector<std::string>{"make", "two", "three"}));
+  EXPECT_EQ(reached("none"), std::vector<std::string>{"none"});
 }
 
 TEST(Call, FindsPointersToNothing) {
