@@ -59,6 +59,8 @@ public:
   /// Write files of a captured launch; false: what went wrong is told.
   bool attempt(const std::function<void()> &write);
   void countCaptured() { ++status().captured; }
+  /// A launch that was not run, because an earlier one tells what comes of it.
+  void countRepeated() { ++status().repeated; }
   /// Say something once, however often it happens.
   void sayOnce(const std::string &sentence);
   bool hasReport() const { return !reportPath_.empty(); }

@@ -10,6 +10,7 @@
 #include "cudart/Findings.h"
 #include "cudart/LaunchesAside.h"
 #include "cudart/MemPool.h"
+#include "cudart/RepeatedLaunches.h"
 #include "kiln/check/options.h"
 #include "support/text/NamePattern.h"
 
@@ -215,6 +216,7 @@ private:
   std::atomic<std::uint64_t> launchCount_{0};
   Findings findings_;
   LaunchesAside aside_;
+  RepeatedLaunches repeated_;
 
   std::recursive_mutex mutex_; ///< of what follows
   std::vector<std::unique_ptr<ProgramModule>> modules_;

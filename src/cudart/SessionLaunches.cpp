@@ -53,10 +53,26 @@ void Session::run(const LaunchDescription &description, const LaunchNote &note,
     return findings_.refuseForTime(note, settings_.total_time_limit_s);
   watch.announce(note.kernel, note.number);
   Simulation *simulation = opened().simulation();
-  if (simulation && !capture_)
-    return aside_.add(*simulation, description, stream, note.isChosen,
-                      std::move(finished));
-  explore({&description, 1}, stream, note.isChosen, std::move(finished));
+  auto alone = [&](Finished done) {
+    explore({&description, 1}, stream, note.isChosen, std::move(done));
+  };
+  if (!simulation || capture_)
+    return alone(std::move(finished));
+  auto orAside = [&](Finished done) {
+    aside_.add(*simulation, description, stream, note.isChosen,
+               std::move(done));
+  };
+  if (explore_.sim.memory_limit_bytes) // which is for launches
+    return orAside(std::move(finished));
+  std::string key = RepeatedLaunches::keyOf(description, note.isChosen);
+  if (repeated_.isKnown(key) && !description.dependent)
+    aside_.finish();
+  if (auto known = repeated_.repeat(key, description)) {
+    findings_.countRepeated();
+    return finished(*known);
+  }
+  repeated_.watch(key, *simulation, description, orAside, alone,
+                  std::move(finished));
 }
 
 void Session::explore(std::span<const LaunchDescription> launches,

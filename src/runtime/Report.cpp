@@ -119,6 +119,10 @@ std::string RunStatus::to_string() const {
     text += fmt::format("; {} failed", counted(failed, "call", "calls"));
   if (captured)
     text += fmt::format("; {} captured", captured.load());
+  if (repeated)
+    text += fmt::format("; {} not run again: kernel, arguments and memory were "
+                        "those of an earlier one",
+                        counted(repeated, "launch was", "launches were"));
   if (ended)
     text += fmt::format("; {} ended by an error", ended.load());
   if (host_calls)

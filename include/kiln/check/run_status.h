@@ -16,7 +16,7 @@
 namespace KILN_API kiln {
 
 struct RunStatus {
-  static constexpr std::uint64_t kMagic = 0x4b696c6e52756e33;
+  static constexpr std::uint64_t kMagic = 0x4b696c6e52756e34;
 
   std::atomic<std::uint64_t> magic{0}; ///< kMagic: a library was loaded
   std::atomic<std::uint64_t> launches{0};
@@ -28,6 +28,8 @@ struct RunStatus {
   std::atomic<std::uint64_t> failed{0};    ///< calls without a result to ask
   std::atomic<std::uint64_t> unwritten{0}; ///< files that were not written
   std::atomic<std::uint64_t> captured{0};  ///< launches, for `kiln sim`
+  /// Launches that were not run: they would do what an earlier one did.
+  std::atomic<std::uint64_t> repeated{0};
   /// Calls of libraries that ran on the host (cuBLAS).
   std::atomic<std::uint64_t> host_calls{0};
   /// Calls of functions that Kiln does not have, which returned an error.

@@ -25,6 +25,16 @@
 
 namespace KILN_API kiln {
 
+/// What a launch has touched of memory, as it found it and as it left it.
+class Footprint {
+public:
+  virtual ~Footprint();
+  virtual std::size_t bytes() const = 0; ///< that it takes
+  /// Where nothing is under way and memory holds what the launch found: leave
+  /// there what the launch left. Else do nothing and return false.
+  virtual bool repeat() const = 0;
+};
+
 /// What lies in the simulator's memory, to be put back: a launch can be run
 /// again from where it began. It costs as much as is written meanwhile: what
 /// nobody writes is not copied.
@@ -50,6 +60,9 @@ public:
     /// The pieces that were touched: where they begin, and what they held.
     std::vector<std::pair<std::size_t, std::vector<std::byte>>> pieces = {};
   };
+  /// Of what was done since then; null where it takes more bytes than that, or
+  /// kernels have a heap.
+  virtual std::unique_ptr<Footprint> footprint(std::size_t most_bytes) const = 0;
   /// Everything there was, and is still; in the order of addresses.
   virtual std::vector<Memory> memory() const = 0;
 };
@@ -112,6 +125,9 @@ public:
   /// asynchronous operations, atomic, volatile or ordered accesses, or cluster
   /// barriers.
   virtual bool can_reorder(const LaunchDescription &launch) = 0;
+  /// Whether what it does follows from its parameters and from memory: it reads
+  /// no clock, and no dependent launch overlaps it.
+  virtual bool is_repeatable(const LaunchDescription &launch) = 0;
 };
 
 } // namespace kiln

@@ -1,5 +1,6 @@
 // Residency: the occupancy rules of the hardware, from its description.
 #include "sim/launch/Residency.h"
+#include "sim/machine/SpecialRegisters.h"
 #include "sim/program/Effect.h"
 #include "sim/program/flow/SpinLoop.h"
 
@@ -99,6 +100,19 @@ bool canReorder(const Code &code) {
   return std::any_of(code.ops.begin(), code.ops.end(), [&](const Op &op) {
     return !isPlain(op) || op.spin;
   });
+}
+
+bool isRepeatable(const Code &code) {
+  auto readsClock = [](const Op &op) {
+    const auto &operands = op.origin->operands;
+    return std::any_of(operands.begin(), operands.end(),
+                       [](const ptx::Operand &operand) {
+                         return operand.kind == ptx::Operand::Kind::special &&
+                                isClock(operand.name);
+                       });
+  };
+  return !code.hasTrigger && !code.hasPrimaryWait &&
+         std::none_of(code.ops.begin(), code.ops.end(), readsClock);
 }
 
 bool talksThroughGlobal(const Code &code) {

@@ -35,4 +35,8 @@ bool talksThroughGlobal(const Code &code);
 /// for the race detector, which needs one interleaving.
 bool canReorder(const Code &code);
 
+/// Whether the same memory makes the entry do the same again: it reads no clock
+/// and takes part in no overlap of launches.
+bool isRepeatable(const Code &code);
+
 } // namespace kiln::sim

@@ -85,6 +85,7 @@ public:
     makeReady(description, true);
   }
   bool can_reorder(const LaunchDescription &description) override;
+  bool is_repeatable(const LaunchDescription &description) override;
   bool lets_dependents_begin(const LaunchDescription &description) override;
   void enqueue_chain(std::span<const LaunchDescription> descriptions,
                      const Stream &stream,
@@ -590,6 +591,10 @@ bool SimDevice::can_reorder(const LaunchDescription &description) {
   return sim::canReorder(codeOf(description));
 }
 
+bool SimDevice::is_repeatable(const LaunchDescription &description) {
+  return !description.dependent && sim::isRepeatable(codeOf(description));
+}
+
 bool SimDevice::lets_dependents_begin(const LaunchDescription &description) {
   return codeOf(description).hasTrigger;
 }
@@ -603,6 +608,8 @@ const sim::Code &SimDevice::codeOf(const LaunchDescription &description) {
       ->decoded(module->find(description.name), description.dynamic_smem_bytes)
       ->code;
 }
+
+Footprint::~Footprint() = default;
 
 Snapshot::~Snapshot() = default;
 

@@ -1,5 +1,6 @@
 // Snapshot: a log for each region, of what is touched from now on.
 #include "sim/launch/Snapshot.h"
+#include "sim/launch/Footprint.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,6 +47,7 @@ public:
   }
 
   std::vector<Memory> memory() const override;
+  std::unique_ptr<Footprint> footprint(std::size_t mostBytes) const override;
 
 private:
   /// The regions that are still there, with their logs.
@@ -118,6 +120,21 @@ std::vector<Snapshot::Memory> LoggedMemory::memory() const {
     all.push_back(memoryOf(region, *log));
   });
   return all;
+}
+
+std::unique_ptr<Footprint>
+LoggedMemory::footprint(std::size_t mostBytes) const {
+  auto lock = hold();
+  if (memory_->heap())
+    return nullptr;
+  auto footprint = std::make_unique<LaunchFootprint>(memory_, streams_);
+  bool fits = true;
+  forEach([&](const Region &region, const std::shared_ptr<TouchLog> &log) {
+    fits = fits && footprint->add(region, *log, mostBytes);
+  });
+  if (!fits)
+    return nullptr;
+  return footprint;
 }
 
 std::unique_ptr<Snapshot> takeSnapshot(std::shared_ptr<GlobalMemory> memory,

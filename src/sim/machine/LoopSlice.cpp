@@ -1,6 +1,7 @@
 // LoopSlice: which registers decide about a loop, of the instructions that a
 // LoopWatch has seen executed.
 #include "sim/machine/LoopWatch.h"
+#include "sim/machine/SpecialRegisters.h"
 #include "sim/machine/Warp.h"
 #include "sim/program/Effect.h"
 
@@ -95,8 +96,7 @@ static bool readsMoment(const Op &op) {
          std::any_of(instruction.operands.begin(), instruction.operands.end(),
                      [](const ptx::Operand &operand) {
                        return operand.kind == ptx::Operand::Kind::special &&
-                              (operand.name.starts_with("%clock") ||
-                               operand.name.starts_with("%globaltimer"));
+                              isClock(operand.name);
                      });
 }
 

@@ -1,4 +1,5 @@
 // ScalarMove: mov, between registers and between a value and its parts.
+#include "sim/machine/SpecialRegisters.h"
 #include "sim/units/Execute.h"
 #include "sim/units/scalar/Scalar.h"
 #include "sim/units/scalar/ScalarPoison.h"
@@ -151,8 +152,7 @@ static void decodeMove(Decoder &decoder, const ptx::Instruction &instruction,
         isWide ? executePack<std::uint64_t> : executePack<std::uint32_t>;
     return;
   }
-  if (from.kind == Kind::special && (from.name.starts_with("%clock") ||
-                                     from.name.starts_with("%globaltimer"))) {
+  if (from.kind == Kind::special && isClock(from.name)) {
     op.handler =
         isWide ? executeClock<std::uint64_t> : executeClock<std::uint32_t>;
     return;
