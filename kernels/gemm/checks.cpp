@@ -128,7 +128,7 @@ void gemm_kernel::check_products(const GemmProblem &problem,
   std::int64_t apart = std::max(step, row);
   std::int64_t rows = (problem.batch.constant() - 1) * apart + row;
   if (step < behind && (step < row || stride.constant() < rows))
-    refuse("the products of D are {} elements apart; they would overlap: use "
+    refuse("the matrices of D are {} elements apart; they would overlap: use "
            "{} or more; or, side by side, {} with ldd={} or more",
            step, behind, apart, rows);
 }

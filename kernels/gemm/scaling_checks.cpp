@@ -21,7 +21,7 @@ static void check_narrow_rows(const GemmProblem &problem) {
         {"B", problem.product_stride_b()}})
     if (problem.batch != Dim(1) &&
         (!stride.is_constant() || stride.constant() % step))
-      refuse("the products of {} are {} elements of {} apart; use a number "
+      refuse("the matrices of {} are {} elements of {} apart; use a number "
              "that is a multiple of {}, 16 bytes",
              matrix, stride.to_string(), name(problem.type), step);
 }

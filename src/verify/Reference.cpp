@@ -368,7 +368,7 @@ void checkGemm(const ReferenceGemm &gemm) {
       gemm.accumulate != Type::i32)
     userError("sums are f32, f16 or i32, not {}", name(gemm.accumulate));
   if (gemm.accumulate == Type::i32 && is_float(gemm.type))
-    userError("products of {} are not added up in i32", name(gemm.type));
+    userError("{} products do not accumulate in i32", name(gemm.type));
   if (!is_float(gemm.out) && gemm.out != Type::i32)
     userError("a product is compared in a float type or i32, not {}",
               name(gemm.out));

@@ -14,7 +14,7 @@ TEST_F(RegisterTileErrors, Threads) {
   refused(
       __LINE__, [&] { RegisterTile(f32, RegisterLayout::strided(96, 96, 1)); },
       "tiles of layout strided belong to 96 threads, and the 128 of kernel k "
-      "are no multiple of them");
+      "are not multiples of them");
 }
 
 TEST_F(RegisterTileErrors, Values) {

@@ -49,8 +49,8 @@ static int threadsOf(CopyScope scope, const Where &where) {
                                                 : cta;
   if (cta % threads != 0)
     userErrorAt(where,
-                "copy by a {} of {} threads, and the {} of kernel {} are no "
-                "multiple of them",
+                "copy by a {} of {} threads, and the {} of kernel {} are not "
+                "multiples of them",
                 nameOf(scope), threads, cta, state.name);
   return threads;
 }

@@ -14,7 +14,7 @@ static void checkThreads(const KernelBuilder::State &state,
     userErrorAt(
         where,
         "tiles of layout {} belong to {} threads, and the {} of kernel {} are "
-        "no multiple of them",
+        "not multiples of them",
         layout.name(), layout.threads(), threads, state.name);
 }
 

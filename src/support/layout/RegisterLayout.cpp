@@ -141,7 +141,7 @@ bool RegisterLayout::operator==(const RegisterLayout &other) const {
 // The layouts of the tensor core. A thread's 32-bit register holds neighbours
 // along k; lane / 4 is the row, lane % 4 the register's place along k.
 
-/// Refuse a side that is no multiple of what one instruction covers.
+/// Refuse a side that is not a multiple of what one instruction covers.
 static void checkMultiple(const char *name, const char *side, int size,
                           int unit, const Where &where) {
   if (size < unit || size % unit != 0)

@@ -249,7 +249,7 @@ TEST(ProblemFields, ChecksOfGemm) {
             "the rows of D are 1024 elements long and 8 apart; they would "
             "overlap");
   EXPECT_EQ(refusal("stride-d", P{.batch = 2, .batch_stride_d = 0}),
-            "the products of D are 0 elements apart; they would overlap: use "
+            "the matrices of D are 0 elements apart; they would overlap: use "
             "1048576 or more; or, side by side, 1024 with ldd=2048 or more");
   EXPECT_EQ(refusal("scales", P{.scaling = Scaling::tensor}),
             "scales=tensor of f16; e4m3 and e5m2 have them");

@@ -192,7 +192,7 @@ TEST(Reference, RefusesWhatIsNotThere) {
   EXPECT_EQ(refused([](auto &gemm) { gemm.accumulate = Type::f64; }),
             "sums are f32, f16 or i32, not f64");
   EXPECT_EQ(refused([](auto &gemm) { gemm.accumulate = Type::i32; }),
-            "products of f16 are not added up in i32");
+            "f16 products do not accumulate in i32");
   EXPECT_EQ(refused([](auto &gemm) { gemm.lda = 5; }),
             "the leading dimension of A is 5, but its rows have 6 elements");
   EXPECT_EQ(refused([](auto &gemm) { gemm.ldb = 5; }),

@@ -44,7 +44,7 @@ public:
   Epilogue(KernelBuilder &kb, const TmaTensor &tensor,
            const EpilogueOptions &options = {}, Where where = Where::current());
   /// The same by the threads, in subtiles of so many rows and columns, the last
-  /// ones narrower where the accumulators are no multiple; a subtile may reach
+  /// ones narrower where the accumulators are not multiples; a subtile may reach
   /// beyond the tensor, where nothing is written.
   Epilogue(KernelBuilder &kb, const Tensor &tensor, int rows, int columns,
            const EpilogueOptions &options = {}, Where where = Where::current());
