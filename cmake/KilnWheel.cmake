@@ -34,7 +34,7 @@ endfunction()
 kiln_wheel(wheel COMMAND kiln_cli_light
   LIBRARIES kiln_runtime kiln_sim kiln_c kiln_mlir_runtime
   CUDA kiln_cuda kiln_cudart13 kiln_cudart12 kiln_cuda_driver kiln_jitlink13
-    kiln_jitlink12)
+    kiln_jitlink12 kiln_nvrtc)
 # The package reads the interface from its header.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kiln/c
   DESTINATION include/kiln COMPONENT wheel EXCLUDE_FROM_ALL

@@ -146,15 +146,31 @@ static void check_options(const RunCommand &command) {
   command.check.check_outputs();
 }
 
+/// In front of what is there.
+static void prepend(const char *name, const std::string &value,
+                    const char *separator) {
+  std::string there = variable(name);
+  setenv(name, (there.empty() ? value : value + separator + there).c_str(), 1);
+}
+
+/// A program that is linked with NVRTC gets PTX from it (src/cudart/nvrtc).
+static void set_preload(const std::string &program) {
+  std::vector<std::string> needed = read_elf(program).needed;
+  bool has_nvrtc = std::any_of(needed.begin(), needed.end(),
+                               [](const std::string &library) {
+                                 return library.starts_with("libnvrtc.so");
+                               });
+  if (has_nvrtc)
+    prepend("LD_PRELOAD", library_folder() + "/libkiln_nvrtc.so", " ");
+}
+
 static void set_variables(const RunCommand &command, const StatusPage &page) {
   if (command.is_mlir()) {
     // Its runtime is named to the runner; where it runs kernels is asked here.
     setenv("KILN_DEVICE",
            command.device.empty() ? "sim" : command.device.c_str(), 1);
   } else {
-    std::string folder = library_folder(), path = variable("LD_LIBRARY_PATH");
-    setenv("LD_LIBRARY_PATH",
-           (path.empty() ? folder : folder + ":" + path).c_str(), 1);
+    prepend("LD_LIBRARY_PATH", library_folder(), ":");
   }
   setenv("KILN_STATUS", page.path().c_str(), 1);
   for (const auto &[name, value] : command.check.variables())
@@ -183,12 +199,14 @@ static int run_any(const RunCommand &command, const CheckSettings &settings,
                       settings.device(DeviceDescription::h200()),
                       library_folder());
     set_variables(command, page);
+    set_preload(source.program());
     return run_program(source.program(), words);
   }
   if (!command.is_mlir()) {
     path = find_program(path);
     check_program(path);
     set_variables(command, page);
+    set_preload(path);
     return run_program(path, command.program);
   }
   MlirProgram program(path, lowered_for(command, settings), command.passes);

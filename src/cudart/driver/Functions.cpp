@@ -120,6 +120,45 @@ KILN_CUDA CUresult cuOccupancyAvailableDynamicSMemPerBlock(std::size_t *bytes,
                                                    threads);
 }
 
+/// The block with which most threads are resident, the largest of those.
+KILN_CUDA CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(
+    int *grid, int *block, CUfunction function,
+    std::size_t (*smemBytesOf)(int threads), std::size_t smemBytes, int limit,
+    unsigned flags) {
+  if (!grid || !block)
+    return CUDA_ERROR_INVALID_VALUE;
+  constexpr int kWarp = 32;
+  int most = 0;
+  if (CUresult error = cuFuncGetAttribute(&most, 0, function))
+    return error;
+  if (limit > 0 && limit < most)
+    most = limit;
+  int best = 0;
+  *grid = *block = 0;
+  for (int threads = most; threads > 0;
+       threads = (threads - 1) / kWarp * kWarp) {
+    int count = 0;
+    if (CUresult error =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                &count, function, threads,
+                smemBytesOf ? smemBytesOf(threads) : smemBytes, flags))
+      return error;
+    if (count * threads <= best)
+      continue;
+    best = count * threads;
+    *block = threads;
+    *grid = count * Session::get().description().sms;
+  }
+  return cudaSuccess;
+}
+KILN_CUDA CUresult cuOccupancyMaxPotentialBlockSize(
+    int *grid, int *block, CUfunction function,
+    std::size_t (*smemBytesOf)(int threads), std::size_t smemBytes,
+    int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(
+      grid, block, function, smemBytesOf, smemBytes, limit, 0);
+}
+
 /// Ask the runtime, with the configuration in its words.
 static CUresult askOfClusters(int *count, CUfunction function,
                               const CUlaunchConfig *config,

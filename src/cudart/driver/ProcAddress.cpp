@@ -38,13 +38,24 @@ static void *self() {
   return library;
 }
 
+extern "C" void *const kilnStubs[]; ///< up to a null
+
+/// A function of that name; null: there is none, or it only says so.
+static void *own(const char *name) {
+  void *found = dlsym(self(), name);
+  for (void *const *stub = kilnStubs; found && *stub; ++stub)
+    if (found == *stub)
+      return nullptr;
+  return found;
+}
+
 /// What a name means to a program of some version; null: there is none.
 static void *findFunction(const char *name, int version) {
   for (const VersionedName &row : kVersionedNames)
     if (std::strcmp(row.name, name) == 0 && version >= row.since)
-      return dlsym(self(), row.function);
+      return own(row.function);
   for (const char *suffix : {"_v2", ""})
-    if (void *found = dlsym(self(), (std::string(name) + suffix).c_str()))
+    if (void *found = own((std::string(name) + suffix).c_str()))
       return found;
   return nullptr;
 }

@@ -1,9 +1,11 @@
 // driver: a program that loads PTX by itself, with the driver's functions.
 // status: 0
 // stderr: add takes parameters and was given none
+// stderr: cuTexObjectCreate is not supported by Kiln
 // nvcc: -lcuda
 #include "check.h"
 
+#include <cstring>
 #include <cuda.h>
 
 static const char *kPtx = R"(.version 8.0
@@ -23,6 +25,61 @@ st.global.u32 [%a2], %r3;
 ret;
 }
 )";
+
+/// Rows of 3 bytes out of and into pitched memory, and slices of them.
+static void copyRows() {
+  constexpr std::size_t kWidth = 3, kHeight = 2, kDepth = 2;
+  CUdeviceptr rows;
+  std::size_t pitch = 0;
+  CHECK(cuMemAllocPitch(&rows, &pitch, kWidth, kHeight * kDepth, 4) ==
+        CUDA_SUCCESS);
+  CHECK(pitch >= kWidth);
+  CHECK(cuMemsetD2D8(rows, pitch, 'x', kWidth, kHeight * kDepth) ==
+        CUDA_SUCCESS);
+  const char *text = "abcdef";
+  CUDA_MEMCPY2D in = {};
+  in.srcMemoryType = CU_MEMORYTYPE_HOST;
+  in.srcHost = text;
+  in.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  in.dstDevice = rows;
+  in.dstPitch = pitch;
+  in.dstY = 1;
+  in.WidthInBytes = kWidth;
+  in.Height = kHeight;
+  CHECK(cuMemcpy2D(&in) == CUDA_SUCCESS);
+  char back[kDepth * kHeight * kWidth + 1] = {};
+  CUDA_MEMCPY3D out = {};
+  out.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  out.srcDevice = rows;
+  out.srcPitch = pitch;
+  out.srcHeight = kHeight;
+  out.dstMemoryType = CU_MEMORYTYPE_HOST;
+  out.dstHost = back;
+  out.WidthInBytes = kWidth;
+  out.Height = kHeight;
+  out.Depth = kDepth;
+  CHECK(cuMemcpy3D(&out) == CUDA_SUCCESS);
+  CHECK(std::strcmp(back, "xxxabcdefxxx") == 0);
+  in.dstPitch = 1;
+  CHECK(cuMemcpy2D(&in) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemcpy2D(nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemFree(rows) == CUDA_SUCCESS);
+}
+
+/// Every public name is there, and what Kiln lacks says so; nobody who asks for
+/// its address is told that it is there.
+static void ask() {
+  CUtexObject texture;
+  CHECK(cuTexObjectCreate(&texture, nullptr, nullptr, nullptr) ==
+        CUDA_ERROR_NOT_SUPPORTED);
+  void *found;
+  CUdriverProcAddressQueryResult status;
+  CHECK(cuGetProcAddress("cuTexObjectCreate", &found, 13000, 0, &status) ==
+        CUDA_ERROR_NOT_FOUND);
+  CHECK(status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  CHECK(cuGetProcAddress("cuMemcpy2D", &found, 13000, 0, &status) ==
+        CUDA_SUCCESS);
+}
 
 int main() {
   CHECK(cuInit(0) == CUDA_SUCCESS);
@@ -59,6 +116,15 @@ int main() {
   OK(cudaMemcpy(&back, reinterpret_cast<void *>(count), 4,
                 cudaMemcpyDeviceToHost));
   CHECK(back == 7);
+  int grid = 0, block = 0;
+  CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, add, nullptr, 0, 0) ==
+        CUDA_SUCCESS);
+  CHECK(block == 1024 && grid == 2 * 132);
+  CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, add, nullptr, 0,
+                                         128) == CUDA_SUCCESS);
+  CHECK(block == 128 && grid == 16 * 132);
+  copyRows();
+  ask();
   CHECK(cuModuleUnload(module) == CUDA_SUCCESS);
   CHECK(cuMemFree(out) == CUDA_SUCCESS);
   std::printf("PASS\n");
