@@ -56,9 +56,10 @@ CopyWork copyOf(const cudaMemcpy3DParms &copy);
 /// Nothing works in a child of a process that has opened the device.
 cudaError_t refuseInChild(const char *name);
 
-/// Do the work of a function. Where a launch was ended by an error, nothing
+/// Do the work of a function that does not wait for what it begins: how that
+/// ends is for later calls to say. Where a launch was ended by an error, nothing
 /// works any more, as on a GPU.
-template <typename Work> cudaError_t call(const char *name, const Work &work) {
+template <typename Work> cudaError_t begin(const char *name, const Work &work) {
   if (isForkedChild())
     return refuseInChild(name);
   if (isInHostFunction())
@@ -71,11 +72,17 @@ template <typename Work> cudaError_t call(const char *name, const Work &work) {
   } catch (...) {
     error = errorOf(name, std::current_exception());
   }
-  // What it waited for may have gone wrong.
-  if (error == cudaSuccess)
-    error = Session::get().findings().broken();
   return error == cudaSuccess || error == cudaErrorNotReady ? error
                                                             : noteError(error);
+}
+
+/// The same of any other: what it waited for may have gone wrong.
+template <typename Work> cudaError_t call(const char *name, const Work &work) {
+  cudaError_t error = begin(name, work);
+  if (error != cudaSuccess || isForkedChild() || isInHostFunction())
+    return error;
+  int broken = Session::get().findings().broken();
+  return broken ? noteError(broken) : error;
 }
 
 /// The same for a call that a capture of a stream may not permit.

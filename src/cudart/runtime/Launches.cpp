@@ -119,7 +119,7 @@ static KernelWork nodeOf(const Launch &launch, const void *handle,
 static cudaError_t launchKernel(const char *name, const void *handle,
                                 Launch launch, cudaStream_t stream,
                                 const LaunchAttributes &attributes = {}) {
-  return call(name, [&]() -> cudaError_t {
+  return begin(name, [&]() -> cudaError_t {
     CudaStream *streamHandle = streamHandleOf(stream);
     StreamCapture *capture = StreamCapture::of(streamHandle);
     launch.stream = streamHandle ? streamHandle->stream : kiln::Stream();

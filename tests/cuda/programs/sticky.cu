@@ -9,7 +9,9 @@ __global__ void write(int *x) { x[100] = 1; }
 int main() {
   int *x;
   OK(cudaMalloc(&x, 64));
-  write<<<1, 1>>>(x);
+  // The launch itself is begun; who waits for it is told.
+  void *arguments[] = {&x};
+  CHECK(cudaLaunchKernel(write, 1, 1, arguments, 0, nullptr) == cudaSuccess);
   CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
   CHECK(cudaGetLastError() == cudaErrorLaunchFailure);
   CHECK(cudaGetLastError() == cudaErrorLaunchFailure);
