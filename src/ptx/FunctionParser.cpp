@@ -123,16 +123,17 @@ int FunctionParser::parseInlined() {
 }
 
 void FunctionParser::parseRegisters() {
+  int width = stream_.accept(".v2") ? 2 : stream_.accept(".v4") ? 4 : 1;
   ScalarType type = expectType(stream_);
   do {
     Token name = stream_.expectName("a register");
     if (!stream_.accept("<")) {
-      scopes_.declareRegister(name, type);
+      scopes_.declareRegister(name, type, width);
       continue;
     }
     int count = stream_.expectInt("the number of registers");
     stream_.expect(">", "after the number of registers");
-    scopes_.declareRegisters(name, count, type);
+    scopes_.declareRegisters(name, count, type, width);
   } while (stream_.accept(","));
   stream_.expect(";", "after the registers");
 }

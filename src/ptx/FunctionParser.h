@@ -67,6 +67,7 @@ private:
   void parsePredicate(Instruction &instruction);
   Operand parseOperand(bool isCall);
   Operand parseNamed();
+  Operand parseVectorRegister(int first, int width);
   Operand parseAddress();
   Operand parseElements(Operand::Kind kind, std::string_view close);
   Operand parseConstantOperand();

@@ -127,10 +127,38 @@ Operand FunctionParser::parseOperand(bool isCall) {
   stream_.failExpected("an operand");
 }
 
+/// A vector of registers, or one of them: `point.x`.
+Operand FunctionParser::parseVectorRegister(int first, int width) {
+  Operand operand;
+  if (!stream_.peek().isDotWord()) {
+    operand.kind = Operand::Kind::vector;
+    for (int i = 0; i < width; ++i)
+      operand.elements.emplace_back().kind = Operand::Kind::reg;
+    for (int i = 0; i < width; ++i)
+      operand.elements[i].reg = first + i;
+    return operand;
+  }
+  Token word = stream_.next();
+  std::string_view names = "xyzw", colors = "rgba";
+  std::string_view element = word.text.substr(1);
+  std::size_t at = element.size() == 1 ? names.find(element) : names.npos;
+  if (at == names.npos && element.size() == 1)
+    at = colors.find(element);
+  if (at >= static_cast<std::size_t>(width))
+    stream_.fail(word.line,
+                 fmt::format("a vector of {} registers has no element '{}'",
+                             width, word.text));
+  operand.kind = Operand::Kind::reg;
+  operand.reg = first + static_cast<int>(at);
+  return operand;
+}
+
 Operand FunctionParser::parseNamed() {
   Token name = stream_.next();
   Operand operand;
   Scopes::Found found = scopes_.find(name.text);
+  if (found.width > 1)
+    return parseVectorRegister(found.reg, found.width);
   if (found.reg >= 0 || name.is("_")) {
     operand.kind = found.reg >= 0 ? Operand::Kind::reg : Operand::Kind::sink;
     operand.reg = found.reg;

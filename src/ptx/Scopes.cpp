@@ -55,12 +55,16 @@ Scopes::Entity &Scopes::declare(const Token &name) {
   return place->second;
 }
 
-int Scopes::addRegister(std::string_view name, ScalarType type) {
-  function_.registers.push_back({std::string(name), type});
-  return static_cast<int>(function_.registers.size()) - 1;
+int Scopes::addRegister(std::string_view name, ScalarType type, int width) {
+  int first = static_cast<int>(function_.registers.size());
+  if (width == 1)
+    function_.registers.push_back({std::string(name), type});
+  for (int i = 0; i < width && width > 1; ++i)
+    function_.registers.push_back({fmt::format("{}.{}", name, "xyzw"[i]), type});
+  return first;
 }
 
-void Scopes::declareRegister(const Token &name, ScalarType type) {
+void Scopes::declareRegister(const Token &name, ScalarType type, int width) {
   Scope &scope = stack_.back();
   forEachSplit(name.text, [&](std::string_view prefix, int number) {
     auto range = scope.ranges.find(prefix);
@@ -75,13 +79,16 @@ void Scopes::declareRegister(const Token &name, ScalarType type) {
     return false;
   });
   Entity &entity = declare(name);
-  entity.reg = addRegister(name.text, type);
+  entity.width = width;
+  entity.reg = addRegister(name.text, type, width);
 }
 
-void Scopes::declareRegisters(const Token &prefix, int count, ScalarType type) {
+void Scopes::declareRegisters(const Token &prefix, int count, ScalarType type,
+                              int width) {
   Scope &scope = stack_.back();
   auto [place, isNew] =
-      scope.ranges.try_emplace(prefix.text, Range{count, type, prefix.line});
+      scope.ranges.try_emplace(prefix.text,
+                               Range{count, type, prefix.line, width});
   auto single = scope.smallest.find(prefix.text);
   bool isOverlap = single != scope.smallest.end() && single->second < count;
   if (!isNew || isOverlap)
@@ -133,8 +140,9 @@ int Scopes::findInRanges(Scope &scope, std::string_view name) {
     auto range = scope.ranges.find(prefix);
     if (range == scope.ranges.end() || number >= range->second.count)
       return false;
-    found = addRegister(name, range->second.type);
-    scope.names[name] = {found, "", range->second.line};
+    const Range &of = range->second;
+    found = addRegister(name, of.type, of.width);
+    scope.names[name] = {found, "", of.line, of.width};
     return true;
   });
   return found;
@@ -144,13 +152,12 @@ Scopes::Found Scopes::find(std::string_view name) {
   for (Scope &scope : std::views::reverse(stack_)) {
     auto entity = scope.names.find(name);
     if (entity == scope.names.end()) {
-      int reg = findInRanges(scope, name);
-      if (reg >= 0)
-        return {reg, nullptr};
-      continue;
+      if (findInRanges(scope, name) < 0)
+        continue;
+      entity = scope.names.find(name);
     }
     if (entity->second.reg >= 0)
-      return {entity->second.reg, nullptr};
+      return {entity->second.reg, nullptr, entity->second.width};
     return {-1, &entity->second.variable};
   }
   return {};

@@ -37,9 +37,11 @@ public:
   /// Where the current scope was opened.
   int openedAt() const { return stack_.back().line; }
 
-  void declareRegister(const Token &name, ScalarType type);
+  /// `width`: of a vector, whose elements are registers one behind the other.
+  void declareRegister(const Token &name, ScalarType type, int width = 1);
   /// %r<count>: %r0 up to but without %r(count).
-  void declareRegisters(const Token &prefix, int count, ScalarType type);
+  void declareRegisters(const Token &prefix, int count, ScalarType type,
+                        int width = 1);
   /// A parameter keeps its name.
   void declareParameter(const Token &name);
   /// The name that the variable has in the function's tables.
@@ -53,6 +55,7 @@ public:
   struct Found {
     int reg = -1;
     const std::string *variable = nullptr;
+    int width = 1; ///< of a vector of registers, which begins with `reg`
   };
   /// The register or the variable that a name means here, if any.
   Found find(std::string_view name);
@@ -69,11 +72,13 @@ private:
     int reg = -1;
     std::string variable;
     int line = 0;
+    int width = 1;
   };
   struct Range {
     int count;
     ScalarType type;
     int line;
+    int width = 1;
   };
   struct Scope {
     int id;
@@ -104,7 +109,8 @@ private:
   std::unordered_map<std::string, int> tableUses_;
 
   Entity &declare(const Token &name);
-  int addRegister(std::string_view name, ScalarType type);
+  /// The first of `width`.
+  int addRegister(std::string_view name, ScalarType type, int width);
   int findInRanges(Scope &scope, std::string_view name);
 };
 

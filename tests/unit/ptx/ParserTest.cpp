@@ -247,6 +247,42 @@ TEST(ParserTest, RegisterForms) {
   EXPECT_EQ(parseOperand("p0+4").offset, 4);
 }
 
+// `.reg .v2 .f32 most;` is a vector and each of its elements.
+TEST(ParserTest, VectorsOfRegisters) {
+  Module module = parse(R"(.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 o) {
+.reg .v2 .f32 most;
+.reg .v4 .b32 four<3>;
+.reg .f32 f;
+.reg .b64 a;
+max.f32 most.y, most.x, f;
+mov.b64 a, most;
+st.v4.b32 [a], four2;
+mov.b32 f, four2.a;
+ret;
+}
+)");
+  const Function &function = module.functions[0];
+  const auto &body = function.body;
+  auto nameOf = [&](const Operand &operand) {
+    return operand.kind == Operand::Kind::reg
+               ? function.registers[operand.reg].name
+               : "";
+  };
+  EXPECT_EQ(nameOf(body[0].operands[0]), "most.y");
+  EXPECT_EQ(nameOf(body[0].operands[1]), "most.x");
+  EXPECT_EQ(function.registers[body[0].operands[0].reg].type, ScalarType::f32);
+  const Operand &both = body[1].operands[1];
+  ASSERT_EQ(both.kind, Operand::Kind::vector);
+  ASSERT_EQ(both.elements.size(), 2);
+  EXPECT_EQ(nameOf(both.elements[1]), "most.y");
+  ASSERT_EQ(body[2].operands[1].elements.size(), 4);
+  EXPECT_EQ(nameOf(body[2].operands[1].elements[3]), "four2.w");
+  EXPECT_EQ(nameOf(body[3].operands[1]), "four2.w");
+}
+
 TEST(ParserTest, ConstantExpressions) {
   EXPECT_EQ(valueOf("-1"), -1);
   EXPECT_EQ(valueOf("0x1F"), 31);

@@ -347,11 +347,11 @@ std::vector<Instruction> matrixInstructions() {
        "e2m3, e3m2 and e2m1; sparse; with block scales of kinds mxf8f6f4, mxf4 "
        "and mxf4nvf4",
        "sp|sp::ordered_metadata block_scale SCALEDKIND, ALIGNED mNnNkN row col "
-       "SCALES f32 NARROW -> ={*} {*} {*} {*} b32 imm b32 {u16}* b32 {u16}*; "
+       "SCALES f32 NARROW -> ={*} {*} {*} {*} b32 imm {b32} {u16}* {b32} {u16}*; "
        "sp|sp::ordered_metadata, ALIGNED mNnNkN row col satfinite "
        "kind::f8f6f4 TYPE NARROW u4 s4 -> ={*} {*} {*} {*} b32 imm; "
        "block_scale SCALEDKIND, ALIGNED mNnNkN row col SCALES f32 NARROW -> "
-       "={*} {*} {*} {*} b32 {u16}* b32 {u16}*; "
+       "={*} {*} {*} {*} {b32} {u16}* {b32} {u16}*; "
        "xor|and popc, ALIGNED mNnNkN row col s32 b1 -> ={*} {*} {*} {*}; "
        ", ALIGNED mNnNkN row col rn satfinite kind::f8f6f4 TYPE NARROW u4 s4 "
        "-> ={*} {*} {*} {*}",

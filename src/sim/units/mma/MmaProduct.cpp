@@ -384,7 +384,7 @@ void decodeMmaProduct(Decoder &decoder, const ptx::Instruction &instruction,
     if (!shape.scales)
       break;
     scales->word = expectWidth(decoder, instruction,
-                               decoder.reg(operands[at++], 4), 4);
+                               decoder.vector(operands[at++], 4).front(), 4);
     decodeSelectors(decoder, instruction, operands[at++], *scales);
   }
   op.src[1] = mma.a.word;

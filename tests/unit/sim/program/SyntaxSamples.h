@@ -376,6 +376,9 @@ inline constexpr const char *kSyntaxSamples[] = {
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"
     ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {%f1, %f2, %f3, %f4}, {%r1, %r2, "
     "%r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}, %r7, {0, 1}, %r8, {0, 3};",
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"
+    ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 {%f1, %f2, %f3, %f4}, {%r1, %r2, "
+    "%r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4}, {%r7}, {0, 1}, {%r8}, {0, 3};",
     "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%r1, %r2}, "
     "{%r3}, {%r4}, {%r5, %r6};",
     "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r1, "
