@@ -173,6 +173,47 @@ int main() {
   CHECK(w.back()[1] == 7 && w.host[2] == 2 * (u.host[0] * u.host[1] +
                                               u.host[2] * u.host[3] +
                                               u.host[4] * u.host[5]));
+  // LU of two matrices, of which the second is singular.
+  {
+    std::vector<double> a = {0, 2, 1, 3, 1, 4, 2, 5, 7},
+                        ones(9, 1), right = {5, 8, 12};
+    std::vector<double> both = a;
+    both.insert(both.end(), ones.begin(), ones.end());
+    Array<double> matrices(both), inverse(std::vector<double>(18)), x(right);
+    Array<int> pivots(std::vector<int>(6)), infos(std::vector<int>(2));
+    Array<double *> as({matrices.device, matrices.device + 9}),
+        cs({inverse.device, inverse.device + 9}), xs({x.device});
+    BLAS(cublasDgetrfBatched(blas, 3, as.device, 3, pivots.device, infos.device,
+                             2));
+    CHECK(infos.back()[0] == 0 && infos.host[1] == 2);
+    CHECK(pivots.back()[0] == 2 && pivots.host[1] == 3 && pivots.host[3] == 1);
+    BLAS(cublasDgetriBatched(blas, 3, as.device, 3, pivots.device, cs.device, 3,
+                             infos.device, 2));
+    CHECK(infos.back()[1] == 2);
+    inverse.back();
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j) {
+        double sum = 0;
+        for (int k = 0; k < 3; ++k)
+          sum += a[k * 3 + i] * inverse.host[j * 3 + k];
+        CHECK(std::abs(sum - (i == j)) < 1e-12);
+      }
+    int info = 7;
+    for (auto operation : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+      OK(cudaMemcpy(x.device, right.data(), 24, cudaMemcpyHostToDevice));
+      BLAS(cublasDgetrsBatched(blas, operation, 3, 1, as.device, 3,
+                               pivots.device, xs.device, 3, &info, 1));
+      CHECK(info == 0);
+      x.back();
+      for (int i = 0; i < 3; ++i) {
+        double sum = 0;
+        for (int k = 0; k < 3; ++k)
+          sum += (operation == CUBLAS_OP_T ? a[i * 3 + k] : a[k * 3 + i]) *
+                 x.host[k];
+        CHECK(std::abs(sum - right[i]) < 1e-12);
+      }
+    }
+  }
   // What is wrong.
   CHECK(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, x.device, 3,
                     x.device, 4, &zero, x.device, 4) ==
