@@ -8,9 +8,9 @@
 
 #include "cudart/Capture.h"
 #include "cudart/Findings.h"
-#include "cudart/LaunchesAside.h"
+#include "cudart/launch/LaunchesAside.h"
 #include "cudart/MemPool.h"
-#include "cudart/RepeatedLaunches.h"
+#include "cudart/launch/RepeatedLaunches.h"
 #include "kiln/check/options.h"
 #include "support/text/NamePattern.h"
 

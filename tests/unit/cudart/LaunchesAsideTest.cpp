@@ -1,5 +1,5 @@
 // LaunchesAside: which launches run together, and when.
-#include "cudart/LaunchesAside.h"
+#include "cudart/launch/LaunchesAside.h"
 #include "kiln/check/sim.h"
 #include "kiln/check/simulation.h"
 #include "unit/support/ErrorText.h"

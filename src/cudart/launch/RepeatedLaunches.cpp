@@ -1,5 +1,5 @@
 // RepeatedLaunches: what is remembered of launches, and when.
-#include "cudart/RepeatedLaunches.h"
+#include "cudart/launch/RepeatedLaunches.h"
 #include "cudart/LaunchWatch.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // LaunchesAside: who joins whom, and for how long.
-#include "cudart/LaunchesAside.h"
+#include "cudart/launch/LaunchesAside.h"
 #include "kiln/base/error.h"
 #include "kiln/check/simulation.h"
 
