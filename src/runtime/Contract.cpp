@@ -5,6 +5,7 @@
 // the argument's name, before the device sees it.
 #include "kiln/run/device.h"
 
+#include "isa/Target.h"
 #include "support/Error.h"
 
 #include <fmt/ranges.h>
@@ -55,6 +56,7 @@ public:
         device_(device) {}
 
   LaunchDescription resolve() {
+    checkTarget();
     checkCount();
     convertScalars();
     for (std::size_t i = 0; i < arguments_.size(); ++i)
@@ -74,6 +76,12 @@ public:
   }
 
 private:
+  void checkTarget() const {
+    if (isa::findTarget(kernel_.target) && !device_.runs(kernel_.target))
+      userError("kernel \"{}\" was built for {}; {} runs {}", kernel_.name,
+                kernel_.target, device_.name, device_.target());
+  }
+
   void checkCount() const {
     if (arguments_.size() == contract_.arguments.size())
       return;
