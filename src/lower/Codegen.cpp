@@ -106,7 +106,10 @@ void ModuleNeeds::add(const llvm::CallInst &call) {
   if (name.starts_with("llvm.nvvm.read.ptx.sreg.cluster."))
     add(isa::Spelled{"%cluster_ctaid", {}, 0}, call);
   else if (name.consume_front("llvm.nvvm.") && !name.starts_with("read."))
-    add(isa::spell(std::string_view(name)), call);
+    // Conversions are "e5m2x2.to.f16x2.rn".
+    add(isa::spell(name.contains(".to.") ? fmt::format("cvt.{}", name.str())
+                                         : name.str()),
+        call);
 }
 
 void ModuleNeeds::addScope(const llvm::Instruction &instruction) {
