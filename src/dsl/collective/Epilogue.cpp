@@ -1,7 +1,7 @@
 // Epilogue: from registers through shared memory to a tensor.
 #include "kiln/language/collective/epilogue.h"
 #include "dsl/tile/Copy.h"
-#include "dsl/kernel/LocationScope.h"
+#include "dsl/kernel/State.h"
 #include "kiln/language/value/control.h"
 #include "kiln/language/tensorcore/matrix.h"
 #include "kiln/language/threads/threads.h"
@@ -221,7 +221,8 @@ void Epilogue::store(Accumulator &accumulator, const std::vector<At> &origin,
                   mapped,
                   value_of(origin[origin.size() - 2]),
                   value_of(origin.back())};
-        if (size_bytes(buffer.layout().type) == 2)
+        bool hasStmatrix = KernelBuilder::State::current(where).has("stmatrix");
+        if (size_bytes(buffer.layout().type) == 2 && hasStmatrix)
           storeMatrices(part, buffer);
         else
           storePairs(part, buffer);

@@ -326,6 +326,10 @@ void Pipeline::consume(Accumulator &accumulator,
     UserCode user(outside);
     body(slot);
   }
+  if (KernelBuilder::State::current(where).multipliesByWarps()) {
+    accumulator.wait(0, {}, where);
+    return release_read(slot, where);
+  }
   accumulator.wait(state_->inFlight());
   if (state_->inFlight() == 0)
     return release(slot, where);
@@ -343,7 +347,11 @@ void Pipeline::read(const std::function<void(const Slot &)> &body,
     UserCode user(outside);
     body(slot);
   }
-  // One thread speaks for all, and TMA writes what they have read.
+  release_read(slot, where);
+}
+
+/// One thread speaks for all, and TMA writes what they have read.
+void Pipeline::release_read(const Slot &slot, Where where) {
   fence_async_shared();
   sync_warpgroup(where);
   release(slot, where);

@@ -130,6 +130,15 @@ public:
   int takeNamedBarriers(int count, const std::string &what, const Where &where);
   /// That of warpgroup 0; those of the others follow it.
   int warpgroupBarriers(const Where &where);
+  /// Whether the kernel's target has an instruction: "elect.sync".
+  bool has(std::string_view instruction) const {
+    return device.has(instruction);
+  }
+  /// Whether accumulators are multiplied by the warps of a warpgroup, each for
+  /// its rows (mma.sync), and not by all of them together (wgmma).
+  bool multipliesByWarps() const {
+    return device.tensor_core == TensorCore::mma;
+  }
   /// Refuse what only another tensor core has; `what` needs it.
   void requireTensorCore(TensorCore core, const char *what,
                          const Where &where) const;

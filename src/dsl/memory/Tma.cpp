@@ -158,12 +158,15 @@ static void loadBoxes(KernelBuilder::State &state, const char *what,
         "{}, {}, {}", to, from, copy.address(state.use(barrier, where)));
     if (target.mask)
       arguments += ", " + copy.operand(target.mask, 'h');
-    copy.finish(
-        fmt::format("cp.async.bulk.tensor.{}d.shared::cluster.global.tile."
-                    "mbarrier::complete_tx::bytes{}{}",
-                    source.rank(), target.mask ? ".multicast::cluster" : "",
-                    target.isPaired ? ".cta_group::2" : ""),
-        arguments, source.policy());
+    // Of shared::cluster ptxas makes a call on sm_120, and then ignores
+    // setmaxnreg (C7506).
+    bool isOwn = state.multipliesByWarps() && !target.mask;
+    copy.finish(fmt::format("cp.async.bulk.tensor.{}d.shared::{}.global.tile."
+                            "mbarrier::complete_tx::bytes{}{}",
+                            source.rank(), isOwn ? "cta" : "cluster",
+                            target.mask ? ".multicast::cluster" : "",
+                            target.isPaired ? ".cta_group::2" : ""),
+                arguments, source.policy());
   }
 }
 

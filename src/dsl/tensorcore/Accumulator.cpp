@@ -1,6 +1,7 @@
 // Accumulator: the tile that wgmma adds to.
 #include "dsl/tensorcore/AccumulatorState.h"
 #include "dsl/tile/TileWalk.h"
+#include "dsl/tensorcore/WarpProduct.h"
 #include "dsl/tensorcore/WgmmaInstruction.h"
 #include "kiln/language/value/control.h"
 #include "kiln/language/value/math.h"
@@ -42,8 +43,9 @@ Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
                                      instruction_n ? instruction_n : columns)) {
   auto &state = KernelBuilder::State::current(where);
   state_->kernel = state.token;
-  state.requireTensorCore(TensorCore::wgmma, "an accumulator in registers",
-                          where);
+  if (!state.multipliesByWarps())
+    state.requireTensorCore(TensorCore::wgmma, "an accumulator in registers",
+                            where);
   if (state.contract.threads() % 128 != 0)
     userErrorAt(where,
                 "an accumulator belongs to a warpgroup of 128 threads, "
@@ -57,7 +59,10 @@ Accumulator::Accumulator(Type type, int rows, int columns, int instruction_n,
                 "an accumulator of {} rows is not a multiple of the "
                 "instruction's {}",
                 rows, kInstructionRows);
-  checkWgmmaColumns(type, state_->instructionN, where);
+  if (state.multipliesByWarps())
+    checkWarpColumns(columns, where);
+  else
+    checkWgmmaColumns(type, state_->instructionN, where);
   if (columns % state_->instructionN != 0)
     userErrorAt(where,
                 "an accumulator of {} columns is not covered by instructions "
@@ -95,7 +100,11 @@ static void setAdded(KernelBuilder::State &state, void *slot, bool isAdded,
 }
 
 void Accumulator::reset(Where where) {
-  setAdded(kernelOf(*state_, where), state_->added, false, where);
+  auto &state = kernelOf(*state_, where);
+  // mma.sync always adds.
+  if (state.multipliesByWarps())
+    storeRegisters(state, *state_, zeroRegisters(state, *state_, where), where);
+  setAdded(state, state_->added, state.multipliesByWarps(), where);
 }
 
 /// Refuse operands that do not give the accumulator's shape.
@@ -198,6 +207,13 @@ void Accumulator::mma(const SharedTile &a, const SharedTile &b,
 void Accumulator::issue(const SharedTile &a, const SharedTile &b,
                         const MmaOptions &options, Where where) {
   SharedOperand operandA{a, !a.is_transposed()};
+  auto &state = kernelOf(*state_, where);
+  if (state.multipliesByWarps()) {
+    WarpProduct product(state, *state_, a.layout().type, b, options, where);
+    checkShapes(*this, a.rows(), a.columns(), b, product.k(), a.layout().type,
+                where);
+    return product.issue(operandA);
+  }
   WgmmaShape shape{.accumulator = type(),
                    .a = a.layout().type,
                    .b = b.layout().type,
@@ -208,7 +224,6 @@ void Accumulator::issue(const SharedTile &a, const SharedTile &b,
   checkWgmma(shape, where);
   checkShapes(*this, a.rows(), a.columns(), b, shape.k(), shape.a, where);
   checkOperand(operandA, "a", where);
-  auto &state = kernelOf(*state_, where);
   mlir::Value base =
       descriptorOf(state, operandA, operandA.wgmmaFields(), where);
   auto at = [&](int row, int k) {
@@ -226,6 +241,7 @@ void Accumulator::mma(const RegisterTile &a, const SharedTile &b,
 
 void Accumulator::issue(const RegisterTile &a, const SharedTile &b,
                         const MmaOptions &options, Where where) {
+  auto &state = kernelOf(*state_, where);
   WgmmaShape shape{.accumulator = type(),
                    .a = a.type(),
                    .b = b.layout().type,
@@ -233,14 +249,17 @@ void Accumulator::issue(const RegisterTile &a, const SharedTile &b,
                    .isAInRegisters = true,
                    .isBKMajor = b.is_transposed(),
                    .options = options};
-  checkWgmma(shape, where);
+  if (!state.multipliesByWarps())
+    checkWgmma(shape, where);
   checkShapes(*this, a.rows(), a.columns(), b, shape.k(), shape.a, where);
   auto wanted = RegisterLayout::wgmma_operand(a.type(), a.rows(), a.columns());
   if (!(a.layout() == wanted))
     userErrorAt(where, "operand a lies in registers as {}; wgmma takes {}",
                 a.layout().to_string(), wanted.to_string());
-  auto &state = kernelOf(*state_, where);
   llvm::SmallVector<mlir::Value> words = wordsOf(state, a, where);
+  if (state.multipliesByWarps())
+    return WarpProduct(state, *state_, a.type(), b, options, where)
+        .issue(words);
   // Through the fence, so that nothing that computes them can come after it.
   tiedAsm(state, "wgmma.fence.sync.aligned;", "~{memory}", words, {}, where);
   int perInstruction = 4, perRow = a.columns() / shape.k() * perInstruction;

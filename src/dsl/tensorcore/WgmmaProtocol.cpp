@@ -108,14 +108,19 @@ static void plainAsm(KernelBuilder::State &state, const std::string &text,
   state.inlineAsm(text, "~{memory}", {}, nullptr, where);
 }
 
+// The products of warps are finished when they are issued: the protocol is
+// followed all the same, so that one source suits both, and nothing is written.
+
 void wgmma_fence(Where where) {
-  plainAsm(KernelBuilder::State::current(where), "wgmma.fence.sync.aligned;",
-           where);
+  auto &state = KernelBuilder::State::current(where);
+  if (!state.multipliesByWarps())
+    plainAsm(state, "wgmma.fence.sync.aligned;", where);
 }
 
 void wgmma_commit(Where where) {
   auto &state = KernelBuilder::State::current(where);
-  plainAsm(state, "wgmma.commit_group.sync.aligned;", where);
+  if (!state.multipliesByWarps())
+    plainAsm(state, "wgmma.commit_group.sync.aligned;", where);
   if (!state.predicate)
     state.wgmma.commit();
 }
@@ -167,6 +172,11 @@ static void waitFor(KernelBuilder::State &state, int groups,
                     const Where &where) {
   if (groups < 0 || groups > 7)
     userErrorAt(where, "wgmma.wait_group takes 0 to 7 groups, not {}", groups);
+  if (state.multipliesByWarps()) {
+    if (!state.predicate)
+      state.wgmma.wait(groups);
+    return;
+  }
   if (options.after)
     standBehind(*options.after, where);
   std::string text = fmt::format("wgmma.wait_group.sync.aligned {};", groups);

@@ -5,8 +5,9 @@
 namespace kiln {
 
 static void control(const char *text, const Where &where) {
-  KernelBuilder::State::current(where).inlineAsm(text, "~{memory}", {}, nullptr,
-                                                 where);
+  auto &state = KernelBuilder::State::current(where);
+  if (state.has("griddepcontrol"))
+    state.inlineAsm(text, "~{memory}", {}, nullptr, where);
 }
 
 void wait_for_dependencies(Where where) {

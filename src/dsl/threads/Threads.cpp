@@ -177,8 +177,9 @@ void sync_warpgroup(Where where) {
 }
 
 static void addFence(const char *text, const Where &where) {
-  KernelBuilder::State::current(where).inlineAsm(text, "~{memory}", {}, nullptr,
-                                                 where);
+  auto &state = KernelBuilder::State::current(where);
+  if (state.has("fence.proxy.async"))
+    state.inlineAsm(text, "~{memory}", {}, nullptr, where);
 }
 
 void fence_async_shared(Where where) {

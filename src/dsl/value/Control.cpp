@@ -312,7 +312,9 @@ void one_thread_of(int warp, const std::function<void()> &body, Where where) {
                      ? (mine & At(3, where)) == At(warp, where)
                      : mine == At((role ? role->first * 4 : 0) + warp, where);
   if_(At(isMine, where), [&] {
-    if_(At(elect(where), where), [&] {
+    Value isAlone =
+        state.has("elect.sync") ? elect(where) : lane_id(where) == At(0, where);
+    if_(At(isAlone, where), [&] {
       llvm::SaveAndRestore alone(state.isOneThread, true);
       body();
     });

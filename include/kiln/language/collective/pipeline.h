@@ -18,7 +18,8 @@
 //
 // produce, consume and read are made of these. With more than one slot consume
 // keeps one multiplication in flight: it issues the mma of slot s, waits for
-// the one before it, and releases that one's slot.
+// the one before it, and releases that one's slot. Where warps multiply
+// (mma.sync) nothing is in flight, and the slot goes back at once.
 #pragma once
 
 #include <kiln/language/builder.h>
@@ -193,6 +194,7 @@ private:
                                           const std::vector<TileLayout> &tiles,
                                           const PipelineOptions &options);
   void check_own(const Slot &slot, Where where) const;
+  void release_read(const Slot &slot, Where where);
   struct State;
   std::unique_ptr<State> state_;
 };

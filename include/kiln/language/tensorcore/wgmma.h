@@ -30,6 +30,12 @@
 // That is followed along branches and loops while the kernel is built: an
 // accumulator that may be in flight where it is used, be it by the loop's
 // previous turn, is refused.
+//
+// For targets that have mma.sync alone (sm_80, sm_86, sm_89, sm_120a, sm_121a)
+// the same source builds too: each warp multiplies its 16 of every 64 rows,
+// with ldmatrix and mma.sync. The registers of an accumulator hold the same
+// elements. A product is finished when it has been issued; fence, commit and
+// wait become nothing.
 #pragma once
 
 #include <kiln/base/export.h>
@@ -98,7 +104,8 @@ public:
   /// wait. Without a swizzle a tile has panels of 16 bytes (TileLayout::panel).
   ///
   /// Becomes wgmma.fence, one wgmma.mma_async per 64 rows, instruction_n
-  /// columns and 32 bytes of K, wgmma.commit_group.
+  /// columns and 32 bytes of K, wgmma.commit_group; or, for each 8 columns of a
+  /// warp's 16 rows, mma.sync.aligned.m16n8k16.
   void mma(const SharedTile &a, const SharedTile &b,
            const MmaOptions &options = {}, Where where = Where::current());
   /// The instructions alone, between wgmma_fence and wgmma_commit.

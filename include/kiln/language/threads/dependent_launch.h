@@ -9,7 +9,8 @@
 //     launch_dependents();       // the next one may set itself up
 //
 // Between kernels that do neither launches follow one another. The simulator
-// reports what is touched before the wait (pdl-wait).
+// reports what is touched before the wait (pdl-wait). Before sm_90 there are no
+// dependent launches: launches follow one another, and both calls are nothing.
 #pragma once
 
 #include <kiln/base/export.h>

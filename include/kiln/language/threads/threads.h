@@ -108,7 +108,8 @@ private:
 };
 
 // TMA and wgmma see memory through a proxy of their own: what a thread wrote
-// becomes visible to them by a fence, as wide as what it wrote.
+// becomes visible to them by a fence, as wide as what it wrote. Before sm_90
+// there is neither, and these fences are nothing.
 
 /// Of this CTA's shared memory: fence.proxy.async.shared::cta.
 void fence_async_shared(Where where = Where::current());
