@@ -15,12 +15,14 @@
 
 namespace kiln {
 
+using gemm_kernel::accumulator_registers;
 using gemm_kernel::is_one_of;
 using gemm_kernel::KernelProblem;
 using gemm_kernel::main_loop_of;
 using gemm_kernel::MainLoopKind;
 using gemm_kernel::refuse;
 using gemm_kernel::refuse_tile;
+using gemm_kernel::registers_beside_sums;
 
 int gemm_kernel::accumulator_registers(const GemmProblem &problem,
                                        const GemmSchedule &schedule) {
@@ -60,19 +62,27 @@ void gemm_kernel::check_type(const GemmProblem &problem,
     refuse("gemm multiplies f16, bf16, tf32, e4m3, e5m2, e2m3, e3m2, e2m1, i8 "
            "or u8, not {}",
            name(problem.type));
-  if (!is_float(problem.type) &&
-      !device.has(main_loop_of(device).integer_instruction))
+  const MainLoopKind &loop = main_loop_of(device);
+  if (!is_float(problem.type) && !device.has(loop.integer_instruction))
     refuse("{} does not multiply {}; use --target sm_100a", device.target(),
            name(problem.type));
+  bool is_byte = problem.type == Type::e4m3 || problem.type == Type::e5m2;
+  if (is_byte && !device.has(loop.byte_instruction))
+    refuse("{} does not multiply {}; use --target sm_89 or a newer one",
+           device.target(), name(problem.type));
 }
 
 void gemm_kernel::check_out(const GemmProblem &problem,
-                            const DeviceDescription &) {
+                            const DeviceDescription &device) {
   static constexpr std::array kOut{Type::f32, Type::f16, Type::bf16, Type::e4m3,
                                    Type::i32};
   if (!is_one_of(problem.out, kOut))
     refuse("gemm writes f32, f16, bf16, e4m3 or i32, not {}",
            name(problem.out));
+  if (problem.out == Type::e4m3 && !device.has("cvt.e4m3x2.f32"))
+    refuse("{} does not convert to e4m3; use --target sm_89 or a newer one, or "
+           "f32, f16 or bf16",
+           device.target());
   if (problem.out == Type::i32 && is_float(problem.type))
     refuse("gemm of {} does not write i32; use f32, f16, bf16 or e4m3",
            name(problem.type));
@@ -226,6 +236,51 @@ void gemm_kernel::check_wgmma_tile(const GemmProblem &problem,
                 registers, device.max_accumulator_registers);
 }
 
+int gemm_kernel::registers_beside_sums(const GemmProblem &problem,
+                                       const GemmSchedule &schedule,
+                                       const DeviceDescription &device) {
+  constexpr int kCopied = 72; // what threads that multiply copy word by word
+  const MainLoopKind &loop = main_loop_of(device);
+  KernelProblem computed(problem, {.is_repacked = schedule.is_repacked});
+  bool copies = !loop.has_tma && !computed.uses_tma();
+  return loop.beside_sums + (copies ? kCopied : 0);
+}
+
+/// Throw where the warps of each warpgroup do not cover the tile by mma.sync.
+void gemm_kernel::check_mma_tile(const GemmProblem &problem,
+                                 const GemmSchedule &schedule,
+                                 const DeviceDescription &device) {
+  int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
+  if (rows < 64 || schedule.tile_m > 256 || rows % 64 || schedule.tile_m % 64)
+    refuse_tile(schedule, "M must be a multiple of {} up to 256",
+                schedule.tile_m / std::max(rows, 1) * 64);
+  if (columns < 8 || schedule.tile_n > 256 || columns % 8 ||
+      schedule.tile_n % 8)
+    refuse_tile(schedule, "N must be a multiple of {} up to 256",
+                schedule.tile_n / std::max(columns, 1) * 8);
+  if (schedule.instruction_n != columns)
+    refuse_tile(schedule,
+                "instructions of {} columns; those of mma.sync have 8: leave "
+                "instr-n out",
+                schedule.instruction_n);
+  int sums = accumulator_registers(problem, schedule);
+  bool has_roles = schedule.kind != GemmKind::multistage;
+  int threads = (schedule.consumers + has_roles) * 128 * schedule.occupancy;
+  int registers = device.registers_per_sm / threads / 8 * 8;
+  if (has_roles) // the producer leaves them some
+    registers += (registers - 40) / schedule.consumers / 8 * 8;
+  registers = std::min(registers, has_roles ? device.max_consumer_registers
+                                            : device.max_registers_per_thread);
+  int beside = registers_beside_sums(problem, schedule, device);
+  if (sums + beside > registers)
+    refuse_tile(schedule,
+                "its accumulator takes {} registers of each thread, and {} "
+                "CTAs of {} threads per multiprocessor leave {} beside what "
+                "multiplies; use smaller tiles or fewer CTAs",
+                sums, schedule.occupancy, schedule.consumers * 128,
+                std::max(0, registers - beside));
+}
+
 /// Throw where tcgen05.mma does not cover the tile, or tensor memory does not
 /// hold its sums.
 void gemm_kernel::check_tcgen05_tile(const GemmProblem &problem,
@@ -309,9 +364,11 @@ static void check_split_k(const KernelProblem &computed,
                ? "of the grid can"
                : fmt::format("form a cluster; split-by=grid takes up to {}",
                              kMostOfGrid));
-  if (schedule.kind != GemmKind::warp_specialized)
-    refuse("K is divided by {} CTAs in a {} schedule; use warp-specialized",
-           schedule.split_k, name(schedule.kind));
+  GemmKind kind =
+      main_loop_of(device).split_kind.value_or(GemmKind::warp_specialized);
+  if (schedule.kind != kind)
+    refuse("K is divided by {} CTAs in a {} schedule; use {}", schedule.split_k,
+           name(schedule.kind), name(kind));
   if (schedule.cluster_m * schedule.cluster_n != 1 &&
       !schedule.is_split_by_grid)
     refuse("K is divided by {} CTAs, and a cluster of {}x{} tiles has no room "
@@ -339,11 +396,15 @@ static void check_instruction(const KernelProblem &computed,
     refuse("{} needs wgmma, and {} has {}; use {}", what, device.target(),
            name(device.tensor_core), instead);
   };
-  if (schedule.kind == GemmKind::multistage && !loop.has_multistage)
+  if (schedule.kind == GemmKind::multistage && !loop.multistage_consumers)
     lacks("a multistage schedule", "warp-specialized, cooperative or pingpong");
+  if (schedule.kind != GemmKind::multistage && !loop.has_tma)
+    refuse("a {} schedule has a producer, which needs TMA; on {} use "
+           "multistage",
+           name(schedule.kind), device.target());
   if (schedule.is_a_in_registers && !loop.has_a_in_registers)
     lacks("A in registers", "a-from=smem");
-  if (schedule.split_k > 1 && !loop.has_split_k)
+  if (schedule.split_k > 1 && !loop.split_kind)
     refuse("K is divided by {} CTAs; on {} each tile has one: use split-k=1",
            schedule.split_k, device.target());
   if (schedule.cta_group == 1)
@@ -364,7 +425,9 @@ void gemm_kernel::check_roles(const KernelProblem &computed,
                               const GemmSchedule &schedule,
                               const DeviceDescription &device) {
   check_instruction(computed, schedule, device);
-  int most = schedule.kind == GemmKind::multistage ? 1 : 2;
+  int most = schedule.kind == GemmKind::multistage
+                 ? main_loop_of(device).multistage_consumers
+                 : 2;
   if (schedule.consumers < 1 || schedule.consumers > most)
     refuse("{} consumers; a {} schedule has 1{}", schedule.consumers,
            name(schedule.kind), most == 2 ? " or 2" : "");

@@ -65,10 +65,12 @@ inline constexpr int kMostOfGrid = 128;
 /// Workspaces of a known size.
 void check_workspaces(const KernelProblem &computed,
                       const GemmSchedule &schedule);
-/// Tiles that wgmma, or tcgen05.mma, does not cover, and those whose sums have
-/// no room.
+/// Tiles that wgmma, mma.sync or tcgen05.mma does not cover, and those whose
+/// sums have no room.
 void check_wgmma_tile(const GemmProblem &problem, const GemmSchedule &schedule,
                       const DeviceDescription &device);
+void check_mma_tile(const GemmProblem &problem, const GemmSchedule &schedule,
+                    const DeviceDescription &device);
 void check_tcgen05_tile(const GemmProblem &problem,
                         const GemmSchedule &schedule,
                         const DeviceDescription &device);
@@ -82,6 +84,10 @@ void check_epilogue(const KernelProblem &computed, const GemmSchedule &schedule,
 /// Sums in the registers of each thread that multiplies.
 int accumulator_registers(const GemmProblem &problem,
                           const GemmSchedule &schedule);
+/// What multiplies needs of them beside the sums, where ptxas shares them out.
+int registers_beside_sums(const GemmProblem &problem,
+                          const GemmSchedule &schedule,
+                          const DeviceDescription &device);
 /// Columns of tensor memory that the sums of all consumers and the factors of
 /// a step take: what can be allocated.
 int tensor_columns(const GemmProblem &problem, const GemmSchedule &schedule);

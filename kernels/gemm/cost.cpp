@@ -1,6 +1,7 @@
 // cost: the arithmetic of it.
 #include "cost.h"
 #include "gemm/device/output.h"
+#include "gemm/main_loops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,10 @@ constexpr double kStepClocks = 32;   ///< of a narrow wgmma, besides N / 4
 constexpr double kTileStepClocks = 4.53;
 /// Of a warpgroup alone, which issues, waits and hands slots back in turn.
 constexpr double kOneWarpgroupClocks = 63.2;
+/// Of a K tile of mma.sync, whose threads meet before it: of each warpgroup of a
+/// CTA that has the multiprocessor for itself, and where another CTA multiplies
+/// meanwhile. Measured on an H200, whose mma.sync is half as fast as its wgmma.
+constexpr double kAloneMeetClocks = 270, kMeetClocks = 60;
 /// How sharply the slowest unit stands out: the more so, the more slots are
 /// loaded ahead.
 constexpr double kUnitSharpness = 3.09, kUnitSharpnessPerSlot = 0.603;
@@ -126,24 +131,58 @@ double together(std::initializer_list<double> units, double sharpness) {
   return slowest * std::pow(sum, 1 / sharpness);
 }
 
+/// Clocks in which the tensor core is busy with a K tile: by the rate of the
+/// device, or, of wgmma and tcgen05, that of the H200.
+double busy_clocks(const GemmProblem &problem, const GemmSchedule &schedule,
+                   const DeviceDescription &device) {
+  double flops = 2.0 * schedule.tile_m * schedule.tile_n * schedule.tile_k;
+  double halves = 2.0 / size_bytes(problem.type); // of f16
+  constexpr int kFitted = 4096;
+  bool is_mma = device.tensor_core == TensorCore::mma;
+  return flops / ((is_mma ? device.f16_flops_per_clock : kFitted) * halves);
+}
+
+/// What a K tile takes of the tensor core, reads of shared memory, how much of
+/// that counts, and what comes on top where so many CTAs share a
+/// multiprocessor.
+struct CoreWork {
+  double clocks, bytes, share, step;
+};
+
+CoreWork core_work(const KernelProblem &computed, const GemmSchedule &schedule,
+                   double ctas, const DeviceDescription &device) {
+  int columns = schedule.consumer_columns();
+  double k_bytes = double(schedule.tile_k) * size_bytes(computed.problem.type);
+  // One wgmma, or what four warps multiply at once: 64 rows, `columns`, 32
+  // bytes of K.
+  double steps = double(schedule.tile_m) / 64 *
+                 (double(schedule.tile_n) / columns) * (k_bytes / 32);
+  if (device.tensor_core == TensorCore::mma) {
+    // Each warp reads B, for all its rows.
+    double blocks = double(schedule.consumer_rows()) / 64;
+    return {busy_clocks(computed.problem, schedule, device),
+            steps * (64 + 4 * columns / blocks) * 32, 1,
+            ctas > 1 ? ctas * kMeetClocks
+                     : schedule.consumers * kAloneMeetClocks};
+  }
+  double clocks = steps * std::max(columns / 2.0, kStepClocks + columns / 4.0);
+  bool is_pingpong = schedule.kind == GemmKind::pingpong;
+  if (schedule.tile_m == 64 && (is_pingpong || schedule.consumers == 1))
+    clocks += kOneWarpgroupClocks;
+  return {clocks, steps * (64 + columns) * 32, kSmemShare, kTileStepClocks};
+}
+
 /// Clocks of all K tiles of each of `ctas` that share a multiprocessor; a
 /// producer goes on with the next of `rounds` tiles.
 double multiply_clocks(const KernelProblem &computed,
                        const GemmSchedule &schedule, double k_tiles,
-                       double rounds, double ctas, bool has_neighbours) {
-  int element_bytes = size_bytes(computed.problem.type);
-  int columns = schedule.consumer_columns();
-  int parts = schedule.tile_n / columns; // of the tile's columns
-  double k_bytes = double(schedule.tile_k) * element_bytes;
-  // One wgmma: 64 rows, `columns`, 32 bytes of K.
-  double wgmmas = double(schedule.tile_m) / 64 * parts * (k_bytes / 32);
-  double core = wgmmas * std::max(columns / 2.0, kStepClocks + columns / 4.0);
-  bool is_pingpong = schedule.kind == GemmKind::pingpong;
-  if (schedule.tile_m == 64 && (is_pingpong || schedule.consumers == 1))
-    core += kOneWarpgroupClocks;
+                       double rounds, double ctas, bool has_neighbours,
+                       const DeviceDescription &device) {
+  double k_bytes = double(schedule.tile_k) * size_bytes(computed.problem.type);
+  CoreWork work = core_work(computed, schedule, ctas, device);
+  double core = work.clocks;
   double slot_bytes = (schedule.tile_m + schedule.tile_n) * k_bytes;
-  double smem = (wgmmas * (64 + columns) * 32 + slot_bytes) /
-                kSmemBytesPerClock * kSmemShare;
+  double smem = (work.bytes + slot_bytes) / kSmemBytesPerClock * work.share;
   double load = 0, wait = 0;
   double rate = kLoadBytesPerClock / (has_neighbours ? kCrowdedLoad : 1);
   auto add_load = [&](const StoredMatrix &matrix, bool uses_tma, bool suits_tma,
@@ -175,7 +214,7 @@ double multiply_clocks(const KernelProblem &computed,
   return k_tiles *
          (together({ctas * core, ctas * smem, ctas * load + wait, arrival},
                    kUnitSharpness + kUnitSharpnessPerSlot * ahead) +
-          kTileStepClocks);
+          work.step);
 }
 
 /// Copying the operands that TMA cannot take.
@@ -259,18 +298,11 @@ double memory_us(double bytes, double sms, const DeviceDescription &device) {
   return bytes / (device.memory_gb_per_s * kMemoryShare * share) * 1e-3;
 }
 
-/// Clocks in which the tensor core is busy, of a multiprocessor.
-double busy_clocks(const GemmProblem &problem, const GemmSchedule &schedule,
-                   double k_tiles, double rounds) {
-  return rounds * k_tiles * schedule.tile_m / 64 * schedule.tile_n / 2 *
-         schedule.tile_k * size_bytes(problem.type) / 32;
-}
-
 } // namespace
 
 GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
                  const DeviceDescription &device) {
-  KernelProblem computed(problem, schedule);
+  KernelProblem computed(problem, schedule, main_loop_of(device).has_tma);
   Sizes sizes(computed.problem);
   GemmCost cost;
   double bytes = moved_bytes(sizes, problem, schedule);
@@ -299,7 +331,7 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   auto multiply = [&](double ctas) {
     return multiply_clocks(computed, schedule, k_tiles,
                            schedule.is_persistent() ? rounds : 1, ctas,
-                           is_crowded(sms, device));
+                           is_crowded(sms, device), device);
   };
   // All but the last store, when nothing is left to load.
   double clocks = 0;
@@ -331,9 +363,9 @@ GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,
   cost.memory_us = memory_us(bytes, sms, device);
   cost.repack_us = repack_us(computed, schedule, sms, device);
   // The busier the tensor core, the lower the clock that its power leaves.
-  double use =
-      std::min(1.0, busy_clocks(computed.problem, schedule, k_tiles, rounds) /
-                        (clocks + store));
+  double use = std::min(
+      1.0, rounds * k_tiles * busy_clocks(computed.problem, schedule, device) /
+               (clocks + store));
   double clocks_per_us = device.sm_clock_mhz * (1 - (1 - kClockShare) * use);
   cost.tiles_us = clocks / clocks_per_us;
   double bytes_per_clock = 4096.0 / schedule.tile_m + 4096.0 / schedule.tile_n;

@@ -21,9 +21,6 @@ inline double typical(const Dim &dim) {
   return dim.is_constant() ? static_cast<double>(dim.constant()) : 4096;
 }
 
-/// As many stages as fit are tried, within reason.
-inline constexpr int kMostStages = 12;
-
 /// Of a schedule whose stages, consumers and instructions are filled in, for
 /// typical sizes.
 GemmCost cost_of(const GemmProblem &problem, const GemmSchedule &schedule,

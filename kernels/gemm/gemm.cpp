@@ -105,6 +105,8 @@ static void plan_registers(const KernelProblem &computed,
              "fewer CTAs",
              sums, schedule.occupancy, groups * 128, at_entry);
   }
+  if (device.tensor_core != TensorCore::wgmma)
+    return;
   // ptxas wants room for an instruction's sums, and more, before setmaxnreg
   // gives it (C7602).
   constexpr int kBesideInstruction = 26;
@@ -137,7 +139,8 @@ static int shared_bytes(const KernelProblem &computed,
   };
   for (const TileLayout &tile : gemm_kernel::slot_tiles(computed, schedule))
     place(tile, stages);
-  end += 2 * stages * kBarrierBytes;
+  if (computed.has_tma)
+    end += 2 * stages * kBarrierBytes;
   if (has_tensor_memory)
     place({Type::u32, 1, 4}, 1);
   GemmSchedule with_stages = schedule;
@@ -163,7 +166,8 @@ static int most_shared_bytes(const GemmSchedule &schedule,
 
 int max_gemm_stages(const GemmProblem &problem, const GemmSchedule &schedule,
                     const DeviceDescription &device) {
-  KernelProblem computed(problem, schedule);
+  KernelProblem computed(problem, schedule,
+                         gemm_kernel::main_loop_of(device).has_tma);
   GemmSchedule full = filled(computed, schedule, device);
   int most = most_shared_bytes(full, device);
   // Few stages can take more than many: sums lie over slots if they fit there.
@@ -192,7 +196,8 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
   fields::check_fields(problem, device);
   if (schedule.kind == GemmKind::vector)
     return gemm_kernel::fit_vector(problem, schedule);
-  KernelProblem computed(problem, schedule);
+  KernelProblem computed(problem, schedule,
+                         gemm_kernel::main_loop_of(device).has_tma);
   GemmSchedule result = filled(computed, schedule, device);
   gemm_kernel::check_roles(computed, result, device);
   gemm_kernel::check_workspaces(computed, result);
@@ -205,6 +210,8 @@ GemmSchedule fit(const GemmProblem &problem, const GemmSchedule &schedule,
     auto tiles = ceil_div(problem.k, schedule.tile_k).constant();
     result.split_k =
         static_cast<int>(std::min<std::int64_t>(result.split_k, tiles));
+    if (result.split_k == 1)
+      result.is_split_by_grid = false;
     auto most_tiles = (tiles + result.split_k - 1) / result.split_k;
     if (auto rounds = most_rounds(computed, result, device))
       result.stages = static_cast<int>(

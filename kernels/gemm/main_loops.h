@@ -5,19 +5,34 @@
 #include "checks.h"
 #include "gemm/device/main_loop.h"
 
+#include <array>
+#include <optional>
+#include <span>
 #include <string_view>
 
 namespace kiln::gemm_kernel {
 
 struct MainLoopKind {
-  /// What it multiplies with: a device that has it can run it.
-  std::string_view instruction;
-  std::string_view integer_instruction; ///< the same of i8 and u8
+  /// What it multiplies with, and what brings its operands: a device that has
+  /// both can run it.
+  std::string_view instruction, copy;
+  std::string_view integer_instruction; ///< the first of i8 and u8,
+  std::string_view byte_instruction;    ///< and of e4m3 and e5m2
+  bool has_tma;
   /// Sums are in the registers of consumers, which roles then share out; else
   /// in tensor memory.
   bool has_sums_in_registers;
   int store_rows; ///< of an epilogue tile: a multiple of it
-  bool has_multistage, has_a_in_registers, has_split_k;
+  /// Warpgroups of a multistage schedule at most; 0: there is none.
+  int multistage_consumers;
+  /// What is tried, and how many bytes a row of a K tile has.
+  std::span<const GemmKind> kinds;
+  std::array<int, 2> k_bytes;
+  int most_stages;
+  bool has_a_in_registers;
+  std::optional<GemmKind> split_kind; ///< whose CTAs divide K
+  /// Registers of a thread beside its sums, where ptxas shares them out.
+  int beside_sums;
   bool has_multicast; ///< of operands that CTAs of a cluster share
   bool has_pairs;     ///< of CTAs that multiply together
   bool has_f16_sums, has_subbyte;

@@ -3,6 +3,7 @@
 // often right beside the best it knows.
 #include "checks.h"
 #include "cost.h"
+#include "gemm/main_loops.h"
 
 #include <kiln/base/error.h>
 
@@ -41,7 +42,7 @@ void Neighbours::add(const Change &change) {
   one.swizzle = GemmSchedule().swizzle; // as wide as the rows allow
   change(one);
   try {
-    one.stages = std::min(gemm_kernel::kMostStages,
+    one.stages = std::min(gemm_kernel::main_loop_of(device_).most_stages,
                           max_gemm_stages(problem_, one, device_));
     one = fit(problem_, one, device_);
   } catch (const UserError &) {

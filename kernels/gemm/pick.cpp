@@ -19,12 +19,13 @@ namespace kiln {
 
 using gemm_kernel::cost_of;
 using gemm_kernel::KernelProblem;
-using gemm_kernel::kMostStages;
 using gemm_kernel::typical;
 
 /// Bytes of shared memory beside the slots, roughly.
 static int output_bytes(const GemmProblem &problem,
-                        const GemmSchedule &schedule) {
+                        const GemmSchedule &schedule, bool has_tma) {
+  if (!has_tma)
+    return 1024; // all that goes out lies over the slots
   if (gemm_kernel::uses_sums(schedule)) {
     int share = schedule.consumer_rows() * schedule.consumer_columns();
     return schedule.is_persistent() ? schedule.consumers * share * 9 / 2 + 1024
@@ -41,12 +42,14 @@ static int output_bytes(const GemmProblem &problem,
 /// The tiles a kind is tried with.
 static std::vector<GemmSchedule> tiles_of(GemmKind kind) {
   std::vector<GemmSchedule> list;
-  auto add = [&](int tile_m, int consumers, int first, int last, int step) {
+  auto add = [&](int tile_m, int consumers, int first, int last, int step,
+                 GemmSplit split = GemmSplit::m) {
     for (int tile_n = first; tile_n <= last; tile_n += step)
       list.push_back({.kind = kind,
                       .tile_m = tile_m,
                       .tile_n = tile_n,
-                      .consumers = consumers});
+                      .consumers = consumers,
+                      .split = split});
   };
   switch (kind) {
   case GemmKind::pingpong:
@@ -56,6 +59,13 @@ static std::vector<GemmSchedule> tiles_of(GemmKind kind) {
   case GemmKind::cooperative:
     add(128, 2, 8, 256, 8);
     add(256, 2, 64, 192, 16);
+    break;
+  case GemmKind::multistage:
+    add(64, 1, 16, 128, 16);
+    add(64, 1, 160, 256, 32);
+    add(128, 1, 32, 128, 16);
+    add(128, 2, 128, 256, 32, GemmSplit::n);
+    add(256, 2, 64, 128, 32);
     break;
   default:
     add(64, 1, 8, 128, 8);
@@ -90,8 +100,8 @@ static int most_parts(const GemmProblem &problem, const GemmSchedule &schedule,
 static int most_of_grid(const GemmProblem &problem,
                         const GemmSchedule &schedule,
                         const DeviceDescription &device) {
-  if (!is_known(problem) || schedule.kind != GemmKind::warp_specialized ||
-      !gemm_kernel::main_loop_of(device).has_split_k)
+  if (!is_known(problem) ||
+      schedule.kind != gemm_kernel::main_loop_of(device).split_kind)
     return 1;
   auto tiles = KernelProblem(problem, schedule).tiles(schedule).constant();
   return static_cast<int>(
@@ -120,18 +130,22 @@ static GemmSchedule split_by_grid(GemmSchedule schedule, int parts) {
 
 /// How many CTAs of it a multiprocessor can hold: of small tiles several, so
 /// that one loads while another stores. 0: not one has the registers.
-static int most_ctas(const GemmSchedule &schedule, bool uses_tma, int producer,
+static int most_ctas(const GemmProblem &problem, const GemmSchedule &schedule,
+                     bool uses_tma, int producer,
                      const DeviceDescription &device) {
-  constexpr int kBesideSums = 32; // registers of a consumer
+  int beside = gemm_kernel::registers_beside_sums(problem, schedule, device);
   constexpr int kWarpgroup = 128;
   int rows = schedule.consumer_rows(), columns = schedule.consumer_columns();
   int sums = rows * columns / kWarpgroup;
+  if (schedule.kind == GemmKind::multistage)
+    return std::min(4, device.registers_per_sm / (sums + beside) /
+                           (schedule.consumers * kWarpgroup));
   auto holds = [&](int ctas) {
     int groups = schedule.consumers + 1;
     int at_entry = device.registers_per_sm / ctas / (groups * kWarpgroup);
     int left = groups * (at_entry / 8 * 8) - producer;
     return std::min(left / schedule.consumers / 8 * 8,
-                    device.max_consumer_registers) >= sums + kBesideSums;
+                    device.max_consumer_registers) >= sums + beside;
   };
   bool is_alone = schedule.kind != GemmKind::warp_specialized ||
                   schedule.split_k > 1 || schedule.consumers > 1;
@@ -198,9 +212,9 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
                            const DeviceDescription &device,
                            std::vector<RankedSchedule> &list) {
   int element_bytes = size_bytes(problem.type);
-  KernelProblem computed(problem, {.is_repacked = is_repacked});
-  bool uses_tma = computed.uses_tma();
   const gemm_kernel::MainLoopKind &loop = gemm_kernel::main_loop_of(device);
+  KernelProblem computed(problem, {.is_repacked = is_repacked}, loop.has_tma);
+  bool uses_tma = computed.uses_tma();
   int producer = computed.producer_registers();
   auto add_one = [&](GemmSchedule schedule) {
     schedule.is_repacked = is_repacked;
@@ -214,21 +228,22 @@ static void add_candidates(const GemmProblem &problem, bool is_repacked,
                         device.smem_per_sm_bytes / schedule.occupancy -
                             device.reserved_smem_per_cta_bytes);
     schedule.stages =
-        std::min(kMostStages, (smem - output_bytes(problem, schedule)) / slot);
+        std::min(loop.most_stages,
+                 (smem - output_bytes(problem, schedule, loop.has_tma)) / slot);
     choose_raster(problem, device, schedule);
     if (schedule.stages >= 2)
       list.push_back({schedule, cost_of(problem, schedule, device)});
   };
   auto add = [&](GemmSchedule schedule) {
-    int most = most_ctas(schedule, uses_tma, producer, device);
+    schedule.is_repacked = is_repacked;
+    int most = most_ctas(problem, schedule, uses_tma, producer, device);
     for (schedule.occupancy = 1; schedule.occupancy <= most;
          ++schedule.occupancy)
       add_one(schedule);
   };
-  for (GemmKind kind :
-       {GemmKind::pingpong, GemmKind::cooperative, GemmKind::warp_specialized})
+  for (GemmKind kind : loop.kinds)
     for (GemmSchedule schedule : tiles_of(kind))
-      for (int k_bytes : {128, 256}) {
+      for (int k_bytes : loop.k_bytes) {
         schedule.tile_k = k_bytes / element_bytes;
         schedule.is_swapped = false;
         // Threads that copy are slow: what they bring in is used often.
@@ -285,6 +300,7 @@ static std::vector<RankedSchedule> candidates(const GemmProblem &problem,
 
 std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
                                            const DeviceDescription &device) {
+  const gemm_kernel::MainLoopKind &loop = gemm_kernel::main_loop_of(device);
   std::vector<RankedSchedule> list = candidates(problem, device), fitting;
   std::stable_sort(list.begin(), list.end(),
                    [](const RankedSchedule &a, const RankedSchedule &b) {
@@ -298,8 +314,8 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
       continue;
     }
     try {
-      one.schedule.stages =
-          std::min(kMostStages, max_gemm_stages(problem, one.schedule, device));
+      one.schedule.stages = std::min(
+          loop.most_stages, max_gemm_stages(problem, one.schedule, device));
       if (one.schedule.stages >= 2)
         fitting.push_back({fit(problem, one.schedule, device), one.cost});
     } catch (const UserError &) {
@@ -307,7 +323,7 @@ std::vector<RankedSchedule> rank_schedules(const GemmProblem &problem, int most,
     }
   }
   if (fitting.empty() && most > 0) { // or fit says what is wrong
-    GemmSchedule usual = fit(problem, {}, device);
+    GemmSchedule usual = fit(problem, {.kind = loop.kinds.back()}, device);
     fitting.push_back({usual, cost_of(problem, usual, device)});
   }
   return fitting;

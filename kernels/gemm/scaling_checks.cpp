@@ -55,8 +55,9 @@ void check_scaling(const GemmProblem &problem,
     if (problem.type != Type::e4m3)
       refuse_type("e4m3 has");
     if (!main_loop_of(device).has_block_scales)
-      refuse("scales=blocks on {}, which has {}; use scales=mx, or sm_90a",
-             device.target(), name(device.tensor_core));
+      refuse("scales=blocks on {}, which has {}; use scales={}, or sm_90a",
+             device.target(), name(device.tensor_core),
+             main_loop_of(device).has_hardware_scales ? "mx" : "tensor");
     if (problem.is_d_column_major)
       refuse("scales=blocks has factors of rows of A; use d=row");
     return;

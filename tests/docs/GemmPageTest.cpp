@@ -73,6 +73,12 @@ TEST(GemmPage, RefusalsOfBlackwellAreWordForWord) {
   expect_refusals(rows, DeviceDescription::b200());
 }
 
+TEST(GemmPage, RefusalsOfAmpereAreWordForWord) {
+  std::vector<Row> rows = rows_under("Refused on sm_80");
+  EXPECT_GE(rows.size(), 15u);
+  expect_refusals(rows, DeviceDescription::for_target("sm_80"));
+}
+
 TEST(GemmPage, IntegersNeedATargetThatHasThem) {
   expect_refusals({{.line = 0,
                     .cells = {"1024x1024x1024 i8", "",

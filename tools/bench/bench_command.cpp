@@ -68,7 +68,7 @@ static ProblemResult run_problem(BenchRun &bench, CublasLt *cublas,
   result.problem = sized.to_string();
   result.suite = entry.suite;
   GemmProblem problem = options.with_arguments(sized);
-  const DeviceDescription &device = options.built_for(bench.device.get());
+  const DeviceDescription device = options.built_for(bench.device.get());
   GemmSchedule schedule = options.fitted_schedule(sized, device);
   result.schedule = schedule.to_string();
   GemmSets sets(*bench.device, options.reference(sized), sized.has_beta,
@@ -93,7 +93,7 @@ static ProblemResult run_problem(BenchRun &bench, CublasLt *cublas,
 /// The problems and the schedules they would be computed with.
 static ExitStatus list_problems(const BenchCommand &command,
                                 const std::vector<ListedProblem> &problems) {
-  const DeviceDescription &device = command.gemm.built_for(nullptr);
+  const DeviceDescription device = command.gemm.built_for(nullptr);
   for (const ListedProblem &one : problems)
     say("{}\n  {}\n", one.problem.to_string(),
         command.gemm.fitted_schedule(one.problem, device).to_string());

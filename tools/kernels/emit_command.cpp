@@ -34,7 +34,7 @@ struct EmitOptions {
 static Module module_of(const EmitOptions &options) {
   if (options.source.front() == "gemm") {
     GemmProblem sized = options.gemm.sized_problem();
-    const DeviceDescription &device = options.gemm.built_for(nullptr);
+    const DeviceDescription device = options.gemm.built_for(nullptr);
     return build_gemm(options.gemm.with_arguments(sized),
                       options.gemm.fitted_schedule(sized, device), {}, device);
   }

@@ -240,7 +240,7 @@ static ExitStatus run_command(const GemmCommand &command) {
                                ? DeviceDescription::h200()
                                : DeviceDescription::for_target(
                                      command.gemm.target)));
-  const DeviceDescription &target = command.gemm.built_for(device.get());
+  const DeviceDescription target = command.gemm.built_for(device.get());
   GemmSchedule schedule = command.gemm.fitted_schedule(sized, target);
   report_configuration(command, sized, schedule);
   Kernel kernel = compile_gemm(command, problem, schedule, target, outputs);

@@ -127,7 +127,7 @@ ReferenceGemm GemmOptions::reference(const GemmProblem &sized) const {
   return gemm;
 }
 
-const DeviceDescription &GemmOptions::built_for(const Device *device) const {
+DeviceDescription GemmOptions::built_for(const Device *device) const {
   if (target.empty())
     return device ? device->description() : DeviceDescription::h200();
   const auto &described = DeviceDescription::for_target(target);
@@ -138,7 +138,20 @@ const DeviceDescription &GemmOptions::built_for(const Device *device) const {
         "--target {} does not run on {}, which runs {}; use --device sim "
         "without --gpu, or --device none",
         target, device->name(), device->description().target()));
-  return device->description();
+  // An older target on a newer GPU: what the target has, in the GPU's limits.
+  DeviceDescription own = device->description();
+  if (own.target() == target)
+    return own;
+  own.name += ", " + target; // what was tuned on it was tuned for its own
+  own.compute_major = described.compute_major;
+  own.compute_minor = described.compute_minor;
+  own.tensor_core = described.tensor_core;
+  own.tensor_memory_columns = described.tensor_memory_columns;
+  own.max_cluster_ctas = described.max_cluster_ctas;
+  own.f16_flops_per_clock = described.f16_flops_per_clock;
+  own.max_smem_per_cta_bytes =
+      std::min(own.max_smem_per_cta_bytes, described.max_smem_per_cta_bytes);
+  return own;
 }
 
 std::optional<int> GemmOptions::asked_stages() const {

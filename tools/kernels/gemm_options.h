@@ -45,7 +45,7 @@ struct GemmOptions {
 
   /// The device that a kernel is built for: as --target says, else the one it
   /// runs on, if any. Throws UserError where that does not run it.
-  const DeviceDescription &built_for(const Device *device) const;
+  DeviceDescription built_for(const Device *device) const;
 
   /// The schedule asked for, not fitted yet. Where no stages are asked for,
   /// those that fit.

@@ -236,6 +236,11 @@ static ExitStatus explain(const ExplainOptions &options) {
         one.cost.total_us(), one.cost.launch_us, one.cost.repack_us,
         one.cost.tiles_us, one.cost.memory_us, one.cost.store_us,
         one.schedule.to_string());
+  if (device.tensor_core != TensorCore::wgmma)
+    say("The model was fitted to schedules of wgmma measured on an H200. For "
+        "the {} it takes the published clock, bandwidth and rate of {}; "
+        "nothing was measured there.\n",
+        device.name, name(device.tensor_core));
   return ExitStatus::ok;
 }
 

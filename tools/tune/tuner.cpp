@@ -144,7 +144,7 @@ private:
 
   std::shared_ptr<Device> device_;
   const GemmOptions &options_;
-  const DeviceDescription &described_;
+  DeviceDescription described_;
   TunePlan plan_;
   Stopwatch watch_;
   std::vector<Job> jobs_;

@@ -108,7 +108,8 @@ struct GemmProblem {
 };
 
 enum class GemmKind : std::uint8_t {
-  multistage,       ///< one warpgroup loads ahead and multiplies; of Hopper
+  multistage,       ///< who loads ahead multiplies: one warpgroup on Hopper,
+                    ///< all threads where there is no TMA (Ampere, Ada)
   warp_specialized, ///< one warpgroup loads, others multiply one tile
   cooperative,      ///< the same, persistent: tile after tile
   pingpong,         ///< persistent; two consumers take tiles in turn, so that

@@ -12,10 +12,10 @@ bool StoredMatrix::suits_tma(Type type, const Dim &batch) const {
 }
 
 KernelProblem::KernelProblem(const GemmProblem &given,
-                             const GemmSchedule &schedule)
+                             const GemmSchedule &schedule, bool with_tma)
     : problem(given),
       is_swapped(given.is_d_column_major != schedule.is_swapped),
-      is_repacked(schedule.is_repacked) {
+      is_repacked(schedule.is_repacked), has_tma(with_tma) {
   if (!is_swapped)
     return;
   std::swap(problem.m, problem.n);
@@ -72,7 +72,7 @@ int KernelProblem::producer_registers() const {
 }
 
 bool KernelProblem::stores_by_tma() const {
-  if (problem.is_d_column_major)
+  if (problem.is_d_column_major || !has_tma)
     return false;
   StoredMatrix d{problem.m, problem.n, problem.stride_d(),
                  problem.product_stride_d()};

@@ -28,13 +28,17 @@ struct KernelProblem {
   GemmProblem problem;
   bool is_swapped;
   bool is_repacked; ///< rows that TMA cannot take are copied first
+  /// The device has TMA. Where it has not, threads copy in the background
+  /// (cp.async) what TMA would load, and the others store D.
+  bool has_tma;
 
-  KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule);
+  KernelProblem(const GemmProblem &problem, const GemmSchedule &schedule,
+                bool has_tma = true);
 
   StoredMatrix a() const, b() const;
   /// Output tiles of all products, and those that fill clusters up.
   Dim tiles(const GemmSchedule &schedule) const;
-  /// Whether TMA can load A, B as they are.
+  /// Whether TMA, or cp.async, can load A, B as they are.
   bool a_suits_tma() const, b_suits_tma() const;
   /// Whether TMA loads A, B, both, from a copy where they are repacked.
   bool a_uses_tma() const { return is_repacked || a_suits_tma(); }

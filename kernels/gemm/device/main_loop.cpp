@@ -14,7 +14,8 @@ namespace kiln::gemm_kernel {
 MainLoop::MainLoop(const GemmProblem &problem, const GemmSchedule &schedule,
                    const DeviceDescription &device,
                    const KernelOptions &options)
-    : schedule_(schedule), problem_(problem, schedule),
+    : schedule_(schedule),
+      problem_(problem, schedule, main_loop_of(device).has_tma),
       warps_(options.warpgroups * 4),
       kb_(gemm_kernel_name(problem, schedule, device), options),
       trace_(problem_.problem, schedule),
@@ -29,9 +30,9 @@ Module MainLoop::build() {
   output_.declare_workspaces(kb_, problem_.tiles(schedule_));
   make_barriers();
   // All threads meet there.
-  operands_.make_pipeline(kb_, scheduler_, pipeline_options());
+  operands_.make_slots(kb_, scheduler_, pipeline_options());
   make_memory();
-  output_.make_buffers(kb_, operands_.pipeline());
+  output_.make_buffers(kb_, operands_.first_slot());
   operands_.begin_repack(kb_, problem_.tiles(schedule_) * schedule_.split_k);
   // What is ahead in the stream may still run: up to here nothing was touched
   // that it touches. What comes next may set itself up as well.
@@ -44,7 +45,7 @@ Module MainLoop::build() {
   else if (!is_long())
     launch_dependents();
   roles();
-  operands_.pipeline().finish();
+  operands_.finish();
   return kb_.module();
 }
 
@@ -88,20 +89,6 @@ KernelBuilder &MainLoop::declare_dims() {
     if (!dim.is_constant())
       kb_.dim(dim.argument_name());
   return kb_;
-}
-
-SharedTile MainLoop::a_of(const Slot &slot, const Share &share) const {
-  SharedTile a = operands_.a(slot);
-  if (share.rows == schedule_.tile_m)
-    return a;
-  return a.slice(share.first_row, 0, share.rows, schedule_.tile_k);
-}
-
-SharedTile MainLoop::b_of(const Slot &slot, const Share &share) const {
-  SharedTile b = operands_.b(slot);
-  if (share.columns == schedule_.tile_n)
-    return b;
-  return b.slice(0, share.first_column, schedule_.tile_k, share.columns);
 }
 
 void MainLoop::load_all() {

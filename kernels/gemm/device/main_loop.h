@@ -1,6 +1,7 @@
 // main_loop: what the kernels of all architectures share: one way to load a
 // tile, one way out, one order of tiles. What multiplies, and who does it when,
-// is a kernel of its own: wgmma_kernel (Hopper) and tcgen05_kernel (Blackwell).
+// is a kernel of its own: wgmma_kernel (Hopper), tcgen05_kernel (Blackwell) and
+// mma_kernel (Ampere and Ada).
 #pragma once
 
 #include "output.h"
@@ -33,8 +34,8 @@ public:
 protected:
   /// Barriers beside those of the slots; no threads meet there.
   virtual void make_barriers() = 0;
-  /// How slots are read.
-  virtual PipelineOptions pipeline_options() const = 0;
+  /// How slots are read that go from a producer to consumers.
+  virtual PipelineOptions pipeline_options() const { return {}; }
   /// What is made behind the slots.
   virtual void make_memory() {}
   virtual void roles() = 0;
@@ -50,8 +51,20 @@ protected:
   };
   Range k_range(const OutputTile &tile) const;
   /// A part of the slot's tiles: [rows, tile_k] of A, [tile_k, columns] of B.
-  SharedTile a_of(const Slot &slot, const Share &share) const;
-  SharedTile b_of(const Slot &slot, const Share &share) const;
+  template <typename AnySlot>
+  SharedTile a_of(const AnySlot &slot, const Share &share) const {
+    SharedTile a = operands_.a(slot);
+    if (share.rows == schedule_.tile_m)
+      return a;
+    return a.slice(share.first_row, 0, share.rows, schedule_.tile_k);
+  }
+  template <typename AnySlot>
+  SharedTile b_of(const AnySlot &slot, const Share &share) const {
+    SharedTile b = operands_.b(slot);
+    if (share.columns == schedule_.tile_n)
+      return b;
+    return b.slice(0, share.first_column, schedule_.tile_k, share.columns);
+  }
   /// Write the sums of a share: an Accumulator or a TensorTile.
   template <typename Sums>
   void store(Sums &sums, const OutputTile &tile, const Share &share,
@@ -80,6 +93,10 @@ std::unique_ptr<MainLoop> make_wgmma_kernel(const GemmProblem &problem,
                                             const GemmSchedule &schedule,
                                             const GemmDebug &debug,
                                             const DeviceDescription &device);
+std::unique_ptr<MainLoop> make_mma_kernel(const GemmProblem &problem,
+                                          const GemmSchedule &schedule,
+                                          const GemmDebug &debug,
+                                          const DeviceDescription &device);
 std::unique_ptr<MainLoop> make_tcgen05_kernel(const GemmProblem &problem,
                                               const GemmSchedule &schedule,
                                               const GemmDebug &debug,

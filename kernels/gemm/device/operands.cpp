@@ -1,5 +1,6 @@
 // operands: declare A and B for each layout, and copy their tiles.
 #include "operands.h"
+#include "copy_async.h"
 
 #include <kiln/language/value/control.h>
 #include <kiln/language/tile/copy.h>
@@ -152,17 +153,21 @@ void Operands::declare_workspaces(KernelBuilder &kb) {
   if (!problem_.is_repacked)
     return;
   auto declare = [&](const char *name, Source &source, const TileLayout &tile,
-                     int parts) {
-    if (source.tensor)
+                     int parts, bool suits) {
+    if (suits)
+      return;
+    if (!problem_.has_tma)
+      source.tensor = repack_.add(kb, name, *source.tensor);
+    else
       source.map = kb.tensor_map(
           repack_.add(kb, name, *source.tensor),
           map_options(tile, source.tensor->shape().size() == 3, parts));
   };
   bool is_swapped = problem_.is_swapped;
   declare(is_swapped ? "b_rows" : "a_rows", a_, tile_of_a(problem(), schedule_),
-          a_parts_.parts);
+          a_parts_.parts, problem_.a_suits_tma());
   declare(is_swapped ? "a_rows" : "b_rows", b_, tile_of_b(problem(), schedule_),
-          b_parts_.parts);
+          b_parts_.parts, problem_.b_suits_tma());
 }
 
 /// A matrix of factors for each product.
@@ -217,7 +222,7 @@ Operands::Source Operands::declare(KernelBuilder &kb, const char *name,
                                    const StoredMatrix &matrix, bool uses_tma,
                                    int parts) const {
   const Dim &batch = problem().batch;
-  if (uses_tma)
+  if (uses_tma && problem_.has_tma)
     return {declare_map(kb, name, tile, matrix, batch, parts), {}};
   return {{}, declare_tensor(kb, name, problem().type, matrix, batch)};
 }
@@ -233,6 +238,20 @@ static std::vector<Value> peers(const TileScheduler &scheduler,
   for (int step = 1; step < schedule.cluster_m; ++step)
     ranks.push_back((i + step) % schedule.cluster_m + j * schedule.cluster_m);
   return ranks;
+}
+
+void Operands::make_slots(KernelBuilder &kb, const TileScheduler &scheduler,
+                          const PipelineOptions &options) {
+  if (problem_.has_tma)
+    return make_pipeline(kb, scheduler, options);
+  a_slots_ = kb.shared_array(tile_of_a(problem(), schedule_), schedule_.stages,
+                             {.name = "a"});
+  b_slots_ = kb.shared_array(tile_of_b(problem(), schedule_), schedule_.stages,
+                             {.name = "b"});
+}
+
+SharedTile Operands::first_slot() const {
+  return pipeline_ ? pipeline_->tiles(0)[0] : a_slots_[0];
 }
 
 void Operands::make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
@@ -293,17 +312,36 @@ bool Operands::is_read_once(const Dim &other, int tile_extent) const {
          tiles.constant() <= std::int64_t{sms_} * schedule_.occupancy;
 }
 
-void Operands::load(const OutputTile &tile, At k_tile) {
-  Value k = value_of(k_tile) * schedule_.tile_k;
+Operands::Origins Operands::origins(const OutputTile &tile,
+                                    const Value &k_tile) const {
+  Value k = k_tile * schedule_.tile_k;
   const Dim &batch = problem().batch;
   Value column = tile.n * schedule_.tile_n;
   if (first_column_)
     column = column + *first_column_;
-  auto at_a =
-      stored_origin(problem_.a().has_batch(batch), problem().a_is_k_major(),
-                    tile, tile.m * schedule_.tile_m, k);
-  auto at_b = stored_origin(problem_.b().has_batch(batch),
-                            problem().b_is_k_major(), tile, column, k);
+  return {stored_origin(problem_.a().has_batch(batch), problem().a_is_k_major(),
+                        tile, tile.m * schedule_.tile_m, k),
+          stored_origin(problem_.b().has_batch(batch), problem().b_is_k_major(),
+                        tile, column, k)};
+}
+
+void Operands::copy(const OutputTile &tile, const Value &k_tile,
+                    const Value &slot, int threads) const {
+  auto copy_one = [&](const SharedTile &to, const Tensor &from,
+                      const std::vector<At> &at, bool is_asynchronous) {
+    if (!is_asynchronous)
+      return copy_tile(CopyScope::cta, to, from, at);
+    Tensor matrix = at.size() == 3 ? from.index(0, at[0]) : from;
+    copy_async(to, matrix, value_of(at[at.size() - 2]), value_of(at.back()),
+               threads);
+  };
+  auto [at_a, at_b] = origins(tile, k_tile);
+  copy_one(a_slots_[slot], *a_.tensor, at_a, problem_.a_uses_tma());
+  copy_one(b_slots_[slot], *b_.tensor, at_b, problem_.b_uses_tma());
+}
+
+void Operands::load(const OutputTile &tile, At k_tile) {
+  auto [at_a, at_b] = origins(tile, value_of(k_tile));
   // What is read once makes room in L2 for what others read again.
   auto hinted = [&](const TmaTensor &map, const Dim &other, int tile_extent) {
     return is_read_once(other, tile_extent)
@@ -324,9 +362,11 @@ void Operands::load(const OutputTile &tile, At k_tile) {
     if (first_copied() > 0)
       one_thread([&] { load_maps(slot); });
     if (a_.is_copied_by_tile())
-      copy_tile(slot.tile(index_of_a()), *a_.tensor, at_a);
+      copy_tile(CopyScope::warpgroup, slot.tile(index_of_a()), *a_.tensor,
+                at_a);
     if (b_.is_copied_by_tile())
-      copy_tile(slot.tile(index_of_b()), *b_.tensor, at_b);
+      copy_tile(CopyScope::warpgroup, slot.tile(index_of_b()), *b_.tensor,
+                at_b);
   });
 }
 
@@ -360,29 +400,27 @@ Value Operands::b_factor(const OutputTile &tile, const Value &block) const {
   return factors(tile.n * schedule_.tile_n / columns, block);
 }
 
-/// Copy the tile at (batch,) row, column by the threads of the producer.
-void Operands::copy_tile(const SharedTile &to, const Tensor &from,
-                         const std::vector<At> &at) const {
+/// Copy the tile at (batch,) row, column by way of registers.
+void Operands::copy_tile(CopyScope scope, const SharedTile &to,
+                         const Tensor &from, const std::vector<At> &at) const {
   Tensor matrix = at.size() == 3 ? from.index(0, at[0]) : from;
   const At &row = at[at.size() - 2], &column = at.back();
-  copy(CopyScope::warpgroup, to,
-       matrix.slice(0, row, to.rows(), to.rows())
-           .slice(1, column, to.columns(), to.columns()));
+  kiln::copy(scope, to,
+             matrix.slice(0, row, to.rows(), to.rows())
+                 .slice(1, column, to.columns(), to.columns()));
 }
 
-SharedTile Operands::a(const Slot &slot) const {
-  SharedTile tile = slot.tile(index_of_a());
-  return problem().a_is_k_major() ? tile : tile.transpose();
+SharedTile Operands::as_a(const SharedTile &stored) const {
+  return problem().a_is_k_major() ? stored : stored.transpose();
 }
 
-SharedTile Operands::b(const Slot &slot) const {
-  SharedTile tile = slot.tile(index_of_b());
+SharedTile Operands::as_b(const SharedTile &stored) const {
   if (problem().b_is_k_major())
-    return tile.transpose();
+    return stored.transpose();
   int columns = schedule_.tile_n / schedule_.cta_group;
-  return tile.columns() == columns
-             ? tile
-             : tile.slice(0, 0, schedule_.tile_k, columns);
+  return stored.columns() == columns
+             ? stored
+             : stored.slice(0, 0, schedule_.tile_k, columns);
 }
 
 } // namespace kiln::gemm_kernel

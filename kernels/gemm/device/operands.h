@@ -12,6 +12,7 @@
 #include <kiln/kernels/gemm.h>
 #include <kiln/language/collective/pipeline.h>
 #include <kiln/language/collective/tile_scheduler.h>
+#include <kiln/language/tile/copy.h>
 
 #include <optional>
 
@@ -63,17 +64,30 @@ public:
   void repack(int warps, bool launches) const { repack_.run(warps, launches); }
   bool has_repack() const { return !repack_.is_empty(); }
   /// The ring their tiles go through; all threads reach it. `options` say how
-  /// they are read.
-  void make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
-                     PipelineOptions options);
+  /// they are read. Without TMA the slots alone.
+  void make_slots(KernelBuilder &kb, const TileScheduler &scheduler,
+                  const PipelineOptions &options);
   Pipeline &pipeline() { return *pipeline_; }
+  /// What lies first in shared memory.
+  SharedTile first_slot() const;
+  /// At the end of the kernel, outside of roles.
+  void finish() {
+    if (pipeline_)
+      pipeline_->finish();
+  }
 
   /// Load the `k_tile`-th tiles for an output tile into the next slot.
   void load(const OutputTile &tile, At k_tile);
+  /// The same without TMA, by all `threads` of the CTA into the slot of that
+  /// number, by as many cp.async as its rows allow.
+  void copy(const OutputTile &tile, const Value &k_tile, const Value &slot,
+            int threads) const;
   /// The [tile_m, tile_k] and [tile_k, tile_n] tiles of a slot; of a pair of
   /// CTAs that multiply together, each has half of the latter.
-  SharedTile a(const Slot &slot) const;
-  SharedTile b(const Slot &slot) const;
+  SharedTile a(const Slot &slot) const { return as_a(slot.tile(index_of_a())); }
+  SharedTile b(const Slot &slot) const { return as_b(slot.tile(index_of_b())); }
+  SharedTile a(const Value &slot) const { return as_a(a_slots_[slot]); }
+  SharedTile b(const Value &slot) const { return as_b(b_slots_[slot]); }
   /// Their factors, of tile_m and of tile_n rows, where tensor memory takes
   /// them.
   SharedTile a_scales(const Slot &slot) const { return slot.tile(map_count()); }
@@ -99,6 +113,16 @@ private:
   };
 
   const GemmProblem &problem() const { return problem_.problem; }
+  void make_pipeline(KernelBuilder &kb, const TileScheduler &scheduler,
+                     PipelineOptions options);
+  /// As they are multiplied, of what is stored.
+  SharedTile as_a(const SharedTile &stored) const;
+  SharedTile as_b(const SharedTile &stored) const;
+  /// Where the tiles of A and B begin, as their matrices are stored.
+  struct Origins {
+    std::vector<At> a, b;
+  };
+  Origins origins(const OutputTile &tile, const Value &k_tile) const;
   Source declare(KernelBuilder &kb, const char *name, const TileLayout &tile,
                  const StoredMatrix &matrix, bool uses_tma, int parts) const;
   void declare_scales(KernelBuilder &kb);
@@ -118,7 +142,7 @@ private:
   /// Whether a matrix is read once, in a launch of one round of tiles, where
   /// the other one has so many tiles.
   bool is_read_once(const Dim &other, int tile_extent) const;
-  void copy_tile(const SharedTile &to, const Tensor &from,
+  void copy_tile(CopyScope scope, const SharedTile &to, const Tensor &from,
                  const std::vector<At> &at) const;
 
   KernelProblem problem_;
@@ -129,6 +153,7 @@ private:
   Source a_, b_;
   Source a_scales_, b_scales_;
   std::unique_ptr<Pipeline> pipeline_;
+  SharedTileArray a_slots_, b_slots_; ///< without TMA
   Multicast a_parts_, b_parts_;
   std::optional<Value> first_column_; ///< of this CTA's B in the tile
 };

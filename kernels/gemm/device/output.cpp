@@ -66,6 +66,15 @@ static std::optional<Sums> sums_of(const GemmProblem &problem,
               neighbours(problem));
 }
 
+/// Shared memory that a CTA with one tile has no use for behind its products.
+static int slots_bytes(const KernelProblem &problem,
+                       const GemmSchedule &schedule) {
+  int bytes = 0;
+  for (const TileLayout &tile : slot_tiles(problem, schedule))
+    bytes += tile.stride_bytes() * schedule.stages;
+  return bytes;
+}
+
 OutputBuffers output_buffers(const KernelProblem &problem,
                              const GemmSchedule &schedule) {
   if (auto sums = sums_of(problem.problem, schedule)) {
@@ -74,15 +83,17 @@ OutputBuffers output_buffers(const KernelProblem &problem,
     // A CTA with one tile has no use for its slots any more.
     bool is_last = !schedule.is_persistent() &&
                    schedule.cluster_m * schedule.cluster_n == 1;
-    int slot_bytes = 0;
-    for (const TileLayout &tile : slot_tiles(problem, schedule))
-      slot_bytes += tile.stride_bytes() * schedule.stages;
     int sum_bytes = sums->layout().stride_bytes() * schedule.consumers;
     return {sums->layout(), schedule.consumers,
-            is_last && sum_bytes <= slot_bytes};
+            is_last && sum_bytes <= slots_bytes(problem, schedule)};
   }
   EpilogueOptions options = options_of(problem, schedule);
-  return {subtile(problem, schedule), options.warpgroups * options.buffers};
+  TileLayout tile = subtile(problem, schedule);
+  int count = options.warpgroups * options.buffers;
+  // Without TMA all threads meet behind the last product.
+  return {tile, count,
+          !problem.has_tma &&
+              count * tile.stride_bytes() <= slots_bytes(problem, schedule)};
 }
 
 Output::Output(KernelBuilder &kb, const KernelProblem &computed,
@@ -90,7 +101,7 @@ Output::Output(KernelBuilder &kb, const KernelProblem &computed,
     : problem_(computed.problem), schedule_(schedule),
       options_(options_of(computed, schedule)),
       sums_(sums_of(problem_, schedule)),
-      is_over_slots_(sums_ &&
+      is_over_slots_(schedule.kind != GemmKind::vector &&
                      output_buffers(computed, schedule).is_over_slots) {
   // As stored: lines, one `stride` behind the other.
   const Dim &lines = problem_.is_d_column_major ? problem_.n : problem_.m;
@@ -128,10 +139,13 @@ void Output::declare_workspaces(KernelBuilder &kb, const Dim &tiles) {
     sums_->declare_workspaces(kb, tiles);
 }
 
-void Output::make_buffers(KernelBuilder &kb, const Pipeline &pipeline) {
+void Output::make_buffers(KernelBuilder &kb, const SharedTile &first_slot) {
+  std::optional<SharedTile> over;
+  if (is_over_slots_)
+    over = first_slot;
+  options_.place.over = over;
   if (sums_)
-    sums_->make_buffers(kb, is_over_slots_ ? std::optional(pipeline.tiles(0)[0])
-                                           : std::nullopt);
+    sums_->make_buffers(kb, over);
   else if (d_map_)
     epilogue_.emplace(kb, *d_map_, options_);
   else

@@ -19,8 +19,8 @@ public:
 
   /// Workspaces of so many output tiles, after all other arguments.
   void declare_workspaces(KernelBuilder &kb, const Dim &tiles);
-  /// Shared memory for the way out.
-  void make_buffers(KernelBuilder &kb, const Pipeline &pipeline);
+  /// Shared memory for the way out; `first_slot` is what it may lie over.
+  void make_buffers(KernelBuilder &kb, const SharedTile &first_slot);
 
   /// Where the grid divides K: tell the other CTAs of the tile of that number
   /// that this one runs. Behind wait_for_dependencies, outside of roles.
@@ -66,7 +66,7 @@ private:
   std::optional<TmaTensor> d_map_;
   std::optional<Value> alpha_, beta_;
   std::optional<Value> a_factor_, b_factor_; ///< loaded
-  const EpilogueOptions options_;
+  EpilogueOptions options_;
   std::optional<Epilogue> epilogue_;
   std::optional<Sums> sums_;
   const bool is_over_slots_;
