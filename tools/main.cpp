@@ -1,11 +1,11 @@
 // kiln: the command line. Chooses the command and turns what it throws into an
 // exit status and one line on stderr.
-#include "options/command_line.h"
 #include "commands.h"
 #include "console/completion.h"
 #include "console/man_pages.h"
 #include "console/output_file.h"
 #include "console/run_watch.h"
+#include "options/command_line.h"
 #include "options/unknown_words.h"
 
 #include <kiln/base/error.h>
@@ -14,10 +14,12 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <new>
 #include <poll.h>
+#include <string_view>
 #include <system_error>
 #include <unistd.h>
 
@@ -99,8 +101,28 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   return action();
 }
 
-int main(int argc, char **argv) {
-  secure_streams();
+/// Where nothing can be unwound: memory ended while an error was on its way, or
+/// where none may be thrown. Whoever called this without an exception has said
+/// why.
+[[noreturn]] static void end_process() {
+  ExitStatus status = ExitStatus::machine;
+  std::string_view text = "kiln: error: there is not enough memory for this\n";
+  try {
+    if (std::exception_ptr error = std::current_exception())
+      std::rethrow_exception(error);
+    text = "";
+  } catch (const std::bad_alloc &) {
+  } catch (...) {
+    status = ExitStatus::internal;
+    text = "kiln: error: internal error: an exception where none may be\n";
+  }
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0)
+    _exit(static_cast<int>(status));
+  _exit(static_cast<int>(status));
+}
+
+/// Parse and run the command line.
+static int run_words(int argc, char **argv) {
   CLI::App app("Tile programs in C++ to tensor-core kernels", "kiln");
   app.set_version_flag("--version", cli::version_line);
   try {
@@ -113,6 +135,14 @@ int main(int argc, char **argv) {
     return fail(
         ExitStatus::refused,
         fmt::format("{}; see `kiln{} --help`", error.what(), command_of(app)));
+  }
+}
+
+int main(int argc, char **argv) {
+  std::set_terminate(end_process);
+  secure_streams();
+  try {
+    return run_words(argc, argv);
   } catch (const Error &error) {
     return fail(error.exit_status(), error.what());
   } catch (const std::bad_alloc &) {

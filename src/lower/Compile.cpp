@@ -3,6 +3,7 @@
 #include "kiln/base/text.h"
 #include "lower/Fingerprint.h"
 #include "lower/Lowering.h"
+#include "lower/MemoryNeed.h"
 #include "support/Cache.h"
 #include "support/Error.h"
 #include "support/Hash.h"
@@ -49,6 +50,7 @@ Module parse_module(std::string_view text, const std::string &file_name,
               "it)",
               file_name);
   check_nesting(text, TextFormat::mlir, file_name);
+  MemoryNeed need;
   auto impl = std::make_unique<Module::Impl>();
   impl->context = makeContext();
   impl->target = target;
@@ -80,6 +82,7 @@ Module parse_module(std::string_view text, const std::string &file_name,
 
 /// Everything the PTX depends on, in one key.
 static std::string cacheKey(Module::Impl &impl, const CompileOptions &options) {
+  MemoryNeed need;
   return hashHex(fmt::format(
       "kernel\n{}\n{}\n{}\n{}\n{}\n{}", version(), impl.target,
       options.opt_level, options.ptx_version,
@@ -123,6 +126,7 @@ static std::string printOp(mlir::Operation *op) {
 std::string emit(const Module &module, Stage stage,
                  const CompileOptions &options) {
   checkOptions(options);
+  MemoryNeed need;
   Module::Impl &impl = module.impl();
   if (stage == Stage::mlir)
     return printOp(impl.module.get());

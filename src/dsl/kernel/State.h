@@ -11,6 +11,7 @@
 #include "kiln/run/device_description.h"
 #include "kiln/language/threads/threads.h"
 #include "kiln/language/tensorcore/wgmma.h"
+#include "lower/MemoryNeed.h"
 #include "lower/Module.h"
 #include "support/Make.h"
 
@@ -160,6 +161,7 @@ public:
   /// Close the kernel: checks, attributes, verification.
   Module finish(const Where &where);
 
+  MemoryNeed memoryNeed; ///< MLIR's frames are all around
   /// Tells this kernel from every other, also from one that is gone.
   const void *token;
   std::unique_ptr<mlir::MLIRContext> context;
