@@ -1,6 +1,7 @@
 // info_commands: env, devices and cache: what Kiln finds where it runs.
 #include "commands.h"
 #include "console/say.h"
+#include "support/limits/Confine.h"
 
 #include <kiln/check/options.h>
 #include <kiln/check/sim.h>
@@ -22,6 +23,9 @@ static ExitStatus show_environment() {
   for (const Setting &setting : all)
     say("{:<{}}  {} ({})\n{:<{}}  {}\n", setting.variable, width, setting.value,
         setting.origin(), "", width, setting.meaning);
+  say("{:<{}}  {}\n{:<{}}  what confines `kiln sim` to the files it writes and "
+      "the sources it quotes; `kiln run` is not confined\n",
+      "confinement", width, availableConfinement().to_string(), "", width);
   return ExitStatus::ok;
 }
 

@@ -3,6 +3,7 @@
 // Findings of the simulator and comparisons with what is expected make the
 // verdict; the last line is PASS, FAIL, or DONE where nothing was compared.
 #include "commands.h"
+#include "confined_run.h"
 #include "console/output_file.h"
 #include "console/run_watch.h"
 #include "console/say.h"
@@ -34,6 +35,7 @@ struct SimCommand {
   std::string init_path; ///< a launch file to write; empty: none
   std::string save_folder;
   std::string shard; ///< "2/8", of a folder; empty: all of it
+  ConfinedFlags confined;
   CheckFlags check;
 };
 
@@ -73,12 +75,18 @@ static std::string path_of(const std::string &folder,
   return (std::filesystem::path(folder) / (buffer.name + ".npy")).string();
 }
 
-/// Refuse outputs that could not be written after the run.
-static void check_outputs(const SimCommand &command, const LaunchJob &job) {
+/// Refuse outputs that could not be written after the run; these are they.
+static std::vector<std::string> check_outputs(const SimCommand &command,
+                                              const LaunchJob &job) {
+  std::vector<std::string> paths;
   make_folder("--save-dir", command.save_folder);
-  for (const BufferSpec &buffer : job.file.buffers)
-    if (!command.save_folder.empty() && buffer.is_output)
-      check_output("--save-dir", path_of(command.save_folder, buffer));
+  for (const BufferSpec &buffer : job.file.buffers) {
+    if (command.save_folder.empty() || !buffer.is_output)
+      continue;
+    paths.push_back(path_of(command.save_folder, buffer));
+    check_output("--save-dir", paths.back());
+  }
+  return paths;
 }
 
 static void save_outputs(const std::string &folder, const LaunchJob &job,
@@ -153,9 +161,9 @@ static void show_run(const CheckSettings &settings, const Report &all,
 static ExitStatus simulate(const SimCommand &command,
                            const CheckSettings &settings) {
   std::optional<BudgetScope> budget;
-  budget.emplace(Budget{settings.sim.time_limit_s,
-                        settings.sim.memory_limit_bytes},
-                 "the reading of the PTX");
+  budget.emplace(
+      Budget{settings.sim.time_limit_s, settings.sim.memory_limit_bytes},
+      "the reading of the PTX");
   LaunchJob job = LaunchJob::load(command.ptx_path, command.launch_path);
   ExploreOptions options = settings.explore_options(
       settings.gpu.empty() ? job.device() : DeviceDescription::h200());
@@ -163,10 +171,11 @@ static ExitStatus simulate(const SimCommand &command,
   options.sim = job.sim_options(std::move(options.sim));
   options.sim.print = [](const std::string &) {}; // shown line by line
   RunWatch::attach(options.sim);
-  check_outputs(command, job);
+  std::vector<std::string> saved = check_outputs(command, job);
   report_job(job, options.sim);
   Outputs outputs;
   PreparedJob prepared(std::move(job), open_sim(options.sim));
+  confine_run(command.confined, settings, prepared, saved);
   CheckedJob checked;
   {
     RunWatch watch;
@@ -183,9 +192,8 @@ static ExitStatus simulate(const SimCommand &command,
       show_timeline(checked.report.timeline, settings.timeline_path);
     });
   if (!settings.profile_path.empty())
-    outputs.attempt([&] {
-      show_profile(checked.report.profiles, settings.profile_path);
-    });
+    outputs.attempt(
+        [&] { show_profile(checked.report.profiles, settings.profile_path); });
   if (!command.save_folder.empty())
     outputs.attempt([&] {
       save_outputs(command.save_folder, prepared.job(), checked.memory);
@@ -221,13 +229,16 @@ static ExitStatus simulate_folder(const SimCommand &command) {
       !command.save_folder.empty())
     throw UserError("a folder of launch files takes no --launch, --init or "
                     "--save-dir");
+  if (command.confined.is_wanted)
+    throw UserError(
+        "a folder of launch files takes no --confined: each of them "
+        "names files of its own");
   CheckSettings settings = command.check.settings();
   if (!settings.timeline_path.empty())
     throw UserError("a folder of launch files takes no --timeline; a report "
                     "page has the timelines");
   command.check.check_outputs();
-  Shard shard =
-      command.shard.empty() ? Shard{} : Shard::parse(command.shard);
+  Shard shard = command.shard.empty() ? Shard{} : Shard::parse(command.shard);
   Report all = check_folder(command.ptx_path, shard, settings);
   Outputs outputs;
   return conclude(settings, all, outputs);
@@ -238,9 +249,10 @@ static ExitStatus run_command(SimCommand command) {
   if (std::filesystem::is_directory(command.ptx_path))
     return simulate_folder(command);
   if (!command.shard.empty())
-    throw UserError(fmt::format("--shard is for a folder of launch files; {} is "
-                                "none",
-                                command.ptx_path));
+    throw UserError(
+        fmt::format("--shard is for a folder of launch files; {} is "
+                    "none",
+                    command.ptx_path));
   if (command.launch_path.empty() && command.init_path.empty() &&
       names_its_ptx(command.ptx_path))
     std::swap(command.launch_path, command.ptx_path);
@@ -285,6 +297,12 @@ void add_sim_command(Command app, Action &action) {
                   "of a folder, run the I-th of N parts; `kiln report --merge` "
                   "joins their reports")
       .value_name("I/N");
+  command.add_flag("--confined", options->confined.is_wanted,
+                   "run only where the kernel can confine the simulator, by "
+                   "Landlock and seccomp, to the files it writes and the "
+                   "sources it quotes; without it, as far as the kernel can");
+  command.add_flag("--unconfined", options->confined.is_unwanted,
+                   "keep all rights of the user, for a debugger or a tracer");
   options->check.add_to(command, door_launches);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };

@@ -64,10 +64,9 @@ int mostRegisters(const ptx::Function &entry, const DeviceDescription &device) {
 }
 
 /// Before they are rounded up to what the hardware hands out.
-static EntryRegisters registersSaid(std::string_view text,
-                                    const ptx::Module &module,
-                                    const ptx::Function &entry,
-                                    const SimOptions &options) {
+static EntryRegisters registersSaid(const ptx::Function &entry,
+                                    const SimOptions &options,
+                                    const std::function<int()> &byPtxas) {
   if (options.registers_at_entry)
     return {options.registers_at_entry, kFromLaunch};
   auto find = [&](const char *name) { return directiveOf(entry, name); };
@@ -82,7 +81,7 @@ static EntryRegisters registersSaid(std::string_view text,
     return {};
   // Assembling takes longer than many a launch: only where it matters.
   if (isMoving || options.co_resident)
-    if (int count = registersByPtxas(text, module, entry))
+    if (int count = byPtxas())
       return {count, kFromPtxas};
   if (int most = find("maxnreg"))
     return {std::min(most, options.device.max_registers_per_thread),
@@ -110,11 +109,10 @@ EntryRegisters profiledRegisters(const EntryRegisters &atEntry,
   return count ? EntryRegisters{roundUpToUnit(count), kFromPtxas} : atEntry;
 }
 
-EntryRegisters registersAtEntry(std::string_view text,
-                                const ptx::Module &module,
-                                const ptx::Function &entry,
-                                const SimOptions &options) {
-  EntryRegisters result = registersSaid(text, module, entry, options);
+EntryRegisters registersAtEntry(const ptx::Function &entry,
+                                const SimOptions &options,
+                                const std::function<int()> &byPtxas) {
+  EntryRegisters result = registersSaid(entry, options, byPtxas);
   result.count = roundUpToUnit(result.count);
   return result;
 }

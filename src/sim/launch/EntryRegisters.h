@@ -18,11 +18,10 @@ int registersByPtxas(std::string_view text, const ptx::Module &module,
                      const ptx::Function &entry);
 
 /// Registers per thread that setmaxnreg starts from; none where ptxas would
-/// ignore it.
-EntryRegisters registersAtEntry(std::string_view text,
-                                const ptx::Module &module,
-                                const ptx::Function &entry,
-                                const SimOptions &options);
+/// ignore it. `byPtxas` is asked where it matters; 0: it does not say.
+EntryRegisters registersAtEntry(const ptx::Function &entry,
+                                const SimOptions &options,
+                                const std::function<int()> &byPtxas);
 
 /// Registers per thread that a GPU would hand out: those of the launch where
 /// somebody has said them, else as ptxas gives them where one is found, else

@@ -497,13 +497,13 @@ SimDevice::makeReady(const LaunchDescription &description, bool isAlone) {
   prepared->module = moduleOf(description);
   const sim::SimModule &module = *prepared->module;
   const ptx::Function &entry = module.find(description.name);
-  prepared->registers =
-      sim::registersAtEntry(module.text(), module.module(), entry, options);
+  // Launches that follow, and those that were only checked, ask it once.
+  auto byPtxas = [&] { return module.ptxasRegisters(entry); };
+  prepared->registers = sim::registersAtEntry(entry, options, byPtxas);
   sim::LaunchConfig config = configOf(description, entry, prepared->registers);
   config.isAlone = isAlone;
   if (options.profile) {
-    auto profiled = sim::profiledRegisters(
-        prepared->registers, [&] { return module.ptxasRegisters(entry); });
+    auto profiled = sim::profiledRegisters(prepared->registers, byPtxas);
     config.profiledRegisters = profiled.count;
     config.profiledRegistersFrom = profiled.from;
   }

@@ -19,6 +19,23 @@ bool isSource(std::string_view path) {
   return kKinds.contains(std::filesystem::path(path).extension().string());
 }
 
+std::vector<std::string> namedSources(std::string_view ptx) {
+  constexpr std::string_view kDirective = ".file";
+  std::set<std::string> names;
+  for (std::size_t at = ptx.find(kDirective); at != std::string_view::npos;
+       at = ptx.find(kDirective, at + 1)) {
+    std::string_view line = ptx.substr(at, ptx.find('\n', at) - at);
+    std::size_t open = line.find('"');
+    if (open == std::string_view::npos)
+      continue;
+    std::string_view name = line.substr(open + 1);
+    name = name.substr(0, name.find('"'));
+    if (isSource(name))
+      names.emplace(name);
+  }
+  return {names.begin(), names.end()};
+}
+
 const std::vector<std::string> &sourceLines(const std::string &path) {
   constexpr std::uint64_t kMostBytes = 16 << 20;
   static std::mutex mutex;
