@@ -139,6 +139,7 @@ TEST(Golden, Approximation) { replayGroup("approximation"); }
 TEST(Golden, Mbarrier) { replayGroup("mbarrier"); }
 TEST(Golden, Cluster) { replayGroup("cluster"); }
 TEST(Golden, Practice) { replayGroup("practice"); }
+TEST(Golden, Bits) { replayGroup("bits"); }
 TEST(Golden, Random) { replayGroup("random"); }
 
 } // namespace kiln::golden

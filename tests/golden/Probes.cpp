@@ -20,6 +20,7 @@ std::vector<Probe> probes() {
   addPracticeProbes(list);
   addReleasedProbes(list);
   addSparseProbes(list);
+  addTensorCoreProbes(list);
   addRandomProbes(list);
   std::set<std::string> names;
   for (const Probe &probe : list)

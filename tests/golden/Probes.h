@@ -68,6 +68,7 @@ void addClusterProbes(std::vector<Probe> &list);
 void addPracticeProbes(std::vector<Probe> &list);
 void addReleasedProbes(std::vector<Probe> &list);
 void addSparseProbes(std::vector<Probe> &list);
+void addTensorCoreProbes(std::vector<Probe> &list);
 void addRandomProbes(std::vector<Probe> &list);
 
 /// fill_random into fresh bytes.

@@ -3,7 +3,8 @@
 //
 // Operands are random bytes of shared memory read through a descriptor: the
 // answer says which bytes the hardware took for which element. Sums of small
-// whole numbers are exact in every type; the others are held to a bound.
+// whole numbers are exact in every type; how others are rounded is asked in
+// TensorCoreProbes.cpp too.
 #include "golden/Probes.h"
 
 namespace kiln::golden {
@@ -180,20 +181,6 @@ static Bytes numbers(const std::string &type, std::size_t bytes,
   return result;
 }
 
-/// What the rounding of one product of numbers below 1 may come to.
-static Near boundOf(const Product &product) {
-  Near near;
-  near.type = product.d == "f16" ? Type::f16 : Type::f32;
-  if (product.d == "f16") {
-    near.absolute = 0x1p-7;
-    near.reason = "an f16 below 16 ends at 2^-7; it is rounded once";
-  } else {
-    near.absolute = 34 * 0x1p-23;
-    near.reason = "17 addends below 1 lose less than 2^-23 each on both sides";
-  }
-  return near;
-}
-
 static Probe productProbe(const Product &product) {
   Probe probe{.group = "wgmma", .name = nameOf(product)};
   int count = product.d == "f16" ? product.n / 4 : product.n / 2;
@@ -207,9 +194,6 @@ static Probe productProbe(const Product &product) {
                   numbers(product.d, accumulators, 23, isExact)};
   probe.outputBytes = accumulators;
   probe.rowBytes = accumulators / 4;
-  // The simulator adds products of eight-bit floats as the hardware does.
-  if (!isExact && bytesOfType(product.a) > 1)
-    probe.near = boundOf(product);
   return probe;
 }
 

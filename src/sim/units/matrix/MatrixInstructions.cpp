@@ -3,6 +3,7 @@
 #include "sim/units/Units.h"
 #include "sim/units/copies/Bulk.h"
 #include "sim/units/matrix/MatrixNumber.h"
+#include "sim/units/mma/MmaSum.h"
 #include "sim/units/mma/Mma.h"
 #include "sim/units/matrix/MmaShapes.h"
 #include "sim/units/memory/AccessTraits.h"
@@ -234,12 +235,8 @@ static Step multiply(Warp &warp, const Op &op, LaneMask active) {
           toNumber(elementBits(warp, c, packedC, lane, i), shape.typeC, T());
     }
   }
-  for (int row = 0; row < m; ++row)
-    for (int inner = 0; inner < k; ++inner)
-      for (int column = 0; column < n; ++column)
-        sums[row * n + column] =
-            multiplyAdd(matrixA[row * k + inner], matrixB[inner * n + column],
-                        sums[row * n + column]);
+  addProducts({shape.m, shape.n, shape.k, shape.typeA, shape.typeB, shape.typeD},
+              matrixA.data(), matrixB.data(), sums.data());
   LaneMask unwritten = 0;
   for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)
     unwritten |= warp.poison(*reg);

@@ -56,12 +56,4 @@ inline std::uint64_t fromNumber(std::int64_t value, ptx::ScalarType,
   return static_cast<std::uint32_t>(value);
 }
 
-/// a * b + sum: floats' products are exact, so that adding rounds once.
-template <typename T> T multiplyAdd(T a, T b, T sum) {
-  if constexpr (std::is_same_v<T, double>)
-    return std::fma(a, b, sum);
-  else
-    return a * b + sum;
-}
-
 } // namespace kiln::sim

@@ -107,14 +107,8 @@ float scaleOf(std::uint8_t bits, bool isPower) {
 }
 
 /// Where element (row, column) of an operand stands; `count` rows are there.
-static int placeOf(const ProductShape &shape, bool isA, int count, int row,
-                   int column) {
-  if (!shape.hasFloatSums())
-    return isA ? row * shape.k + column : column * count + row;
-  if (isA)
-    return column * kWarpRows + row;
-  int slot = row % 8 / 2 + row % 2 * 4;
-  return (row / 8 * shape.k + column) * 8 + slot;
+static int placeOf(int count, int row, int column) {
+  return column * count + row;
 }
 
 /// Eight words of 16 bits.
@@ -148,15 +142,10 @@ wordsToFloats(const std::uint16_t *__restrict from, int count, bool isHalf,
       to[i] = scale * bfloatToFloat(from[i]);
 }
 
-/// Elements of 16 bits for float sums, eight rows and eight columns at a time,
-/// or eight rows of a column where those lie together.
-/// B's rows have the even ones of eight first. `place(row, column)` says where
-/// they go.
-template <typename Place>
+/// Elements of 16 bits as [k][row], eight rows and eight columns at a time, or
+/// eight rows of a column where those lie together.
 static void loadWords(const std::uint8_t *shared, const OperandView &view,
-                      int first, int count, bool isEvenFirst, Place &&place,
-                      std::uint16_t *words) {
-  constexpr int kEvenFirst[] = {0, 2, 4, 6, 1, 3, 5, 7};
+                      int first, int count, std::uint16_t *words) {
   auto load = [&](int row, int column) {
     Eight words;
     std::memcpy(&words,
@@ -165,24 +154,17 @@ static void loadWords(const std::uint8_t *shared, const OperandView &view,
                 sizeof(words));
     return words;
   };
-  auto store = [&](int row, int column, const Eight &eight) {
-    std::memcpy(words + place(row, column), &eight, sizeof(eight));
-  };
   for (int row = 0; row < count; row += 8)
     for (int column = 0; column < view.k; column += 8) {
       Eight block[8];
       for (int i = 0; i < 8; ++i)
-        if (view.isKMajor)
-          block[i] = load(row + (isEvenFirst ? kEvenFirst[i] : i), column);
-        else
-          block[i] = load(row, column + i);
+        block[i] =
+            view.isKMajor ? load(row + i, column) : load(row, column + i);
       if (view.isKMajor)
         transpose(block);
-      else if (isEvenFirst)
-        for (Eight &eight : block)
-          eight = __builtin_shufflevector(eight, eight, 0, 2, 4, 6, 1, 3, 5, 7);
       for (int i = 0; i < 8; ++i)
-        store(row, column + i, block[i]);
+        std::memcpy(words + placeOf(count, row, column + i), &block[i],
+                    sizeof(block[i]));
     }
 }
 
@@ -193,15 +175,10 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
   OperandType type = isA ? shape.typeA : shape.typeB;
   float scale = static_cast<float>(isA ? shape.scaleA : shape.scaleB);
   bool isWritten = true;
-  bool isByWords = shape.hasHalves() && shape.hasFloatSums();
+  bool isByWords = shape.hasHalves();
   if (isByWords) {
     std::array<std::uint16_t, 256 * 16> words;
-    loadWords(
-        shared.data(), view, first, count, /*isEvenFirst=*/!isA,
-        [&](int row, int column) {
-          return placeOf(shape, isA, count, row, column);
-        },
-        words.data());
+    loadWords(shared.data(), view, first, count, words.data());
     wordsToFloats(words.data(), count * view.k, type == OperandType::f16, scale,
                   out);
   }
@@ -218,8 +195,8 @@ bool loadOperand(const std::vector<std::uint8_t> &shared,
         continue;
       int inside = view.isKMajor ? view.k - column : count - row;
       for (int i = 0; i < std::min(perChunk, inside); ++i) {
-        int place = view.isKMajor ? placeOf(shape, isA, count, row, column + i)
-                                  : placeOf(shape, isA, count, row + i, column);
+        int place = view.isKMajor ? placeOf(count, row, column + i)
+                                  : placeOf(count, row + i, column);
         out[place] =
             scale * toFloat(shared.data() + at + i * view.elementBytes, type);
       }
@@ -234,10 +211,7 @@ void loadColumns(const std::vector<std::uint8_t> &shared,
   bool isByWords = type <= OperandType::bf16;
   if (isByWords) {
     std::array<std::uint16_t, 256 * 16> words;
-    loadWords(
-        shared.data(), view, 0, view.rows, /*isEvenFirst=*/false,
-        [&](int row, int column) { return column * view.rows + row; },
-        words.data());
+    loadWords(shared.data(), view, 0, view.rows, words.data());
     for (int column = 0; column < view.k; ++column)
       wordsToFloats(words.data() + column * view.rows, view.rows,
                     type == OperandType::f16, sign, out + column * pitch);
@@ -276,21 +250,20 @@ void loadFragment(const std::uint32_t *const *registers,
       int row = lane / 4 + 8 * (i & 1);
       int column = (lane % 4 + 4 * (i >> 1)) * perWord;
       for (int j = 0; j < perWord; ++j)
-        out[placeOf(shape, /*isA=*/true, kWarpRows, row, column + j)] =
+        out[placeOf(kWarpRows, row, column + j)] =
             static_cast<float>(shape.scaleA) *
             toFloat(bytes + j * elementBytes, shape.typeA);
     }
 }
 
 void loadColumns(const std::vector<std::uint8_t> &shared,
-                 const OperandView &view, const ProductShape &shape, int first,
+                 const OperandView &view, const ProductShape &shape,
                  float *out) {
   for (int row = 0; row < shape.n; ++row)
     for (int k = 0; k < shape.k; ++k)
-      out[placeOf(shape, /*isA=*/false, shape.n, row, k)] =
+      out[placeOf(shape.n, row, k)] =
           static_cast<float>(shape.scaleB) *
-          toFloat(shared.data() + view.address(row, first + k) -
-                      kFirstSharedAddress,
+          toFloat(shared.data() + view.address(row, k) - kFirstSharedAddress,
                   shape.typeB);
 }
 
@@ -311,18 +284,18 @@ static unsigned groupBits(const ProductShape &shape,
 }
 
 void expandRows(const ProductShape &shape, const float *there,
-                const std::uint32_t *metadata, int selector, int first,
-                float *out) {
+                const std::uint32_t *metadata, int selector, float *out,
+                std::uint8_t *isAbsent) {
   std::fill_n(out, kWarpRows * shape.k, 0.0f);
+  std::fill_n(isAbsent, kWarpRows * shape.k, std::uint8_t(1));
   bool isOneOfTwo = shape.typeA == OperandType::tf32;
   for (int row = 0; row < kWarpRows; ++row)
     for (int i = 0; i < shape.k / 2; ++i) {
-      int from = first / 2 + i;
-      unsigned bits = groupBits(shape, metadata, selector, row, 2 * from);
+      unsigned bits = groupBits(shape, metadata, selector, row, 2 * i);
       int to = isOneOfTwo ? 2 * i + static_cast<int>(bits >> 1 & 1)
                           : i / 2 * 4 + static_cast<int>(bits >> i % 2 * 2 & 3);
-      out[placeOf(shape, /*isA=*/true, kWarpRows, row, to)] =
-          there[placeOf(shape, /*isA=*/true, kWarpRows, row, from)];
+      out[placeOf(kWarpRows, row, to)] = there[placeOf(kWarpRows, row, i)];
+      isAbsent[row * shape.k + to] = 0;
     }
 }
 

@@ -43,11 +43,6 @@ struct ProductShape {
   /// f16 and bf16, the types that may be MN-major.
   bool hasHalves() const { return typeA <= OperandType::bf16; }
   bool hasIntegers() const { return typeA >= OperandType::s8; }
-  /// f32 sums of products that are exact as floats: they are added up where
-  /// they lie, in the registers.
-  bool hasFloatSums() const {
-    return typeD == AccumulatorType::f32 && typeA <= OperandType::tf32;
-  }
   /// Registers of the accumulator.
   int registersD() const {
     return typeD == AccumulatorType::f16 ? n / 4 : n / 2;
@@ -119,25 +114,22 @@ inline std::uint32_t OperandView::address(int row, int column) const {
 OperandView viewOf(std::uint64_t descriptor, const ProductShape &shape,
                    bool isA);
 
-/// Rows [first, first + count) of an operand as floats: A as [row][k], B as
-/// [k][row]; for float sums A as [k][row], and B by blocks of eight rows, each
-/// [k][8] with the even rows before the odd ones, as lanes hold them. False
-/// where some byte was never written.
+/// Rows [first, first + count) of an operand as floats, [k][row]. False where
+/// some byte was never written.
 bool loadOperand(const std::vector<std::uint8_t> &shared,
                  const ValidBits &valid, const OperandView &view,
                  const ProductShape &shape, int first, int count, float *out);
 
-/// Of a sparse product the steps of k from `first` on, as many as `shape` has:
-/// B, whose view has them all.
+/// B of a sparse product, as loadOperand gives it.
 void loadColumns(const std::vector<std::uint8_t> &shared,
-                 const OperandView &view, const ProductShape &shape, int first,
+                 const OperandView &view, const ProductShape &shape,
                  float *out);
-/// A, from the elements that are there: 16 rows of `shape`'s steps, as
-/// loadOperand gives them. `metadata` has the register of the 32 lanes, of
-/// which `selector` tells those that count.
+/// 16 rows of a sparse A with 0 for what is not there, from the elements that
+/// are; both as loadOperand gives them. `metadata` has the register of the 32
+/// lanes, of which `selector` tells those that count. `isAbsent` is [row][k].
 void expandRows(const ProductShape &shape, const float *there,
-                const std::uint32_t *metadata, int selector, int first,
-                float *out);
+                const std::uint32_t *metadata, int selector, float *out,
+                std::uint8_t *isAbsent);
 /// All rows of an operand as floats times `sign`: out[k * pitch + row].
 /// `unwritten[row]` is set where some byte of a row was never written.
 void loadColumns(const std::vector<std::uint8_t> &shared,
@@ -160,8 +152,10 @@ void loadFragment(const std::uint32_t *const *registers,
                   const ProductShape &shape, float *out);
 
 /// One warp's 16 rows: registers (registersD() of them, 32 lanes each) = a * b
-/// (+ registers), of operands as they were loaded.
+/// (+ registers), of operands as they were loaded; `isAbsent` is that of a
+/// sparse A.
 void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
-                  std::uint32_t *const *registers, bool isAdded);
+                  std::uint32_t *const *registers, bool isAdded,
+                  const std::uint8_t *isAbsent = nullptr);
 
 } // namespace kiln::sim

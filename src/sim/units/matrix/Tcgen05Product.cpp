@@ -4,6 +4,7 @@
 // is one column of A times one row of B. Where rows are lanes and the sums are
 // plain f32, they are added up where they lie; else in a tile beside it.
 #include "sim/units/matrix/Tcgen05Product.h"
+#include "sim/units/matrix/AlignedSum.h"
 #include "sim/units/matrix/MatrixAccess.h"
 #include "support/Half.h"
 
@@ -212,6 +213,28 @@ static void addScaled(const TensorShape &shape, int rows, int blockElements,
   }
 }
 
+/// Add a product to sums, [column][row].
+static void addProducts(const TensorShape &shape, int rows,
+                        const Operands &operands, float *sums) {
+  if (shape.typeD == AccumulatorType::s32)
+    return addOuterProducts(shape.n, rows, shape.k, operands.a.data(), kMaxRows,
+                            operands.b.data(), kMaxTensorColumns,
+                            reinterpret_cast<std::uint32_t *>(sums), kMaxRows,
+                            /*isAdded=*/true);
+  addAligned({.isRoundedAfter = shape.typeD == AccumulatorType::f16,
+              .leastX = leastNormal(shape.typeB),
+              .leastY = leastNormal(shape.typeA)},
+             {.lines = shape.n,
+              .columns = rows,
+              .k = shape.k,
+              .x = operands.b.data(),
+              .lineStep = 1,
+              .step = kMaxTensorColumns,
+              .y = operands.a.data(),
+              .pitch = kMaxRows},
+             sums, kMaxRows);
+}
+
 /// One sum as tensor memory holds it.
 static std::uint32_t toWord(const TensorShape &shape, float sum,
                             std::uint32_t before, bool isAdded) {
@@ -219,7 +242,7 @@ static std::uint32_t toWord(const TensorShape &shape, float sum,
   case AccumulatorType::f32:
     return std::bit_cast<std::uint32_t>(sum);
   case AccumulatorType::f16:
-    return floatToHalf(sum);
+    return roundToHalf(sum);
   case AccumulatorType::s32:
     break;
   }
@@ -278,9 +301,7 @@ static void addInTile(const IssuedProduct &issued, int number,
   if (form.isBlockScaled())
     addScaled(shape, layout.rows(), form.blockElements, operands, *tile);
   else
-    addOuterProducts(shape.n, layout.rows(), shape.k, operands.a.data(),
-                     kMaxRows, operands.b.data(), kMaxTensorColumns,
-                     bitsOf(*tile), kMaxRows, /*isAdded=*/true);
+    addProducts(shape, layout.rows(), operands, tile->data());
   forEachSum(
       issued, number, layout, [&](int row, int column, TensorAddress at) {
         std::uint32_t &word = *memory.at(at.lane, at.column);
@@ -360,12 +381,12 @@ void multiply(Warp &warp, const Op &op, const IssuedProduct &issued) {
     bool isInPlace = layout.isPlain() && issued.disabled.empty() &&
                      shape.typeD == AccumulatorType::f32 &&
                      !form.isBlockScaled() && issued.product->shiftD == 0;
-    if (isInPlace)
-      addOuterProducts(shape.n, kMaxRows, shape.k, operands.a.data(), kMaxRows,
-                       operands.b.data(), kMaxTensorColumns,
-                       cta.tensorMemory().at(0, issued.d.column),
-                       TensorMemory::kLanes, issued.isAdded);
-    else
+    if (isInPlace) {
+      std::uint32_t *sums = cta.tensorMemory().at(0, issued.d.column);
+      if (!issued.isAdded)
+        std::fill_n(sums, shape.n * TensorMemory::kLanes, 0u);
+      addProducts(shape, kMaxRows, operands, reinterpret_cast<float *>(sums));
+    } else
       addInTile(issued, static_cast<int>(number), layout, operands);
     markSums(warp, op, issued, static_cast<int>(number), layout, operands);
   }

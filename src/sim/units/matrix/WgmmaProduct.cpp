@@ -107,33 +107,31 @@ static void poisonSparse(const std::array<Warp *, kWarpsPerGroup> &group,
   }
 }
 
-/// A sparse product: K is twice as long, and is done in two halves.
+/// A sparse product: K is twice as long, and half of A is there.
 static void multiplySparse(const std::array<Warp *, kWarpsPerGroup> &group,
                            const Product &product,
                            const std::vector<OperandView> &views,
                            bool isAdded) {
-  ProductShape half = product.shape;
-  half.k /= 2;
-  half.isSparse = false;
-  alignas(64) std::array<float, kMaxColumns * 32> matrixB;
-  for (int first : {0, half.k}) {
-    loadColumns(group[0]->cta().shared, views[0], half, first, matrixB.data());
-    for (int w = 0; w < kWarpsPerGroup; ++w) {
-      alignas(64) std::array<float, kWarpRows * 32> there, matrixA;
-      Warp &warp = *group[w];
-      Product dense = product;
-      dense.shape = half;
-      loadRows(warp, dense, views.size() > 1 ? &views[1] : nullptr,
-               kWarpRows * w, there.data());
-      expandRows(half, there.data(),
-                 warp.lanes<std::uint32_t>(product.metadata), product.selector,
-                 first, matrixA.data());
-      std::vector<std::uint32_t *> registers;
-      for (const Reg &reg : product.accumulator)
-        registers.push_back(warp.lanes<std::uint32_t>(reg));
-      multiplyWarp(half, matrixA.data(), matrixB.data(), registers.data(),
-                   isAdded || first > 0);
-    }
+  const ProductShape &shape = product.shape;
+  Product half = product;
+  half.shape.k /= 2;
+  half.shape.isSparse = false;
+  alignas(64) std::array<float, kMaxColumns * 64> matrixB;
+  loadColumns(group[0]->cta().shared, views[0], shape, matrixB.data());
+  for (int w = 0; w < kWarpsPerGroup; ++w) {
+    alignas(64) std::array<float, kWarpRows * 32> there;
+    alignas(64) std::array<float, kWarpRows * 64> matrixA;
+    std::array<std::uint8_t, kWarpRows * 64> isAbsent;
+    Warp &warp = *group[w];
+    loadRows(warp, half, views.size() > 1 ? &views[1] : nullptr, kWarpRows * w,
+             there.data());
+    expandRows(shape, there.data(), warp.lanes<std::uint32_t>(product.metadata),
+               product.selector, matrixA.data(), isAbsent.data());
+    std::vector<std::uint32_t *> registers;
+    for (const Reg &reg : product.accumulator)
+      registers.push_back(warp.lanes<std::uint32_t>(reg));
+    multiplyWarp(shape, matrixA.data(), matrixB.data(), registers.data(),
+                 isAdded, isAbsent.data());
   }
 }
 

@@ -6,6 +6,7 @@
 #include "sim/units/Execute.h"
 #include "isa/MatrixForms.h"
 #include "sim/units/matrix/MatrixNumber.h"
+#include "sim/units/mma/MmaSum.h"
 #include "sim/units/mma/Mma.h"
 #include "sim/units/memory/Access.h"
 #include "support/Error.h"
@@ -215,15 +216,23 @@ static Step multiplyFragments(Warp &warp, const Op &op, LaneMask active) {
   const Reg *d = op.list.data(), *a = d + product.d.registers();
   const Reg *b = a + product.a.registers(), *c = b + product.b.registers();
   int rows = product.d.rows, columns = product.d.columns;
+  int steps = product.a.columns;
+  std::vector<T> matrixA(rows * steps), matrixB(steps * columns);
   std::vector<T> sums(rows * columns);
   for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column) {
-      T &sum = sums[row * columns + column];
-      sum = readElement<T>(warp, product.c, c, row, column);
-      for (int k = 0; k < product.a.columns; ++k)
-        sum = multiplyAdd(readElement<T>(warp, product.a, a, row, k),
-                          readElement<T>(warp, product.b, b, k, column), sum);
-    }
+    for (int k = 0; k < steps; ++k)
+      matrixA[row * steps + k] = readElement<T>(warp, product.a, a, row, k);
+  for (int column = 0; column < columns; ++column) {
+    for (int k = 0; k < steps; ++k)
+      matrixB[k * columns + column] =
+          readElement<T>(warp, product.b, b, k, column);
+    for (int row = 0; row < rows; ++row)
+      sums[row * columns + column] =
+          readElement<T>(warp, product.c, c, row, column);
+  }
+  addProducts({rows, columns, steps, product.a.type, product.b.type,
+               product.d.type},
+              matrixA.data(), matrixB.data(), sums.data());
   std::vector<bool> unwritten = unwrittenElements(warp, product, a, b, c);
   std::uint32_t origin = originOfSources(warp, op, a);
   int perLane = product.d.perLane();

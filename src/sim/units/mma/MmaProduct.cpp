@@ -4,6 +4,7 @@
 // element: floats in double, rounded once, and bits and integers in 64 bits.
 #include "sim/units/Execute.h"
 #include "sim/units/mma/Mma.h"
+#include "sim/units/mma/MmaSum.h"
 #include "sim/units/matrix/MatrixNumber.h"
 #include "support/Error.h"
 #include "support/FloatFormat.h"
@@ -38,7 +39,8 @@ template <typename T> struct MmaMatrices {
       : m(shape.m), n(shape.n), k(shape.k), quarters(shape.isQuarters ? 4 : 1),
         a(quarters * m * k), b(quarters * k * n), sums(quarters * m * n),
         rowScales(m * std::max(shape.scales, 1), 1),
-        columnScales(n * std::max(shape.scales, 1), 1) {}
+        columnScales(n * std::max(shape.scales, 1), 1),
+        isAbsent(a.size(), shape.isSparse) {}
 
   T &atA(const MatrixElement &at) {
     return a[(at.quarter * m + at.row) * k + at.column];
@@ -53,6 +55,7 @@ template <typename T> struct MmaMatrices {
   int m, n, k, quarters;
   std::vector<T> a, b, sums;
   std::vector<T> rowScales, columnScales; ///< [row][scale]
+  std::vector<std::uint8_t> isAbsent;     ///< of a sparse A, [row][k]
 };
 } // namespace
 
@@ -134,8 +137,10 @@ static void readMatrices(const Warp &warp, const Op &op,
   for (int lane = 0; lane < kLanes; ++lane) {
     for (int i = 0; i < shape.registersA() * packed; ++i) {
       MatrixElement at = elementA(shape, lane, i);
-      if (shape.isSparse)
+      if (shape.isSparse) {
         at.column = spread(warp, mma, at.row, at.column);
+        to.isAbsent[at.row * shape.k + at.column] = false;
+      }
       to.atA(at) = numberOf(bitsAt(warp, a, packed, lane, i), shape.typeA,
                             shape.elementBits, T());
     }
@@ -212,7 +217,18 @@ static void checkMetadata(Warp &warp, const Op &op, const MmaOperation &mma) {
     }
 }
 
+/// Sparse products of floats that have hardware to be held against.
+static void addSparse(const MmaShape &shape, MmaMatrices<double> &x) {
+  std::vector<float> a(x.a.begin(), x.a.end()), b(x.b.begin(), x.b.end());
+  std::vector<float> sums(x.sums.begin(), x.sums.end());
+  addProducts({x.m, x.n, x.k, shape.typeA, shape.typeB, shape.typeD}, a.data(),
+              b.data(), sums.data(), x.isAbsent.data());
+  x.sums.assign(sums.begin(), sums.end());
+}
+
 static void multiplyAll(const MmaShape &shape, MmaMatrices<double> &x) {
+  if (shape.isSparse && shape.elementBits >= 16)
+    return addSparse(shape, x);
   int scales = std::max(shape.scales, 1), block = shape.k / scales;
   for (int q = 0; q < x.quarters; ++q)
     for (int row = 0; row < x.m; ++row)
