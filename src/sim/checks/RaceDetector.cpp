@@ -196,6 +196,7 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
   if (early_ && &memory == &global_)
     noteEarly(access, index, bytes);
   Record suspect{};
+  std::uint16_t readBefore = 0; // by these lanes
   if (isWrite && index < memory.barriers.size() && memory.barriers[index])
     reportOverBarrier(access, memory, index, bytes);
   auto meet = [&](Record &earlier) {
@@ -204,6 +205,8 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
         (earlier.component == later.component && earlier.time > readAt_))
       return;
     bool isGone = isReplaced(access, earlier);
+    if (isGone && !earlier.isWrite())
+      readBefore |= overlap;
     if (isWrite || earlier.isWrite()) {
       Verdict verdict = judge(access, earlier, overlap);
       if (verdict >= Verdict::deFacto &&
@@ -237,7 +240,8 @@ void RaceDetector::touch(Access &access, ShadowedMemory &memory,
     if (isInCrowd)
       crowd->tidy();
   }
-  if (suspect.bytes)
+  // Whoever has read the place before reads nothing older: it is a flag itself.
+  if (suspect.bytes & ~readBefore)
     reportAnnounced(access, suspect, memory, index);
   if (access.isRecorded)
     put(access, memory, cell, bytes);

@@ -35,8 +35,7 @@ void RaceDetector::reportAnnounced(Access &access, const Record &suspect,
   // Who waits for the value reads until it is there.
   if (verdict == Verdict::strong || access.op->decidesLoop)
     return;
-  // Whoever has read the place before, or hears from one who has, reads nothing
-  // older: it is a flag itself.
+  // Nor does who hears from one that has read it.
   bool isRead = false;
   memory.cells.forEach(memory.cells.cell(index), [&](const Record &record) {
     isRead |= !record.isWrite() && (record.bytes & suspect.bytes) &&
