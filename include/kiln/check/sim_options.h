@@ -8,8 +8,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
+
+namespace kiln::sim {
+class Strategy;
+}
 
 namespace KILN_API kiln {
 
@@ -30,6 +35,9 @@ struct SimOptions {
   DeviceDescription device = DeviceDescription::h200();
   Interleaving interleaving = Interleaving::eager;
   std::uint64_t seed = 0;
+  /// Who goes next is chosen by it, turn by turn, instead of by `interleaving`;
+  /// null: nobody chooses. Kiln has its own (kiln/check/prove.h).
+  std::shared_ptr<sim::Strategy> strategy = nullptr;
   bool checks = true;
   /// Refuse a kernel that ptxas would refuse: one that uses what the .target or
   /// the .version of its PTX does not have.

@@ -36,12 +36,14 @@ LaunchScheduler::LaunchScheduler(Machine &machine)
       static_cast<int>(std::thread::hardware_concurrency());
   int wanted = config_.threads > 0 ? config_.threads : cores;
   // Blocks are given out in the order of the calls, and findings name them.
-  if (!isTalking_ && !machine.usesHeap())
+  if (!isTalking_ && !machine.usesHeap() && !config_.strategy)
     threads_ =
         static_cast<int>(std::min<std::uint64_t>(std::max(wanted, 1), count_));
   limit_ = std::max<std::uint64_t>(1, resident_ /
                                           static_cast<std::uint64_t>(threads_));
   machine.setCanceller([this] { return cancelLast(); });
+  if (config_.strategy)
+    config_.strategy->begin(machine);
 }
 
 Dim3 LaunchScheduler::firstCtaOf(std::uint64_t number) const {
@@ -146,6 +148,8 @@ void LaunchScheduler::finish(Mine &mine, std::size_t index,
                              std::optional<Finding> fault) {
   std::unique_ptr<Cluster> cluster = std::move(mine[index]);
   mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(index));
+  if (config_.strategy)
+    config_.strategy->end(*cluster);
   bool isLast = fault.has_value();
   if (isLast && isTalking_)
     lastWanted_ = 0;
@@ -258,14 +262,23 @@ void LaunchScheduler::moved() {
   hasMoved_.notify_all();
 }
 
-bool LaunchScheduler::step(Cluster &cluster, bool isAlone) {
+/// Let a cluster do something; where that ends it, it is a fault.
+template <typename Body> static auto withFaults(Cluster &cluster, Body &&body) {
   try {
-    return cluster.step(isAlone);
+    return body();
   } catch (const LimitReached &) {
     throw Fault{describeLimit(cluster)};
   } catch (const EndlessLoop &endless) {
     throw Fault{describeEndless(endless.warp, endless.loop)};
   }
+}
+
+bool LaunchScheduler::step(Cluster &cluster, bool isAlone) {
+  return withFaults(cluster, [&] { return cluster.step(isAlone); });
+}
+
+void LaunchScheduler::go(const Ready &one, const Turn &turn) {
+  withFaults(*one.cluster, [&] { one.cluster->go(one, turn); });
 }
 
 bool LaunchScheduler::stepAll(Mine &mine) {
@@ -301,24 +314,24 @@ bool LaunchScheduler::stepAll(Mine &mine) {
   return hasMoved;
 }
 
-LaunchScheduler::Turn LaunchScheduler::settleHeld(Mine &mine) {
+LaunchScheduler::AfterHeld LaunchScheduler::settleHeld(Mine &mine) {
   std::size_t held = 0, waiting = 0;
   for (auto &one : mine) {
     held += one->isHeld;
     waiting += !one->isHeld && one->waitsForPrimary();
   }
   if (held + waiting == 0)
-    return Turn::wait;
+    return AfterHeld::wait;
   bool isFull = mine.size() >= limit_;
   if (!isFull && (hasMore() || hasResumed_))
-    return Turn::goOn; // with others
+    return AfterHeld::goOn; // with others
   if (held + waiting == mine.size() && !hasMore())
-    return Turn::leave;
+    return AfterHeld::leave;
   // They have the place of others, or others wait for them.
   for (auto &one : mine)
     if (std::exchange(one->isHeld, false) && isFull && hasMore())
       break;
-  return held ? Turn::goOn : Turn::leave;
+  return held ? AfterHeld::goOn : AfterHeld::leave;
 }
 
 bool LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
@@ -382,19 +395,20 @@ void LaunchScheduler::work() {
     // unless they talk: then all that fit are there.
     bool hasTaken = false;
     canMove &= !mine.empty();
-    while (mine.size() < limit_ && (isTalking_ || !canMove) && take(mine)) {
+    while (!config_.strategy && mine.size() < limit_ &&
+           (isTalking_ || !canMove) && take(mine)) {
       hasTaken = true;
       canMove |= !isTalking_;
     }
-    if (mine.empty())
+    if (mine.empty() && !(config_.strategy && hasMore()))
       break;
-    canMove = stepAll(mine);
+    canMove = config_.strategy ? stepChosen(mine) : stepAll(mine);
     if (canMove) {
       moved();
       continue;
     }
-    Turn turn = settleHeld(mine);
-    isAside = turn == Turn::leave || (turn == Turn::wait && !mine.empty() &&
+    AfterHeld turn = settleHeld(mine);
+    isAside = turn == AfterHeld::leave || (turn == AfterHeld::wait && !mine.empty() &&
                                       (mine.size() == limit_ || !hasTaken) &&
                                       waitForOthers(mine, seen));
   }

@@ -11,6 +11,7 @@
 #include "sim/checks/LaunchChecks.h"
 #include "sim/checks/LaunchRaces.h"
 #include "sim/machine/Machine.h"
+#include "sim/machine/Strategy.h"
 #include "sim/profile/LaunchProfiler.h"
 #include "sim/report/LaunchObserver.h"
 
@@ -62,6 +63,10 @@ private:
   void work();
   /// One turn for each; false where nothing moved.
   bool stepAll(Mine &mine);
+  /// The same where a strategy chooses (LaunchChoices.cpp): one turn of one.
+  bool stepChosen(Mine &mine);
+  /// Nobody was chosen: let go who is stuck; false where nothing moves.
+  bool stepStuck(Mine &mine);
   /// Begin the next cluster, or go on with one that was put aside; false where
   /// there is none.
   bool take(Mine &mine);
@@ -79,14 +84,16 @@ private:
   RaceDetector *racesOf(Cluster &cluster);
   /// Let a cluster run; true where it has moved. Throws Fault.
   bool step(Cluster &cluster, bool isAlone);
+  /// Let one of what is ready go. Throws Fault.
+  void go(const Ready &one, const Turn &turn);
   /// The launch was stopped: take what there is of every cluster.
   void concludeStopped();
   /// All clusters wait: sleep until another thread has moved; where none will,
   /// end the launch. True: they are to be put aside.
   bool waitForOthers(Mine &mine, std::uint64_t seen);
   /// Nothing moved, and some clusters are held or wait for the launch ahead.
-  enum class Turn : std::uint8_t { wait, goOn, leave };
-  Turn settleHeld(Mine &mine);
+  enum class AfterHeld : std::uint8_t { wait, goOn, leave };
+  AfterHeld settleHeld(Mine &mine);
   void runThreads();
   void print(Cluster &cluster, const std::string &text);
   void emit(const std::string &text);
@@ -99,6 +106,7 @@ private:
   Dim3 clusters_{};
   std::uint64_t count_ = 1, perCluster_ = 1, resident_ = 1;
   bool isTalking_;
+  std::vector<Ready> ready_; ///< for a strategy
   std::size_t limit_ = 1; ///< clusters one thread may have begun
   std::atomic<std::uint64_t> next_{0};
 

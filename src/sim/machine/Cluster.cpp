@@ -1,5 +1,6 @@
 // Cluster: CTAs and warps taking turns, and the end where nobody can.
 #include "sim/machine/Machine.h"
+#include "sim/machine/Strategy.h"
 #include "sim/program/Effect.h"
 
 #include <algorithm>
@@ -133,6 +134,7 @@ std::shared_ptr<Pending> Cluster::enqueue(std::function<void()> perform) {
     complete(work);
     return work;
   }
+  work->number = ++enqueued_;
   if (pending_.size() >= kMaxPending)
     performOne();
   pending_.push_back(work);
@@ -175,7 +177,7 @@ std::uint64_t Cluster::activity() const {
 }
 
 /// Give a warp its turn: all its groups where they only spin.
-static Progress runWarp(Warp &warp, const Turn &turn) {
+static Progress runWarp(Warp &warp, const WarpTurn &turn) {
   Progress best = Progress::none;
   for (std::size_t i = warp.groups().size(); i > 0; --i) {
     Progress progress = warp.run(turn);
@@ -203,9 +205,9 @@ bool Cluster::step(bool isAlone) {
                              : kTurn;
         // The order of atomics is what CTAs that talk get wrong; and what is
         // found, where lanes that part take turns with other warps.
-        Turn turn{.limit = limit,
-                  .endsAtAtomics = isRandom && limit % 2 == 0,
-                  .endsAtBranches = isRandom || machine_.config().checks};
+        WarpTurn turn{.limit = limit,
+                      .endsAtAtomics = isRandom && limit % 2 == 0,
+                      .endsAtBranches = isRandom || machine_.config().checks};
         hasMoved |= runWarp(warp, turn) == Progress::moved;
         instructions += warp.instructions - before;
         // However long its partners take, a lane gets its turn.
@@ -226,16 +228,49 @@ bool Cluster::step(bool isAlone) {
     if (circle && !isRandom)
       if (Warp *warp = circle->turn(*this))
         throw EndlessLoop{*warp, warp->watch()};
-    // The limit is a CTA's own; whoever is done has kept it.
-    std::uint64_t limit = machine_.config().max_instructions;
-    if (limit && instructions / ctas_.size() >= limit)
-      throw LimitReached{};
+    checkLimit();
     if (hasMoved && !isAlone)
       return true;
     if (hasMoved || performOne() || unblock())
       continue;
     return false;
   }
+}
+
+void Cluster::checkLimit() const {
+  // The limit is a CTA's own; whoever is done has kept it.
+  std::uint64_t limit = machine_.config().max_instructions;
+  if (limit && instructions / ctas_.size() >= limit)
+    throw LimitReached{};
+}
+
+void Cluster::addReady(std::vector<Ready> &ready) {
+  for (auto &cta : ctas_)
+    for (auto &warp : cta->warps())
+      for (std::size_t i = 0; i < warp->groups().size(); ++i)
+        if (const Group &group = warp->groups()[i];
+            !group.isParked && group.blockedEpoch != epoch)
+          ready.push_back({Ready::Kind::lanes, this, warp.get(), i});
+  pending_.eraseIf([](const auto &work) { return work->isDone; });
+  for (std::size_t i = 0; i < pending_.size(); ++i)
+    ready.push_back({.kind = Ready::Kind::work,
+                     .cluster = this,
+                     .work = pending_[i]});
+}
+
+void Cluster::go(const Ready &one, const Turn &turn) {
+  if (one.kind == Ready::Kind::work) {
+    complete(one.work);
+  } else {
+    std::uint64_t before = one.warp->instructions;
+    one.warp->runGroup(one.group, turn.instructions, turn.stops);
+    instructions += one.warp->instructions - before;
+  }
+  if (!isDone())
+    return checkLimit();
+  pending_.eraseIf([](const auto &work) { return work->isDone; });
+  if (pending_.empty() && size() > 1)
+    watchers_.tell(ClusterEnd{*this});
 }
 
 bool Cluster::unblock() {

@@ -20,6 +20,9 @@
 
 namespace kiln::sim {
 
+struct Ready;
+struct Turn;
+
 /// Work in flight: done once, by the cluster's thread.
 struct Pending {
   std::function<void()> perform;
@@ -28,6 +31,7 @@ struct Pending {
   std::shared_ptr<Pending> reading = nullptr;
   const Op *op = nullptr; ///< of a thread's copy
   bool isAwaited = false; ///< somebody will know when its sources are free
+  std::uint64_t number = 0; ///< of the cluster's, in the order of their issue
 };
 
 /// Who wrote a flag last: an ordered store or an atomic.
@@ -75,6 +79,16 @@ public:
   /// and EndlessLoop.
   bool step(bool isAlone);
   bool isDone() const;
+  // Where a strategy chooses (Strategy.h).
+  /// Add what of it is ready to a list.
+  void addReady(std::vector<Ready> &ready);
+  /// Let one of those go; it is over where isDone() and nothing is in flight.
+  /// Throws as step() does.
+  void go(const Ready &one, const Turn &turn);
+  /// Nothing can run: let waits time out and parked lanes go. False where
+  /// that has been tried and nothing came of it.
+  bool unblock();
+  bool hasWork() const { return !pending_.empty(); }
   /// Nobody else is left in it, and nothing is in flight.
   bool isLast(const Warp &warp, LaneMask lanes) const;
   /// A CTA lets dependent launches begin.
@@ -179,9 +193,8 @@ private:
   std::uint64_t draw();
   /// Effects of instructions and of asynchronous work so far.
   std::uint64_t activity() const;
-  /// Nothing can run: let waits time out and parked lanes go. False where
-  /// that has been tried and nothing came of it.
-  bool unblock();
+  /// Throws LimitReached where its CTAs have executed more than they may.
+  void checkLimit() const;
 
   Machine &machine_;
   LastWriters ownWriters_;
@@ -191,6 +204,7 @@ private:
   Queue<std::shared_ptr<Pending>> pending_;
   std::optional<std::mt19937_64> random_; ///< made when it is asked
   std::uint64_t lastUnblock_ = 0;         ///< activity() then
+  std::uint64_t enqueued_ = 0;            ///< pieces of work so far
 };
 
 } // namespace kiln::sim

@@ -10,6 +10,9 @@ Machine::Machine(GlobalMemory &memory, LaunchConfig config,
                  std::shared_ptr<const DecodedEntry> entry)
     : memory_(memory), config_(std::move(config)), entry_(std::move(entry)),
       findings_(*entry_->code.module, config_, entry_->sharedVariables) {
+  // What is in flight stays there until it is chosen.
+  if (config_.strategy)
+    config_.interleaving = Interleaving::lazy;
   if (usesHeap())
     memory_.makeHeap();
   if (!config_.isCooperative)

@@ -173,6 +173,15 @@ int Warp::runPlain(const Op *op, int count, LaneMask lanes) {
 /// Instructions of a round that a turn is made longer for.
 static constexpr std::uint64_t kLongestRound = 4096;
 
+/// How many of `count` instructions from the first on come before a stop.
+static int upToStop(const std::uint8_t *stops, int count) {
+  const void *stop =
+      std::memchr(stops + 1, 1, static_cast<std::size_t>(count - 1));
+  return stop ? static_cast<int>(static_cast<const std::uint8_t *>(stop) -
+                                 stops)
+              : count;
+}
+
 void Warp::runStraight(const Op *op, int count, Group &group) {
   std::uint64_t first = instructions;
   int pc = group.pc;
@@ -211,7 +220,7 @@ bool Warp::choose(std::uint64_t epoch) {
   return false;
 }
 
-Progress Warp::run(const Turn &turn) {
+Progress Warp::run(const WarpTurn &turn) {
   std::uint64_t first = instructions;
   auto limit = static_cast<std::uint64_t>(turn.limit);
   Progress progress = runGroup(turn, limit);
@@ -225,11 +234,21 @@ Progress Warp::run(const Turn &turn) {
   return progress;
 }
 
-Progress Warp::runGroup(const Turn &turn, std::uint64_t limit) {
+Progress Warp::runGroup(const WarpTurn &turn, std::uint64_t limit) {
+  return choose(cta_.cluster().epoch) ? runChosen(turn, limit) : Progress::none;
+}
+
+Progress Warp::runGroup(std::size_t group, int limit,
+                        const std::uint8_t *stops) {
+  next_ = group;
+  current_ = &groups_[group];
+  return runChosen({.limit = limit, .endsAtBranches = true, .stops = stops},
+                   static_cast<std::uint64_t>(limit));
+}
+
+Progress Warp::runChosen(const WarpTurn &turn, std::uint64_t limit) {
   std::uint64_t epoch = cta_.cluster().epoch;
   isAtMeeting_ = hasParted_ = false;
-  if (!choose(epoch))
-    return Progress::none;
   current_->isSpinning = current_->isStuck = false;
   const std::vector<Op> &ops = code_.ops;
   const Watchers &watchers = this->watchers();
@@ -253,8 +272,11 @@ Progress Warp::runGroup(const Turn &turn, std::uint64_t limit) {
       group.parkedAt = instructions;
       break;
     }
+    if (turn.stops && turn.stops[group.pc] && instructions != first)
+      break;
     const Op &op = ops[group.pc];
-    if (op.straightCount && !isWatched && !isChecked && !watch_.isLooking()) {
+    if (op.straightCount && !isWatched && !isChecked && !turn.stops &&
+        !watch_.isLooking()) {
       group.isUnaccompanied = false;
       runStraight(&op,
                   static_cast<int>(std::min<std::uint64_t>(
@@ -265,6 +287,8 @@ Progress Warp::runGroup(const Turn &turn, std::uint64_t limit) {
     if (op.plainCount && !isWatched && !group.inDoubt && !watch_.isLooking()) {
       int count = static_cast<int>(
           std::min<std::uint64_t>(op.plainCount, last - instructions));
+      if (turn.stops)
+        count = upToStop(turn.stops + group.pc, count);
       int done = isChecked ? runPlain<true>(&op, count, group.lanes)
                            : runPlain<false>(&op, count, group.lanes);
       if (done > 0) {

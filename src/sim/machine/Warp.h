@@ -109,10 +109,12 @@ struct ClusterArrivals {
 };
 
 /// How far a warp may go in its turn.
-struct Turn {
+struct WarpTurn {
   int limit;                   ///< instructions
   bool endsAtAtomics = false;  ///< that have changed something
   bool endsAtBranches = false; ///< that part its lanes, and where they meet
+  /// By instruction of Code::ops, 1: stop before it, unless it is the first one.
+  const std::uint8_t *stops = nullptr;
 };
 
 /// What came of a warp's turn.
@@ -227,7 +229,9 @@ public:
   int thread(int lane) const { return index_ * kLanes + lane; }
 
   /// Run one group, and where it parts or waits for lanes to meet, the others.
-  Progress run(const Turn &turn);
+  Progress run(const WarpTurn &turn);
+  /// Run that group, up to the next instruction that `stops` marks (Turn).
+  Progress runGroup(std::size_t group, int limit, const std::uint8_t *stops);
   /// Make blocked groups look again.
   void wake();
   /// Let one parked group that has waited for `patience` instructions of the
@@ -299,7 +303,9 @@ private:
   /// The same of plain ones and accesses, where nobody looks at either.
   void runStraight(const Op *op, int count, Group &group);
   /// Run one group until its turn is over or its lanes part or meet.
-  Progress runGroup(const Turn &turn, std::uint64_t limit);
+  Progress runGroup(const WarpTurn &turn, std::uint64_t limit);
+  /// The same with the group that was chosen.
+  Progress runChosen(const WarpTurn &turn, std::uint64_t limit);
   /// Choose the group that is next; false where none can run.
   bool choose(std::uint64_t epoch);
   bool isAtOneBarrier();

@@ -350,6 +350,15 @@ struct MbarrierEvent {
   std::uint32_t address;
   MbarrierState *state = nullptr; ///< init
 };
+/// A copy has brought bytes that an mbarrier counts.
+struct MbarrierBytes {
+  static constexpr EventKind kKind = EventKind::barrier;
+  Warp &warp;
+  const Op &op;
+  Cta &cta;
+  std::uint32_t address;
+  std::uint32_t bytes;
+};
 /// A phase of an mbarrier is complete.
 struct MbarrierPhase {
   static constexpr EventKind kKind = EventKind::barrier;

@@ -43,6 +43,7 @@ public:
   virtual void on(const TensorCommit &) {}
   virtual void on(const TensorArrival &) {}
   virtual void on(const MbarrierEvent &) {}
+  virtual void on(const MbarrierBytes &) {}
   virtual void on(const MbarrierPhase &) {}
   virtual void on(const CtaBarrierArrive &) {}
   virtual void on(const CtaBarrierWait &) {}

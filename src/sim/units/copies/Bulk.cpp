@@ -100,6 +100,7 @@ void completeTx(Warp &warp, const Op &op, int lane, Cta &cta,
         fmt::format("a copy completes on {}, where "
                     "there is no initialised mbarrier",
                     warp.machine().findings().describeShared(barrier)));
+  warp.watchers().tell(MbarrierBytes{warp, op, cta, barrier, bytes});
   found->second.txCount -= bytes;
   found->second.note(op);
   settlePhase(found->second, cta.cluster());
