@@ -1,7 +1,33 @@
 // LaneAccess: addresses, values and writers, lane by lane.
 #include "sim/units/memory/LaneAccess.h"
 
+#include <algorithm>
+#include <fmt/format.h>
+
 namespace kiln::sim {
+
+bool isRegular(const std::vector<Reg> &list, int bytes) {
+  return !list.empty() &&
+         std::all_of(list.begin(), list.end(), [&](const Reg &reg) {
+           return reg.width == list.front().width && reg.width >= bytes;
+         });
+}
+
+std::vector<Reg> elementsOf(Decoder &decoder,
+                            const ptx::Instruction &instruction,
+                            const ptx::Operand &operand, int &bytes) {
+  constexpr std::size_t kMost = ThreadAccess::kValueBytes;
+  std::vector<Reg> list = decoder.vector(operand, bytes);
+  if (list.size() * static_cast<std::size_t>(bytes) > kMost)
+    decoder.refuse(instruction,
+                   fmt::format("{} bytes at once; a thread loads or stores "
+                               "at most {}",
+                               list.size() * bytes, kMost));
+  if (bytes != 16)
+    return list;
+  bytes = 8;
+  return {list[0], highHalf(list[0])};
+}
 
 void checkAddress(Warp &warp, const Op &op, LaneMask active) {
   LaneMask bad = warp.poison(op.src[0]) & active;
