@@ -1,6 +1,7 @@
 // LaunchScheduler: take clusters, run them, and put what came of them in order.
 #include "sim/launch/LaunchScheduler.h"
 #include "sim/launch/Residency.h"
+#include "sim/launch/Spectator.h"
 #include "sim/report/Alike.h"
 #include "sim/report/Endings.h"
 #include "support/Error.h"
@@ -99,6 +100,8 @@ bool LaunchScheduler::take(Mine &mine) {
   }
   if (profiler_)
     profiler_->watch(*mine.back());
+  if (Spectator *spectator = Spectator::current())
+    spectator->begin(*mine.back(), racesOf(*mine.back()));
   return true;
 }
 
@@ -146,6 +149,11 @@ LaunchScheduler::Outcome LaunchScheduler::outcomeOf(Cluster &cluster,
 
 void LaunchScheduler::finish(Mine &mine, std::size_t index,
                              std::optional<Finding> fault) {
+  if (Spectator *spectator = Spectator::current()) {
+    if (fault)
+      spectator->ending(*fault);
+    spectator->end(*mine[index]);
+  }
   std::unique_ptr<Cluster> cluster = std::move(mine[index]);
   mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(index));
   if (config_.strategy)
@@ -360,6 +368,8 @@ bool LaunchScheduler::waitForOthers(Mine &mine, std::uint64_t seen) {
     std::uint64_t begun = std::min(next_.load(), count_);
     outcome.fault =
         describeDeadlock(machine_, stuck_, (count_ - begun) * perCluster_);
+    if (Spectator *spectator = Spectator::current())
+      spectator->ending(*outcome.fault);
     for (Cluster *cluster : stuck_)
       if (cluster->observer)
         outcome.detail.add(detailOf(*cluster, outcome, /*hasFault=*/true));
