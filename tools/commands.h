@@ -35,6 +35,7 @@ void add_litmus_command(Command app, Action &action);
 void add_report_command(Command app, Action &action);
 void add_run_command(Command app, Action &action);
 void add_profile_command(Command app, Action &action);
+void add_debug_command(Command app, Action &action);
 void add_build_command(Command app, Action &action);
 void add_layout_command(Command app, Action &action);
 /// env, devices, cache

@@ -75,6 +75,7 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::add_report_command(commands, action);
   cli::add_run_command(commands, action);
   cli::add_profile_command(commands, action);
+  cli::add_debug_command(commands, action);
   cli::add_build_command(commands, action);
   cli::add_layout_command(commands, action);
   cli::add_info_commands(commands, action);
