@@ -31,7 +31,7 @@ extern "C" {
 #define KILN_C_API __attribute__((visibility("default")))
 
 /// Grows with every change of this file; kiln_c_version() is the library's.
-#define KILN_C_VERSION 3
+#define KILN_C_VERSION 4
 KILN_C_API int kiln_c_version(void);
 /// "0.1.0"
 KILN_C_API const char *kiln_version(void);
@@ -327,6 +327,26 @@ KILN_C_API kiln_error *kiln_kernel_enqueue(kiln_device *device,
                                            const kiln_kernel *kernel,
                                            const kiln_argument *arguments,
                                            size_t count, void *stream);
+
+/// Launches that are stopped, looked at, and run forwards and backwards
+/// (docs/debug.md). `ptx_path`: the PTX, or NULL where the launch file names it.
+/// The calling process is forked.
+typedef struct kiln_debugger kiln_debugger;
+KILN_C_API kiln_error *kiln_debugger_open(const char *ptx_path,
+                                          const char *launch_path,
+                                          const kiln_options *options,
+                                          kiln_debugger **debugger);
+/// The answer to a command, a line of text or JSON, is an object of JSON: it
+/// has "ok", and where that is false "error". It lives until the next one.
+KILN_C_API kiln_error *kiln_debugger_request(kiln_debugger *debugger,
+                                             const char *command,
+                                             const char **answer);
+/// The last answer as the console shows it.
+KILN_C_API const char *kiln_debugger_text(const kiln_debugger *debugger);
+/// The request that is under way stops soon; from any thread, and from signal
+/// handlers.
+KILN_C_API void kiln_debugger_interrupt(kiln_debugger *debugger);
+KILN_C_API void kiln_debugger_free(kiln_debugger *debugger);
 
 #ifdef __cplusplus
 }
