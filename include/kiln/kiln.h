@@ -26,6 +26,7 @@
 #include <kiln/check/sim_options.h>
 #include <kiln/check/simulation.h>
 #include <kiln/check/timeline.h>
+#include <kiln/debug/debugger.h>
 #include <kiln/kernels/attention.h>
 #include <kiln/kernels/call.h>
 #include <kiln/kernels/fields.h>
