@@ -183,6 +183,6 @@ int main() try {
 // On an H200: 4096x4096x4096 in 207.9 us, 661 TFLOP/s (mean of 50 back to
 // back); lesson 6 takes 203.0. So in this order of tiles the cluster does not
 // pay. kiln::gemm takes 174.1 us for the same tiles of bf16 in clusters of 2x1
-// and 175.2 in single CTAs (rested, bench/results/h200_schedules.json): it
+// and 175.2 in single CTAs (rested, bench/results/h200/schedules.json): it
 // orders tiles along M in groups of 16, so that clusters that follow each other
 // share A (docs/gemm.md).

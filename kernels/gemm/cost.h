@@ -8,7 +8,7 @@
 // What surrounds it (launch, the first load, the way out) is a number each.
 //
 // The numbers were fitted to schedules measured on an H200
-// (bench/results/h200_schedules.json), in clocks, so that they follow the
+// (bench/results/h200/schedules.json), in clocks, so that they follow the
 // device's own clock, bandwidth and count of multiprocessors.
 #pragma once
 

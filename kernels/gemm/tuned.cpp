@@ -1,5 +1,5 @@
 // tuned: the database of whoever tuned here, and the table that ships, from
-// bench/results/h200_schedules.json.
+// bench/results/h200/schedules.json.
 #include "tuned.h"
 
 #include <kiln/base/error.h>

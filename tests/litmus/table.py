@@ -11,7 +11,7 @@ import os
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RESULTS = os.path.join(ROOT, "bench/results/h200_litmus.json")
+RESULTS = os.path.join(ROOT, "bench/results/h200/litmus.json")
 PAGE = os.path.join(ROOT, "docs/litmus.md")
 BEGIN, END = "<!-- results -->\n", "<!-- end of results -->\n"
 
@@ -120,14 +120,14 @@ def main():
             file.write(new)
         return None
     if old != new:
-        raise SystemExit("docs/litmus.md is not what bench/results/h200_litmus.json says; "
+        raise SystemExit("docs/litmus.md is not what bench/results/h200/litmus.json says; "
                          "tests/litmus/table.py --write")
     with open(sys.argv[2]) as file:
         today = {t["name"]: t["expect"] for t in json.load(file)["tests"]}
     known = {name: test[0] for name, test in results["tests"].items()}
     changed = sorted(set(today.items()) ^ set(known.items()))
     if changed:
-        raise SystemExit(f"bench/results/h200_litmus.json has other tests: {changed[:6]}")
+        raise SystemExit(f"bench/results/h200/litmus.json has other tests: {changed[:6]}")
     wrong = [n for n, t in results["tests"].items() if t[0] == "forbidden" and t[2:] and t[2]]
     if wrong:
         raise SystemExit(f"forbidden, and an H200 has shown it: {wrong}")

@@ -1,6 +1,6 @@
 // tune_timings: times in a file, written by one tuner and replayed by another.
 //
-// The form is that of bench/results/h200_schedules.json.
+// The form is that of bench/results/h200/schedules.json.
 #include "bench/bench_report.h"
 #include "support/Date.h"
 #include "support/text/JsonNode.h"

@@ -1,5 +1,6 @@
 // AccessLog: addresses, in as few words as they need.
 #include "sim/clocks/AccessLog.h"
+#include "support/limits/Reserve.h"
 
 namespace kiln::sim {
 
@@ -11,7 +12,7 @@ bool AccessLog::add(LoggedAccess access, const std::uint64_t *addresses,
   access.base = isSpelt ? low : addresses[firstLane(access.lanes)];
   std::size_t at = words_.size(), size = sizeOf(access);
   if (at + size > words_.capacity())
-    words_.reserve(std::max<std::size_t>(128, 2 * words_.capacity()));
+    reserveBounded(words_, std::max<std::size_t>(128, 2 * words_.capacity()));
   words_.resize(at + size);
   std::memcpy(&words_[at], &access, sizeof(access));
   if (!isSpelt)

@@ -24,7 +24,7 @@ using ByProblem = std::map<std::string, std::vector<Measured>>;
 /// By problem, with what the model says of each: those that it might choose, or
 /// `has_all`.
 static ByProblem measured(bool has_all = false) {
-  std::ifstream file(KILN_SOURCE_DIR "/bench/results/h200_schedules.json");
+  std::ifstream file(KILN_SOURCE_DIR "/bench/results/h200/schedules.json");
   const nlohmann::json table = nlohmann::json::parse(file);
   constexpr int kMost = 300;
   std::map<std::string, std::vector<RankedSchedule>> candidates;

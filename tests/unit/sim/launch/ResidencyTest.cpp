@@ -9,7 +9,7 @@ namespace kiln::sim {
 namespace {
 
 TEST(Residency, HandsOutRegistersAsAnH200Does) {
-  std::ifstream file(KILN_SOURCE_DIR "/bench/results/h200_profile.json");
+  std::ifstream file(KILN_SOURCE_DIR "/bench/results/h200/profile.json");
   nlohmann::json rows = nlohmann::json::parse(file)["occupancy"];
   ASSERT_GE(rows.size(), 5u);
   for (const auto &[registers, row] : rows.items())
