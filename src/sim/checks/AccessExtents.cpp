@@ -44,7 +44,8 @@ AccessExtents::Answer AccessExtents::noteAnew(std::uint32_t op, Kind kind,
   Extent *known = find(op);
   if (!known && extents_.size() >= kMost) {
     isBlind_ = true;
-    Extent alone{op, isDeferred(kind) ? Kind::direct : kind, false, range, range};
+    Extent alone{op, isDeferred(kind) ? Kind::direct : kind, false, range,
+                 range};
     bool hasFallen = fall(alone);
     makeRoom(alone);
     return hasFallen ? Answer::touchBehind : Answer::touch;

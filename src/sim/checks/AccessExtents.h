@@ -1,9 +1,9 @@
 // AccessExtents: where each instruction has touched a memory, and how.
 //
 // Accesses of some kinds cannot collide with each other: reads with reads, and
-// atomics of a scope that takes in everybody with their like. As long as nothing
-// else touches the bytes between the first and the last that an instruction has
-// touched, its accesses may be deferred.
+// atomics of a scope that takes in everybody with their like. As long as
+// nothing else touches the bytes between the first and the last that an
+// instruction has touched, its accesses may be deferred.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +55,8 @@ public:
     std::size_t number = places_[op % places_.size()];
     if (number < extents_.size()) {
       Extent &known = extents_[number];
-      bool isSame = known.kind == kind ||
-                    (!isDeferred(known.kind) && known.kind > kind);
+      bool isSame =
+          known.kind == kind || (!isDeferred(known.kind) && known.kind > kind);
       if (known.op == op && isSame && known.room.holds(range)) {
         known.touched = {std::min(known.touched.begin, range.begin),
                          std::max(known.touched.end, range.end)};
@@ -76,6 +76,8 @@ public:
   /// What had fallen has been put back.
   void settle();
   const std::vector<Extent> &list() const { return extents_; }
+  /// Whether something was touched that is not in the list.
+  bool isBlind() const { return isBlind_; }
 
 private:
   /// More instructions are told apart no longer.
@@ -93,7 +95,7 @@ private:
   std::vector<Extent> extents_;
   /// Where the extent of an instruction may be.
   std::array<std::uint8_t, 64> places_{};
-  bool isBlind_ = false; ///< something was touched that has no extent
+  bool isBlind_ = false;
 };
 
 } // namespace kiln::sim

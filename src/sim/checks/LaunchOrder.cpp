@@ -187,6 +187,7 @@ void LaunchChecks::on(const MbarrierPhase &event) {
 }
 
 void LaunchChecks::on(const CtaBarrierArrive &event) {
+  races_.meet(event.warp, event.lanes, event.barrier);
   auto &round = event.barrier.round;
   if (!round)
     round = std::make_shared<SyncPoint>();

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "sim/checks/AccessExtents.h"
+#include "sim/checks/BarrierEpoch.h"
 #include "sim/checks/EarlyAccesses.h"
 #include "sim/clocks/AccessLog.h"
 #include "sim/clocks/SharedHistory.h"
@@ -26,6 +27,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -133,10 +135,11 @@ public:
                   std::uint64_t page, const Layer &touched);
 
   // What is deferred (RaceDeferred).
-  /// Let an access to global memory wait until something comes that it may
-  /// collide with. False: it is to be touched now.
+  /// Let an access wait until something comes that it may collide with. False:
+  /// it is to be touched now.
   bool defer(Warp &warp, const Op &op, const AlikeLanes &alike);
-  /// Bytes of global memory are about to be touched.
+  /// Some shared memory, or bytes of global memory, are about to be touched.
+  void noteDirect(Cta &owner);
   void noteDirect(const Op &op, bool isWrite, std::uint64_t begin,
                   std::size_t bytes);
   /// Put what waits into the shadow: everything, or that of those instructions.
@@ -148,7 +151,10 @@ public:
                     const Layer &touched);
   void restore(Access &access, ShadowedMemory &memory, std::uint64_t cell,
                std::uint16_t bytes);
+  AccessLog &deferred() { return deferred_; }
   const AccessLog &deferred() const { return deferred_; }
+  /// Lanes arrive at a barrier of their CTA, which may be the last ones.
+  void meet(Warp &warp, LaneMask lanes, const CtaBarrier &barrier);
   AccessExtents &extents() { return extents_; }
 
   // Edges.
@@ -301,6 +307,9 @@ private:
   /// The same of what threads have read.
   bool isOrderedAfterReads(const Access &access, const Layer &touched,
                            Layers &reads) const;
+  /// Put a write beside the layers of a page, all of which it is ordered after.
+  static void putLayer(Shadow::Page &page, const Layer &touched,
+                       std::uint32_t edge);
   /// A strong load of data that is ordered by nothing but the value of a flag.
   Verdict judgeAnnounced(const Access &access, const Record &earlier,
                          std::uint16_t overlap) const;
@@ -315,8 +324,20 @@ private:
   void restoreFallen();
   /// A strong access whose lanes neither hand anything over nor are handed
   /// anything, and which no other one of the kind can race with.
-  bool isQuietAtomic(Warp &warp, const Op &op) const;
-  void observeEach(Warp &warp, const Op &op, const AlikeLanes &alike);
+  static bool isQuietAtomic(Warp &warp, const Op &op,
+                            const ShadowedMemory &memory);
+  static void observeEach(Warp &warp, const Op &op, const AlikeLanes &alike,
+                          ShadowedMemory &memory);
+  bool deferGlobal(Warp &warp, const Op &op, const AlikeLanes &alike);
+  bool deferShared(Warp &warp, const Op &op, const AlikeLanes &alike);
+  LoggedAccess logOf(Warp &warp, const Op &op, const AlikeLanes &alike);
+  /// What threads do to the shared memory of a CTA between barriers; null: in
+  /// this launch more than barriers may matter.
+  BarrierEpoch *epochOf(const Cta &cta);
+  std::uint32_t firstThreadOf(Component lanes) const {
+    return agent(lanes).number * kLanes;
+  }
+  void goDirect(BarrierEpoch &epoch, Cta &cta);
 
   /// Keep an access to global memory that the primary's may collide with.
   void noteEarly(const Access &access, std::uint64_t cell, std::uint16_t bytes);
@@ -370,6 +391,11 @@ private:
   ShadowedMemory global_;
   AccessLog deferred_; ///< accesses to global memory
   AccessExtents extents_;
+  std::map<const Cta *, BarrierEpoch> epochs_;
+  std::optional<bool> hasEpochs_;
+  const Cta *lastCta_ = nullptr; ///< whose epoch was asked for last
+  BarrierEpoch *lastEpoch_ = nullptr;
+  unsigned wipes_ = 0;
   std::unique_ptr<EarlyAccesses> early_;
   ToldRaces told_;
   std::uint32_t readAt_ = ~std::uint32_t(0);

@@ -61,6 +61,8 @@ void RaceDetector::leave(Warp &warp, LaneMask lanes) {
 }
 
 void RaceDetector::end(Cta &cta) {
+  epochs_.erase(&cta);
+  lastCta_ = nullptr;
   if (const TensorMemory *memory = cta.findTensorMemory())
     for (const TensorMemory::Allocation &one : memory->allocations)
       tellLeft(FindingId::tcgen05Leak, *one.warp, *one.op, 0,

@@ -90,14 +90,12 @@ bool RaceDetector::touchLayer(const Access &access, ShadowedMemory &memory,
   Access whole = access;
   whole.record = touched.whole();
   whole.issuers = later.lanes;
-  bool hasMet = false;
   for (Layer &layer : page.layers) {
     bool isMet = touched.meets(layer) &&
                  !isSameInstruction(whole, layer.record) &&
                  (!isRead || layer.record.isWrite());
     if (!isMet)
       continue;
-    hasMet = true;
     if (!isOrderedAfter(whole, touched, layer))
       return false;
   }
@@ -108,12 +106,24 @@ bool RaceDetector::touchLayer(const Access &access, ShadowedMemory &memory,
     page.reads->add(touched, edge);
     return true;
   }
+  if (page.hasReads() &&
+      !isOrderedAfterReads(whole, touched, page.reads->list()))
+    return false;
+  putLayer(page, touched, edge);
+  return true;
+}
+
+void RaceDetector::putLayer(Shadow::Page &page, const Layer &touched,
+                            std::uint32_t edge) {
   if (page.hasReads()) {
-    if (!isOrderedAfterReads(whole, touched, page.reads->list()))
-      return false;
     takeOut(page.reads->list(), touched);
     page.reads->eraseEmpty();
   }
+  bool hasMet = std::any_of(
+      page.layers.begin(), page.layers.end(), [&](const Layer &layer) {
+        return touched.meets(layer) &&
+               !layer.record.isSameAccess(touched.record);
+      });
   if (hasMet) {
     takeOut(page.layers, touched);
     std::erase_if(page.layers,
@@ -121,11 +131,10 @@ bool RaceDetector::touchLayer(const Access &access, ShadowedMemory &memory,
   }
   for (Layer &layer : page.layers)
     if (layer.join(touched, edge))
-      return true;
+      return;
   if (page.layers.empty())
     reserveBounded(page.layers, 8);
   page.layers.push_back(touched);
-  return true;
 }
 
 } // namespace kiln::sim

@@ -21,7 +21,9 @@ void ThreadAccesses::take(const ThreadAccess &told) {
       takeAlike(&told, *alike))
     return;
   for (const LaneAccess one : told.accesses) {
-    if (!alike && !one.owner)
+    if (!alike && one.owner)
+      races_.noteDirect(*one.owner);
+    else if (!alike)
       races_.noteDirect(*op_, one.isWrite, one.address, one.bytes);
     add(one, isKept_ ? told.valueOf(one.lane) : nullptr);
   }
@@ -29,7 +31,7 @@ void ThreadAccesses::take(const ThreadAccess &told) {
 }
 
 void ThreadAccesses::restore(const LoggedAccess &logged, const Op &op,
-                             const std::uint64_t *addresses) {
+                             const std::uint64_t *addresses, Cta *owner) {
   logged_ = &logged;
   op_ = &op;
   using Form = LoggedAccess::Form;
@@ -37,7 +39,7 @@ void ThreadAccesses::restore(const LoggedAccess &logged, const Op &op,
       .addresses = addresses,
       .lanes = logged.lanes,
       .same = 0,
-      .owner = nullptr,
+      .owner = owner,
       .bytes = logged.bytes,
       .isWrite = (logged.flags & Record::kWrite) != 0,
       .pattern = logged.form == Form::uniform       ? Pattern::uniform

@@ -14,8 +14,9 @@ public:
 
   void take(const ThreadAccess &told);
   /// Put one that had waited into the shadow (RaceDeferred).
+  /// `owner`: of shared memory; null: global memory.
   void restore(const LoggedAccess &logged, const Op &op,
-               const std::uint64_t *addresses);
+               const std::uint64_t *addresses, Cta *owner);
 
 private:
   Access made(bool isWrite) const;

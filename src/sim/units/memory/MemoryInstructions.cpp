@@ -190,6 +190,14 @@ static Step loadParameter(Warp &warp, const Op &op, LaneMask active) {
 void tellOrderOfLoad(Warp &warp, const Op &op, LaneMask lanes,
                      std::uint32_t elements) {
   MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  std::size_t total = flags.bytes * op.list.size();
+  bool isWhole = elements == (std::uint64_t(1) << op.list.size()) - 1 &&
+                 std::has_single_bit(total);
+  WarpAccess access;
+  if (isWhole && access.find(warp, op, flags.space, lanes,
+                             static_cast<std::uint32_t>(total),
+                             /*isWrite=*/false))
+    return access.tell();
   Accessor accessor(warp, op, "a load", /*isBehind=*/true);
   // Elements that follow each other are one access.
   auto first = static_cast<unsigned>(std::countr_zero(elements));
