@@ -2,6 +2,7 @@
 #include "sim/checks/LaunchRaces.h"
 #include "sim/machine/Machine.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <utility>
@@ -48,7 +49,12 @@ void LaunchRaces::take(std::unique_ptr<LaunchChecks> checks) {
   for (const AccessExtents::Extent &one : races.extents().list())
     if (extents_.note(one.op, one.kind, one.touched) == Answer::touchBehind)
       restoreFallen();
-  races.restoreOf([&](std::uint32_t op) { return !extents_.isDeferred(op); });
+  const auto &list = races.extents().list();
+  auto hasFallen = [&](const AccessExtents::Extent &one) {
+    return AccessExtents::isDeferred(one.kind) && !extents_.isDeferred(one.op);
+  };
+  if (std::any_of(list.begin(), list.end(), hasFallen))
+    races.restoreOf([&](std::uint32_t op) { return !extents_.isDeferred(op); });
   takePages(races);
   if (races.deferred().isEmpty())
     return;
