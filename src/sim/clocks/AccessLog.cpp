@@ -1,6 +1,7 @@
 // AccessLog: addresses, in as few words as they need.
 #include "sim/clocks/AccessLog.h"
 #include "sim/clocks/Shadow.h"
+#include "support/limits/Reserve.h"
 
 namespace kiln::sim {
 
@@ -24,7 +25,7 @@ void AccessLog::shrink() {
 AccessLog::Word *AccessLog::grow(std::size_t words) {
   std::size_t at = words_.size();
   if (at + words > words_.capacity())
-    words_.reserve(std::max<std::size_t>(128, 2 * words_.capacity()));
+    reserveBounded(words_, std::max<std::size_t>(128, 2 * words_.capacity()));
   words_.resize(at + words);
   return &words_[at];
 }
