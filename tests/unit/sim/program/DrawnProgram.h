@@ -129,6 +129,14 @@ private:
       return emit("shl.b32 %r15, %t, {};", draw(4) ? 4 : 2 + draw(2));
     }
   }
+  /// The same of four bytes, in tiles of 4, 8, 16 or 32 lanes.
+  void addWordOffset() {
+    std::uint32_t log = 2 + draw(4);
+    emit("and.b32 %r15, %t, {};", (1u << log) - 1);
+    emit("shl.b32 %r15, %r15, 2;");
+    emit("shr.u32 %r14, %t, {};", log);
+    emit("mad.lo.u32 %r15, %r14, 256, %r15;");
+  }
   /// Where: in the space of `base`, at %x2 or %r14.
   std::string addPlace(bool isShared, const char *base) {
     if (isShared) {
@@ -141,11 +149,12 @@ private:
   }
   void addLoad() {
     bool isShared = draw(3) == 0;
-    addOffset(false);
+    std::uint32_t kind = draw(8);
+    kind > 5 ? addWordOffset() : addOffset(false);
     std::string place = addPlace(isShared, "%in");
     const char *space = isShared ? "shared" : "global";
     std::string first = guard();
-    switch (draw(6)) {
+    switch (kind) {
     case 0:
       return emit("{}ld.{}.u8 {}, {};", first, space, word(), place);
     case 1:
