@@ -180,7 +180,7 @@ static ArgumentSpec readArgument(const JsonNode &node) {
 }
 
 static ParameterSpec readParameter(const JsonNode &node,
-                                   std::size_t argumentCount) {
+                                   const std::vector<ArgumentSpec> &arguments) {
   using Kind = ParameterSpec::Kind;
   ParameterSpec parameter;
   parameter.kind = node.at("kind").choice<Kind>(
@@ -189,9 +189,15 @@ static ParameterSpec readParameter(const JsonNode &node,
        {nameOf(Kind::tensor_map), Kind::tensor_map}});
   JsonNode argument = node.at("argument");
   parameter.argument = argument.integer();
-  if (static_cast<std::size_t>(parameter.argument) >= argumentCount)
+  auto index = static_cast<std::size_t>(parameter.argument);
+  if (index >= arguments.size())
     argument.refuse(fmt::format("the number of one of its {} arguments, from 0",
-                                argumentCount));
+                                arguments.size()));
+  bool isScalar = parameter.kind == Kind::scalar;
+  if (isScalar != (arguments[index].kind == ArgumentSpec::Kind::scalar))
+    argument.refuse(fmt::format("the number of a {}, as its kind is '{}'",
+                                isScalar ? "scalar" : "buffer",
+                                nameOf(parameter.kind)));
   if (parameter.kind == Kind::tensor_map || node.has("tensor_map"))
     parameter.tensor_map = readTensorMap(node.at("tensor_map"));
   return parameter;
@@ -211,8 +217,7 @@ static LaunchContract readContract(const JsonNode &node) {
   for (const JsonNode &argument : node.at("arguments").list("arguments"))
     contract.arguments.push_back(readArgument(argument));
   for (const JsonNode &parameter : node.at("parameters").list("parameters"))
-    contract.parameters.push_back(
-        readParameter(parameter, contract.arguments.size()));
+    contract.parameters.push_back(readParameter(parameter, contract.arguments));
   std::vector<JsonNode> grid = threeOf(node.at("grid"));
   std::vector<JsonNode> block = threeOf(node.at("block"));
   std::vector<JsonNode> cluster = threeOf(node.at("cluster"));

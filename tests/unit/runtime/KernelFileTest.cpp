@@ -195,6 +195,21 @@ TEST(KernelFile, WrongChoicesAreNamed) {
                 "0"));
 }
 
+// Launch files and launches look a buffer up for such a parameter.
+TEST(KernelFile, ParametersAreOfTheirArgumentsKind) {
+  auto argument = [](int parameter, int index) {
+    return errorAfter([&](Json &d) {
+      d["contract"]["parameters"][parameter]["argument"] = index;
+    });
+  };
+  EXPECT_THAT(argument(1, 2),
+              HasSubstr("contract.parameters[1].argument is 2; it must be the "
+                        "number of a buffer, as its kind is 'buffer'"));
+  EXPECT_THAT(argument(0, 2), HasSubstr("as its kind is 'tensor_map'"));
+  EXPECT_THAT(argument(2, 0),
+              HasSubstr("the number of a scalar, as its kind is 'scalar'"));
+}
+
 TEST(KernelFile, UnwritablePathSaysWhy) {
   TestFolder folder;
   std::string path = folder.path() / "none" / "gemm.kiln";
