@@ -29,13 +29,9 @@ static void ask_ptxas(const CheckSettings &settings,
     }
 }
 
-void confine_run(const ConfinedFlags &flags, const CheckSettings &settings,
-                 const PreparedJob &prepared,
-                 const std::vector<std::string> &outputs) {
+void check_confined(const ConfinedFlags &flags) {
   if (flags.is_wanted && flags.is_unwanted)
     throw UserError("--confined and --unconfined exclude each other");
-  if (flags.is_unwanted)
-    return;
   ConfinementKinds available = availableConfinement();
   if (flags.is_wanted && !available.isComplete())
     throw UserError(
@@ -43,6 +39,13 @@ void confine_run(const ConfinedFlags &flags, const CheckSettings &settings,
                     "kernel has {}; without the option, `kiln sim` "
                     "does with what there is",
                     available.to_string()));
+}
+
+void confine_run(const ConfinedFlags &flags, const CheckSettings &settings,
+                 const PreparedJob &prepared,
+                 const std::vector<std::string> &outputs) {
+  if (flags.is_unwanted)
+    return;
   ask_ptxas(settings, prepared);
   Confinement confinement;
   for (const std::string &path : prepared.job().ptx_paths)

@@ -15,11 +15,14 @@ struct ConfinedFlags {
   bool is_unwanted = false; ///< --unconfined
 };
 
+/// Throws UserError where it is wanted and the kernel cannot.
+void check_confined(const ConfinedFlags &flags);
+
 /// Confine this process to the sources that its findings quote and to the files
 /// it writes; `outputs` are those beside the ones of `settings`. To be called
 /// when all else has been read and before threads start. Programs that launches
 /// would start (ptxas) are run before. Throws UserError where it is wanted and
-/// the kernel cannot.
+/// the kernel does less than it offered.
 void confine_run(const ConfinedFlags &flags, const CheckSettings &settings,
                  const PreparedJob &prepared,
                  const std::vector<std::string> &outputs);

@@ -246,6 +246,7 @@ static ExitStatus simulate_folder(const SimCommand &command) {
 
 /// What is refused goes into the report too.
 static ExitStatus run_command(SimCommand command) {
+  check_confined(command.confined);
   if (std::filesystem::is_directory(command.ptx_path))
     return simulate_folder(command);
   if (!command.shard.empty())
