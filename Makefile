@@ -27,7 +27,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := build
-.PHONY: build installed run test check-all dist package wheel wheel-compiler wheel-compiler-built docs install format \
+.PHONY: build installed run test check-all fuzz dist package wheel wheel-compiler wheel-compiler-built docs install format \
   clean help setup setup_for_tests
 
 build: $(CONFIGURED) ## the kiln command, at build/kiln
@@ -51,6 +51,9 @@ test: $(FOR_TESTS) ## build everything and run every test
 
 check-all: ## the long checks: build time, random tests, clang, sanitizers, aarch64
 	@JOBS=$(JOBS) scripts/check_all $(ONLY)
+
+fuzz: ## a fuzz target for a while: make fuzz TARGET=ptx SECONDS=60 (or TARGET=all)
+	@JOBS=$(JOBS) scripts/fuzz $(or $(TARGET),all) $(or $(SECONDS),20)
 
 dist: ## one self-contained executable, at dist/kiln
 	@$(MAKE) --no-print-directory PRESET=dist build

@@ -3,10 +3,11 @@
 # A file that formats one string costs 3.6 s to compile against the header-only
 # fmt and 0.6 s against a compiled one. The shared library of the system is used
 # where Kiln is built for the machine it runs on; an executable that carries
-# everything, and a build for another processor, compile fmt's source themselves.
+# everything, a build for another processor, and one with another C++ library
+# (KILN_OWN_FMT) compile fmt's source themselves.
 find_package(fmt REQUIRED)
 
-if(NOT KILN_STATIC_LLVM AND NOT CMAKE_CROSSCOMPILING)
+if(NOT KILN_STATIC_LLVM AND NOT CMAKE_CROSSCOMPILING AND NOT KILN_OWN_FMT)
   add_library(kiln_fmt INTERFACE)
   target_link_libraries(kiln_fmt INTERFACE fmt::fmt)
   return()

@@ -57,6 +57,17 @@ if(CMAKE_BUILD_TYPE STREQUAL "Asan")
     -fno-omit-frame-pointer
     $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(kiln_flags INTERFACE -fsanitize=address,undefined)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Fuzz")
+  # A service that fuzzes projects brings its own sanitizers and its own engine.
+  set(KILN_FUZZ_FLAGS "-fsanitize=address,undefined,fuzzer-no-link"
+    CACHE STRING "What the fuzz targets and what they test are compiled with")
+  set(KILN_FUZZ_ENGINE "-fsanitize=fuzzer"
+    CACHE STRING "What the fuzz targets are linked with")
+  separate_arguments(fuzz_flags UNIX_COMMAND "${KILN_FUZZ_FLAGS}")
+  target_compile_options(kiln_flags INTERFACE
+    -O1 -gline-tables-only ${fuzz_flags} -fno-omit-frame-pointer
+    -fno-sanitize-recover=undefined -fno-sanitize=function)
+  target_link_options(kiln_flags INTERFACE ${fuzz_flags})
 elseif(CMAKE_BUILD_TYPE STREQUAL "Tsan")
   target_compile_options(kiln_flags INTERFACE -O1 -g -fsanitize=thread)
   target_link_options(kiln_flags INTERFACE -fsanitize=thread)

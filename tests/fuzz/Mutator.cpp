@@ -1,6 +1,11 @@
-// Mutator: choose a seed, its changes and its launch.
+// Mutator: choose a change of a program and of its launch.
 #include "fuzz/Mutator.h"
+#include "fuzz/Launch.h"
+#include "fuzz/Target.h"
+#include "kiln/base/error.h"
+#include "kiln/check/explanation.h"
 #include "sim/units/Units.h"
+#include "unit/sim/program/SyntaxSamples.h"
 
 #include <fmt/format.h>
 #include <set>
@@ -9,17 +14,17 @@ namespace kiln::fuzz {
 
 using Kind = Statement::Kind;
 
-Pieces::Pieces(const Seeds &seeds) {
+Pieces::Pieces() {
   std::set<std::string> words;
-  for (const auto *list : {&seeds.kernels, &seeds.probes})
-    for (const Seed &seed : *list)
-      for (const Statement &statement : seed.statements)
-        if (statement.kind == Kind::instruction) {
-          Instruction parts = takeApart(statement);
-          modifiersOf[parts.opcode].push_back(parts.modifiers);
-          words.insert(parts.modifiers.begin(), parts.modifiers.end());
-          instructions.push_back(std::move(parts));
-        }
+  for (const char *sample : sim::kSyntaxSamples)
+    for (const Statement &statement : readStatements(sample)) {
+      if (statement.kind != Kind::instruction)
+        continue;
+      Instruction parts = takeApart(statement);
+      modifiersOf[parts.opcode].push_back(parts.modifiers);
+      words.insert(parts.modifiers.begin(), parts.modifiers.end());
+      instructions.push_back(std::move(parts));
+    }
   modifiers.assign(words.begin(), words.end());
   for (const sim::Instruction &known : sim::instructionSet().rows())
     opcodes.push_back(known.opcode);
@@ -179,7 +184,11 @@ static void changeLaunch(Dice &dice, Launch &launch) {
   launch.hasChecks = !dice.oneIn(4);
   launch.hasStats = dice.oneIn(8);
   launch.hasTimeline = dice.oneIn(8);
-  launch.threads = dice.oneIn(16) ? 2 : 1;
+  launch.threads = dice.oneIn(3) ? static_cast<int>(2 + dice.below(3)) : 1;
+  launch.allow.clear();
+  for (std::size_t count = dice.oneIn(3) ? 1 + dice.below(3) : 0; count;
+       --count)
+    launch.allow.emplace_back(dice.any(explanations()).id);
   if (dice.oneIn(8))
     launch.registers = dice.any(kRegisters);
   if (dice.oneIn(10))
@@ -187,27 +196,33 @@ static void changeLaunch(Dice &dice, Launch &launch) {
   if (dice.oneIn(20))
     launch.block = {8, 4, 2};
   if (dice.oneIn(8))
-    launch.grid[dice.below(3)] *= static_cast<std::uint32_t>(1 + dice.below(4));
+    launch.grid[dice.below(3)] = static_cast<std::uint32_t>(1 + dice.below(8));
   if (std::size_t axis = dice.below(3); dice.oneIn(16)) {
-    launch.cluster[axis] *= 2;
-    launch.grid[axis] *= 2;
+    launch.cluster = {1, 1, 1};
+    launch.cluster[axis] = 2;
+    launch.grid[axis] = 2;
   }
   if (dice.oneIn(10))
     launch.smemBytes = dice.any(kSmemBytes);
 }
 
-Input makeInput(const Seeds &seeds, const Pieces &pieces, std::uint64_t seed,
-                std::uint64_t number) {
-  Dice dice(seed, number);
-  const Seed &chosen = dice.any(dice.oneIn(2) ? seeds.kernels : seeds.probes);
-  Statements statements = chosen.statements;
-  Input input{"", chosen.launch};
-  changeLaunch(dice, input.launch);
+std::string mutatePtx(std::string_view input, Dice &dice) {
+  static const Pieces pieces;
+  Statements statements;
+  Launch launch;
+  try {
+    launch = Launch::ofText(std::string(input));
+    statements = readStatements(input);
+  } catch (const std::exception &) {
+    return ""; // no text of tokens
+  }
+  if (statements.empty())
+    return "";
+  changeLaunch(dice, launch);
   Mutator mutator(dice, pieces, statements);
   for (std::size_t count = 1 + dice.below(4); count > 0; --count)
     mutator.mutate();
-  input.text = input.launch.toLine() + writeStatements(statements);
-  return input;
+  return launch.toLine() + writeStatements(statements);
 }
 
 } // namespace kiln::fuzz

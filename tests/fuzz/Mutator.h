@@ -1,4 +1,4 @@
-// Mutator: a seed and a number to a text that is wrong in its own way.
+// Mutator: PTX to PTX that is wrong in its own way.
 //
 // One to four changes: operands, modifiers, opcodes and guards of instructions;
 // literals; whole instructions and labels; declarations of registers, variables
@@ -6,56 +6,24 @@
 // parse, and many of them run.
 #pragma once
 
-#include "fuzz/Seeds.h"
+#include "fuzz/Dice.h"
+#include "fuzz/Statements.h"
 
 #include <map>
-#include <random>
+#include <vector>
 
 namespace kiln::fuzz {
 
-struct Input {
-  std::string text; ///< its first line is the launch
-  Launch launch;
-};
-
-/// What stands in the seeds, to be put elsewhere.
+/// What stands elsewhere and can be put here: a sample of each form of the
+/// registry's instructions.
 struct Pieces {
-  explicit Pieces(const Seeds &seeds);
+  Pieces();
 
-  std::vector<Instruction> instructions; ///< of all seeds
+  std::vector<Instruction> instructions;
   std::map<std::string, std::vector<std::vector<std::string>>>
       modifiersOf;                    ///< the lists each opcode is seen with
   std::vector<std::string> modifiers; ///< each once
   std::vector<std::string> opcodes;   ///< of the simulator's instructions
-};
-
-/// The same seed and number give the same input.
-Input makeInput(const Seeds &seeds, const Pieces &pieces, std::uint64_t seed,
-                std::uint64_t number);
-
-/// Random choices.
-class Dice {
-public:
-  Dice(std::uint64_t seed, std::uint64_t number) {
-    std::seed_seq sequence{seed & 0xffffffff, seed >> 32, number & 0xffffffff,
-                           number >> 32};
-    random_.seed(sequence);
-  }
-  std::size_t below(std::size_t limit) {
-    return limit == 0 ? 0 : random_() % limit;
-  }
-  bool oneIn(std::size_t count) { return below(count) == 0; }
-  template <typename List> const auto &any(const List &list) {
-    return list[below(std::size(list))];
-  }
-  std::uint64_t bits() { return random_(); }
-
-  /// Numbers at which sizes, addresses and counts go wrong.
-  std::string integer();
-  std::string real();
-
-private:
-  std::mt19937_64 random_;
 };
 
 /// One program under mutation.

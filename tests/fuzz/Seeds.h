@@ -1,22 +1,17 @@
-// Seeds: the kernels that the fuzzer begins with, each with a launch that runs.
+// Seeds: what mutation begins with, made of what other tests have.
 #pragma once
 
-#include "fuzz/Launch.h"
-#include "fuzz/Statements.h"
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace kiln::fuzz {
 
-struct Seed {
-  std::string name;
-  Statements statements; ///< of a module with one entry
-  Launch launch;
-};
+/// Inputs of a target, in the same order always; those that are written by hand
+/// lie in corpus/TARGET.
+std::vector<std::string> seedsOf(std::string_view target);
 
-/// Always in the same order.
-struct Seeds {
-  std::vector<Seed> kernels; ///< of the corpus, tests/broken and tests/cli
-  std::vector<Seed> probes;  ///< of tests/golden: many, and small
-};
-Seeds readSeeds();
+/// The words of a target's inputs, as libFuzzer takes them; empty: none.
+std::string dictionaryOf(std::string_view target);
 
 } // namespace kiln::fuzz
