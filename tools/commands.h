@@ -32,6 +32,7 @@ std::string version_line();
 // Everybody's.
 void add_sim_command(Command app, Action &action);
 void add_litmus_command(Command app, Action &action);
+void add_prove_command(Command app, Action &action);
 void add_report_command(Command app, Action &action);
 void add_run_command(Command app, Action &action);
 void add_profile_command(Command app, Action &action);

@@ -72,6 +72,7 @@ static ExitStatus run_command(CLI::App &app, int argc, char **argv) {
   cli::add_compiler_commands(commands, action);
   cli::add_sim_command(commands, action);
   cli::add_litmus_command(commands, action);
+  cli::add_prove_command(commands, action);
   cli::add_report_command(commands, action);
   cli::add_run_command(commands, action);
   cli::add_profile_command(commands, action);

@@ -11,6 +11,7 @@
 #include "console/show_findings.h"
 #include "kernel_command.h"
 #include "options/check_flags.h"
+#include "sim/prove_launch.h"
 
 #include <kiln/run/assemble.h>
 #include <kiln/run/compile.h>
@@ -39,7 +40,7 @@ struct GemmCommand {
   std::uint64_t data_seed = 0;
   std::string a_path, b_path, save_path;
   bool is_unverified = false;
-  bool is_printing = false;
+  bool is_printing = false, is_proved = false;
   bool is_traced = false;
   bool is_without_cache = false;
   AssembleOptions assemble;
@@ -187,6 +188,30 @@ static ExitStatus verify(const ReferenceGemm &gemm, const GemmMatrices &host) {
   return ExitStatus::wrong;
 }
 
+/// In every interleaving, each of which is verified.
+static ExitStatus prove_gemm(Device &device, const Kernel &kernel,
+                             const ReferenceGemm &gemm,
+                             const GemmBuffers &buffers,
+                             const CheckSettings &settings,
+                             GemmMatrices &host) {
+  ProveOptions options = prove_options(
+      settings, settings.explore_options(device.description()).sim);
+  options.judge = [&]() -> std::string {
+    device.copy_out(host.d.data(), buffers.d, host.d.size());
+    Comparison result = compare_gemm(gemm, host.d.data());
+    return result.ok ? ""
+                     : fmt::format("{} of {} elements of D are wrong",
+                                   result.wrong, result.compared);
+  };
+  LaunchDescription launch =
+      device.describe(kernel, launch_arguments(kernel, gemm, buffers));
+  Proof proof = prove_launch(device, launch, std::move(options));
+  for (const Finding &finding : proof.result.findings)
+    show_finding(finding);
+  say("{}", proof.to_string());
+  return exit_status_of(proof);
+}
+
 static ExitStatus run_on(Device &device, const GemmCommand &command,
                          const CheckSettings &settings, const Kernel &kernel,
                          const GemmProblem &problem, Outputs &outputs) {
@@ -199,6 +224,8 @@ static ExitStatus run_on(Device &device, const GemmCommand &command,
   if (!command.b_path.empty())
     read_b(command.b_path, gemm, host.b);
   GemmBuffers buffers = copy_in(device, host);
+  if (command.is_proved)
+    return prove_gemm(device, kernel, gemm, buffers, settings, host);
   if (!run_gemm(device, kernel, gemm, buffers, settings, host, outputs)) {
     show_failure(RunWatch::signal());
     return ExitStatus::finding;
@@ -283,6 +310,9 @@ void add_gemm_command(Command app, Action &action) {
   command.add_flag("--debug-print", options->is_traced,
                    "each role prints what it waits for, loads and multiplies "
                    "(multistage and warp-specialized)");
+  command.add_flag("--prove", options->is_proved,
+                   "run it in every interleaving on the simulator, and say "
+                   "proved, counterexample or gave up (`kiln prove`)");
   command.add_flag("--print", options->is_printing,
                    "A, B and D, where they are small");
   command.add_flag("--no-verify", options->is_unverified,

@@ -16,6 +16,7 @@
 
 #include <kiln/base/file.h>
 #include <kiln/check/launch_file.h>
+#include <kiln/check/prove.h>
 #include <kiln/check/report.h>
 #include <kiln/check/sim.h>
 
@@ -34,7 +35,8 @@ struct SimCommand {
   std::string launch_path;
   std::string init_path; ///< a launch file to write; empty: none
   std::string save_folder;
-  std::string shard; ///< "2/8", of a folder; empty: all of it
+  std::string replay_path; ///< a counterexample; empty: none
+  std::string shard;       ///< "2/8", of a folder; empty: all of it
   ConfinedFlags confined;
   CheckFlags check;
 };
@@ -223,6 +225,43 @@ static ExitStatus init(const SimCommand &command) {
   return ExitStatus::ok;
 }
 
+/// The choices of a counterexample, once more.
+static ExitStatus replay_choices(const SimCommand &command) {
+  Counterexample example = Counterexample::load(command.replay_path);
+  CheckSettings settings = command.check.settings();
+  LaunchJob loaded = LaunchJob::load(
+      example.ptx_paths.empty() ? "" : example.ptx_paths.front(),
+      example.launch_path);
+  SimOptions sim = loaded.sim_options(
+      settings
+          .explore_options(settings.gpu.empty() ? loaded.device()
+                                                : DeviceDescription::h200())
+          .sim);
+  RunWatch::attach(sim);
+  PreparedJob job(std::move(loaded), open_sim(sim));
+  if (example.launch >= job.descriptions().size())
+    throw UserError(fmt::format(
+        "{}: launch is {}, and {} has {} launches", command.replay_path,
+        example.launch, example.launch_path, job.descriptions().size()));
+  RunWatch watch;
+  for (std::size_t i = 0; i < example.launch; ++i)
+    (void)job.device().launch(job.descriptions()[i]);
+  LaunchResult result = replay(job.device(), job.descriptions()[example.launch],
+                               example.path, example.cluster, sim);
+  report("replayed", "{} turns of {}", example.path.size(),
+         command.replay_path);
+  for (Finding &finding : result.findings) {
+    job.name_places(finding);
+    show_finding(finding);
+  }
+  if (result.ok()) {
+    say("DONE (not verified)\n");
+    return ExitStatus::ok;
+  }
+  show_failure(RunWatch::signal());
+  return ExitStatus::finding;
+}
+
 /// All launch files of a folder.
 static ExitStatus simulate_folder(const SimCommand &command) {
   if (!command.launch_path.empty() || !command.init_path.empty() ||
@@ -247,6 +286,12 @@ static ExitStatus simulate_folder(const SimCommand &command) {
 /// What is refused goes into the report too.
 static ExitStatus run_command(SimCommand command) {
   check_confined(command.confined);
+  if (!command.replay_path.empty())
+    return replay_choices(command);
+  if (command.ptx_path.empty())
+    throw UserError("`kiln sim` takes the PTX file, a saved kernel, a launch "
+                    "file that names its PTX or a folder of such; or --replay "
+                    "FILE");
   if (std::filesystem::is_directory(command.ptx_path))
     return simulate_folder(command);
   if (!command.shard.empty())
@@ -281,11 +326,10 @@ void add_sim_command(Command app, Action &action) {
   Command command =
       app.add_subcommand("sim", "run any PTX on the simulator and check it");
   auto options = std::make_shared<SimCommand>();
-  command
-      .add_option("kernel", options->ptx_path,
-                  "the PTX file, a saved kernel, a launch file that names its "
-                  "PTX, or a folder of such")
-      .required();
+  command.add_option(
+      "kernel", options->ptx_path,
+      "the PTX file, a saved kernel, a launch file that names its "
+      "PTX, or a folder of such");
   command.add_option("--launch", options->launch_path,
                      "the launch file: grid, arguments, what is expected");
   command.add_option("--init", options->init_path,
@@ -304,6 +348,11 @@ void add_sim_command(Command app, Action &action) {
                    "sources it quotes; without it, as far as the kernel can");
   command.add_flag("--unconfined", options->confined.is_unwanted,
                    "keep all rights of the user, for a debugger or a tracer");
+  command
+      .add_option("--replay", options->replay_path,
+                  "make the choices of a counterexample of `kiln prove` once "
+                  "more")
+      .value_name("FILE");
   options->check.add_to(command, door_launches);
   command.callback([&action, options] {
     action = [options] { return run_command(*options); };

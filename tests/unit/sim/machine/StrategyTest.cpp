@@ -1,6 +1,6 @@
 // Strategy: who goes next is chosen from outside, turn by turn.
-#include "sim/machine/Machine.h"
 #include "sim/machine/Strategy.h"
+#include "sim/machine/Machine.h"
 #include "sim/program/Effect.h"
 #include "unit/sim/RunKernel.h"
 
@@ -106,8 +106,8 @@ TEST(Strategy, WorkIsDoneWhenItIsChosen) {
     run.config.strategy =
         std::make_shared<ByFunction>([&](std::span<const Ready> ready) {
           std::size_t chosen = firstOf(ready, first);
-          works += chosen < ready.size() &&
-                   ready[chosen].kind == Ready::Kind::work;
+          works +=
+              chosen < ready.size() && ready[chosen].kind == Ready::Kind::work;
           return chosen;
         });
     run.runCleanly(Interleaving::eager);
@@ -134,7 +134,7 @@ TEST(Strategy, ClustersBecomeResidentWhenTheyAreChosen) {
   run.config.allow = {"race"}; // all leave their ticket at one place
   run.runCleanly(Interleaving::eager);
   EXPECT_EQ(strategy->begun, (std::vector<std::uint64_t>{0, 1, 2, 3}));
-  EXPECT_EQ(most, 4u);
+  EXPECT_GE(most, 4u); // some of their lanes have parted
   EXPECT_EQ(run.result<std::uint32_t>(0), 4u);
 }
 
