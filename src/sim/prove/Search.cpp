@@ -299,8 +299,7 @@ Search::candidates(std::span<const Ready> ready) {
       canGo = stops_->canGo(*one.warp, group);
       // Who has given registers back comes before it in no record.
       isWaiting |= !canGo && op.effect->kind != EffectKind::registers;
-      isPoll = stops_->isAwait(group.pc) &&
-               op.effect->kind != EffectKind::barrierWait;
+      isPoll = stops_->isAwait(group.pc) && !stops_->isAwaiting(group);
     }
     if (isWaiting)
       stuck_.push_back(process);

@@ -93,6 +93,27 @@ static int pollOf(const std::vector<Op> &ops,
   return poll >= 0 && isStateless(ops, head, branch) ? poll : -1;
 }
 
+/// Whether such a loop goes on as long as its mbarrier says no, and no longer:
+/// its branches go by what the poll says, and nothing changes that.
+static bool isWaitLoop(const std::vector<Op> &ops, int poll, int branch) {
+  const Pred said = ops[poll].pdst;
+  int head = branch - ops[branch].spin->length;
+  for (int i = head; i <= branch; ++i) {
+    const Op &op = ops[i];
+    if (i != poll && (op.pdst.index == said.index && said.isValid()))
+      return false;
+    if (op.target < 0)
+      continue;
+    bool isBack = op.target == head, isGuarded = op.guard.isValid();
+    if (isGuarded && (op.guard.index != said.index ||
+                      op.guard.isNegated != isBack))
+      return false;
+    if (!isGuarded && !isBack)
+      return false;
+  }
+  return ops[poll].effect->kind == EffectKind::barrierWait;
+}
+
 Stops::Stops(const Code &code)
     : code_(code), marks_(code.ops.size()), awaits_(code.ops.size()) {
   bool hasReductions = false;
@@ -118,14 +139,15 @@ Stops::Stops(const Code &code)
   for (std::size_t i = 0; i < code.ops.size(); ++i)
     if (code.ops[i].spin)
       if (int poll = pollOf(code.ops, marks_, static_cast<int>(i)); poll >= 0)
-        awaits_[static_cast<std::size_t>(poll)] = 1;
+        awaits_[static_cast<std::size_t>(poll)] =
+            isWaitLoop(code.ops, poll, static_cast<int>(i)) ? kWait : kPoll;
 }
 
 bool Stops::isAwaiting(const Group &group) const {
   const Op &op = code_.ops[static_cast<std::size_t>(group.pc)];
   bool isSuspended = group.refusedPc == group.pc &&
                      op.origin->has("try_wait") && !group.hasTimedOut;
-  return isAwait(group.pc) || isSuspended;
+  return awaits_[static_cast<std::size_t>(group.pc)] == kWait || isSuspended;
 }
 
 /// Whether an mbarrier wait comes true for some lanes, or fails for good.

@@ -42,6 +42,8 @@ public:
   bool hasClusterBarrier() const { return hasClusterBarrier_; }
 
 private:
+  static constexpr std::uint8_t kPoll = 1, kWait = 2;
+
   const Code &code_;
   std::vector<std::uint8_t> marks_, awaits_;
   bool countsLiveThreads_ = false; ///< a barrier of the CTA is for all threads
