@@ -15,9 +15,9 @@
 // (LaunchRaces); clusters that can share one RaceDetector.
 #pragma once
 
-#include "sim/checks/AccessExtents.h"
 #include "sim/checks/BarrierEpoch.h"
 #include "sim/checks/EarlyAccesses.h"
+#include "sim/clocks/AccessExtents.h"
 #include "sim/clocks/AccessLog.h"
 #include "sim/clocks/SharedHistory.h"
 #include "sim/findings/FindingId.h"

@@ -24,8 +24,8 @@ void AccessLog::shrink() {
 
 AccessLog::Word *AccessLog::grow(std::size_t words) {
   std::size_t at = words_.size();
-  if (at + words > words_.capacity())
-    reserveBounded(words_, std::max<std::size_t>(128, 2 * words_.capacity()));
+  if (words_.empty())
+    reserveBounded(words_, 128);
   words_.resize(at + words);
   return &words_[at];
 }

@@ -1,5 +1,5 @@
 // AccessExtents: whose accesses may wait, and whose no longer.
-#include "sim/checks/AccessExtents.h"
+#include "sim/clocks/AccessExtents.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // AccessExtents: what grows, and what falls when two meet.
-#include "sim/checks/AccessExtents.h"
+#include "sim/clocks/AccessExtents.h"
 
 #include <algorithm>
 
