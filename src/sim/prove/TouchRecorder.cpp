@@ -53,6 +53,15 @@ void TouchRecorder::addArrival(const MbarrierState &barrier) {
       barrier.phase);
 }
 
+static bool isLastBeforeBytes(const MbarrierEvent &event,
+                              const MbarrierState &barrier) {
+  bool announces = event.op.origin->has("expect_tx");
+  bool mayCountMore = event.op.src[1].isValid() && !announces;
+  auto lanes = static_cast<std::uint32_t>(countLanes(event.lanes));
+  return (announces || barrier.txCount != 0) &&
+         (mayCountMore || barrier.pending <= lanes);
+}
+
 void TouchRecorder::on(const MbarrierEvent &event) {
   using What = MbarrierEvent::What;
   std::uint32_t cta = event.cta.number();
@@ -69,7 +78,11 @@ void TouchRecorder::on(const MbarrierEvent &event) {
   case What::inval:
     return touch(How::write);
   case What::arrive:
-    return touch(stops_.readsPending() ? How::write : How::arrive);
+    // Who completes the arrivals while bytes are missing decides which arrival
+    // would be one too many.
+    return touch(stops_.readsPending()                   ? How::write
+                 : isLastBeforeBytes(event, found->second) ? How::expect
+                                                           : How::arrive);
   case What::use:
     break;
   case What::copy:
