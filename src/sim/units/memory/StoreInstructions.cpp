@@ -13,6 +13,10 @@ namespace kiln::sim {
 static Step storeByLane(Warp &warp, const Op &op, LaneMask active) {
   checkAddress(warp, op, active);
   MemoryFlags flags = MemoryFlags::unpack(op.flags);
+  // Read when the accessor ends, which tells of the store.
+  std::array<std::uint8_t,
+             ThreadAccess::kValueBytes * kLanes + Shadow::kCellBytes>
+      values;
   Accessor accessor(warp, op, "a store");
   std::size_t total = flags.bytes * op.list.size();
   bool isAllSame = true;
@@ -20,9 +24,6 @@ static Step storeByLane(Warp &warp, const Op &op, LaneMask active) {
   bool isWatched = watchers.wants(EventKind::access);
   bool isKept = watchers.wants(EventKind::storedValue) &&
                 flags.space != Space::shared && !op.semantics.isStrong;
-  std::array<std::uint8_t,
-             ThreadAccess::kValueBytes * kLanes + Shadow::kCellBytes>
-      values;
   if (isKept)
     accessor.setValues(values.data());
   forEachLane(active, [&](int lane) {
