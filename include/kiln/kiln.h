@@ -20,6 +20,7 @@
 #include <kiln/check/options.h>
 #include <kiln/check/outline.h>
 #include <kiln/check/profile.h>
+#include <kiln/check/prove.h>
 #include <kiln/check/report.h>
 #include <kiln/check/run_status.h>
 #include <kiln/check/sim.h>

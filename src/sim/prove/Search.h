@@ -19,7 +19,7 @@
 #pragma once
 
 #include "sim/machine/Strategy.h"
-#include "sim/prove/Stops.h"
+#include "sim/prove/ChoicePoints.h"
 #include "sim/prove/TouchRecorder.h"
 #include "sim/prove/Trace.h"
 
@@ -175,7 +175,7 @@ private:
   std::string doubt_;
 
   // For the execution at hand.
-  std::optional<Stops> stops_;
+  std::optional<ChoicePoints> stops_;
   std::optional<TouchRecorder> recorder_;
   std::size_t steps_ = 0;
   std::uint64_t begun_ = 0; ///< clusters

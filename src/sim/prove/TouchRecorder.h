@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/machine/events/Watchers.h"
-#include "sim/prove/Stops.h"
+#include "sim/prove/ChoicePoints.h"
 #include "sim/prove/Touch.h"
 
 #include <map>
@@ -14,7 +14,7 @@ class TouchRecorder final : public Watcher {
 public:
   using Watcher::on; // of what no touch follows from
 
-  explicit TouchRecorder(const Stops &stops) : stops_(stops) {}
+  explicit TouchRecorder(const ChoicePoints &stops) : stops_(stops) {}
 
   /// The order of setmaxnreg decides who gets registers.
   bool registersMatter = false;
@@ -61,7 +61,7 @@ private:
   /// Barriers for all threads of a CTA count those that are left.
   void addLive(Cta &cta, Touch::How how);
 
-  const Stops &stops_;
+  const ChoicePoints &stops_;
   std::map<const MbarrierState *, Place> places_;
   Touches touches_, issued_;
   const Op *op_ = nullptr, *stop_ = nullptr;

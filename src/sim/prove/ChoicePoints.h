@@ -1,4 +1,4 @@
-// Stops: what is a choice. The instructions before which lanes stop, so that
+// ChoicePoints: what is a choice. The instructions before which lanes stop, so that
 // somebody else may go first, and whether lanes that stand at one can go on.
 //
 // They are those whose order others can tell: operations on barriers, atomics
@@ -16,9 +16,9 @@
 
 namespace kiln::sim {
 
-class Stops {
+class ChoicePoints {
 public:
-  explicit Stops(const Code &code);
+  explicit ChoicePoints(const Code &code);
 
   /// By instruction, as Turn::stops has it.
   const std::uint8_t *marks() const { return marks_.data(); }

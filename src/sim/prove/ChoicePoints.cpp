@@ -1,5 +1,5 @@
-// Stops: marked by what instructions do, and by the loops they are in.
-#include "sim/prove/Stops.h"
+// ChoicePoints: marked by what instructions do, and by the loops they are in.
+#include "sim/prove/ChoicePoints.h"
 #include "sim/machine/Machine.h"
 #include "sim/program/Effect.h"
 #include "sim/program/flow/SpinLoop.h"
@@ -114,7 +114,7 @@ static bool isWaitLoop(const std::vector<Op> &ops, int poll, int branch) {
   return ops[poll].effect->kind == EffectKind::barrierWait;
 }
 
-Stops::Stops(const Code &code)
+ChoicePoints::ChoicePoints(const Code &code)
     : code_(code), marks_(code.ops.size()), awaits_(code.ops.size()) {
   bool hasReductions = false;
   for (std::size_t i = 0; i < code.ops.size(); ++i) {
@@ -143,7 +143,7 @@ Stops::Stops(const Code &code)
             isWaitLoop(code.ops, poll, static_cast<int>(i)) ? kWait : kPoll;
 }
 
-bool Stops::isAwaiting(const Group &group) const {
+bool ChoicePoints::isAwaiting(const Group &group) const {
   const Op &op = code_.ops[static_cast<std::size_t>(group.pc)];
   bool isSuspended = group.refusedPc == group.pc &&
                      op.origin->has("try_wait") && !group.hasTimedOut;
@@ -169,7 +169,7 @@ static bool isWaitTrue(Warp &warp, const Op &op, LaneMask active) {
   return isTrue;
 }
 
-Touches Stops::looksOf(Warp &warp, const Group &group) const {
+Touches ChoicePoints::looksOf(Warp &warp, const Group &group) const {
   const Op &op = code_.ops[static_cast<std::size_t>(group.pc)];
   Touches touches;
   if (op.effect->kind != EffectKind::barrierWait)
@@ -195,7 +195,7 @@ static std::uint32_t liveThreadsOf(Cluster &cluster) {
   return count;
 }
 
-bool Stops::canGo(Warp &warp, const Group &group) const {
+bool ChoicePoints::canGo(Warp &warp, const Group &group) const {
   const Op &op = code_.ops[static_cast<std::size_t>(group.pc)];
   LaneMask active = group.lanes;
   if (op.guard.isValid())
