@@ -1,6 +1,7 @@
 // AlignedSum: by vectors of columns; where a float cannot hold what a vector
 // needs (infinities, NaNs, results near the ends of the range), one by one.
 #include "sim/units/matrix/AlignedSum.h"
+#include "sim/units/scalar/Float.h"
 #include "support/Half.h"
 #include "support/HostProcessor.h"
 
@@ -11,8 +12,12 @@
 
 namespace kiln::sim {
 
-/// Between these powers a float holds every addend, scaled or not.
-static constexpr float kSmallestPower = 0x1p-90f, kLargestPower = 0x1p90f;
+/// Between these powers of two a float holds every addend, scaled or not.
+static constexpr std::int32_t kSmallestPower = -90, kLargestPower = 90;
+/// No sum of numbers that are not 0 has less.
+static constexpr std::int32_t kLeastSum = -1000;
+/// The exponent of the smallest normal f16, biased as in a float.
+static constexpr std::int32_t kLeastHalf = 127 - 14;
 /// Products that an integer of 32 bits has room for.
 static constexpr int kProductsAtOnce = 16;
 /// Lines whose sums stay in registers while k runs.
@@ -154,20 +159,22 @@ namespace {
 /// So many columns next to each other.
 template <int Columns> struct Lanes {
   using Floats __attribute__((vector_size(4 * Columns))) = float;
+  using Shorts __attribute__((vector_size(2 * Columns))) = std::int16_t;
   using Integers __attribute__((vector_size(4 * Columns))) = std::int32_t;
+  using Words __attribute__((vector_size(4 * Columns))) = std::uint32_t;
   using Half __attribute__((vector_size(2 * Columns))) = std::int32_t;
   using HalfFloats __attribute__((vector_size(2 * Columns))) = float;
   using Doubles __attribute__((vector_size(4 * Columns))) = double;
   using Bits __attribute__((vector_size(4 * Columns))) = std::int64_t;
 };
 
-/// The powers of all factors, as addAligned's are laid out: [line][k] and
-/// [k][columns].
-struct Powers {
-  std::vector<float> x, y;
-  /// The product of two may be less than a float holds, and look like none.
-  std::int32_t canVanish = 0;
+/// The exponents of all factors, biased as in a float, as addAligned's are laid
+/// out: [line][k] and [k][columns].
+struct Exponents {
+  std::vector<std::int16_t> x, y;
 };
+/// The exponent of 0: less than any sum of two, with another too.
+constexpr std::int16_t kNone = -16000;
 } // namespace
 
 // Vectors come and go by reference: to return one is another call on processors
@@ -175,6 +182,21 @@ struct Powers {
 template <typename To>
 [[gnu::always_inline]] static inline void load(const float *from, To &to) {
   std::memcpy(&to, from, sizeof(to));
+}
+
+/// Where conversions cut off (RoundTowardZero) and an integer of 32 bits has
+/// room for the sum.
+template <int Columns>
+[[gnu::always_inline]] static inline void
+finishCut(const SumRule &rule, const typename Lanes<Columns>::Integers &total,
+          const typename Lanes<Columns>::Floats &inverse, float *out) {
+  using L = Lanes<Columns>;
+  auto bits = (typename L::Integers)__builtin_convertvector(
+      total, typename L::Floats);
+  bits &= -1 << (23 - rule.keptBits);
+  auto result = (typename L::Floats)bits;
+  result *= inverse;
+  std::memcpy(out, &result, sizeof(result));
 }
 
 /// Half of the columns of a sum: add up, cut off, and put the point back.
@@ -210,45 +232,50 @@ finishHalf(const SumRule &rule, int half,
   std::memcpy(out + half * Columns / 2, &result, sizeof(result));
 }
 
-/// Some lines of so many columns.
+/// Some lines of so many columns; `isCut`: conversions to floats cut off.
 template <int Columns, int Lines>
 [[gnu::always_inline]] static inline void
-addColumns(const SumRule &rule, const SumFactors &factors, const Powers &powers,
-           int line, int column, float *sums, int pitch) {
+addColumns(const SumRule &rule, const SumFactors &factors,
+           const Exponents &exponents, bool isCut, int line, int column,
+           float *sums, int pitch) {
   using L = Lanes<Columns>;
-  const float leastHalf = leastNormal(OperandType::f16);
-  typename L::Floats largest[Lines], before[Lines];
+  typename L::Floats before[Lines];
+  // Of a product: twice the bias of a float over its own.
+  typename L::Shorts largest[Lines];
+  const std::int32_t least = rule.isRoundedAfter ? kLeastHalf : 0;
   for (int i = 0; i < Lines; ++i) {
     load(sums + (line + i) * pitch + column, before[i]);
-    typename L::Integers bits = (typename L::Integers)before[i] & 0x7f800000;
-    largest[i] = (typename L::Floats)bits;
-    if (rule.isRoundedAfter) { // subnormal sums are numbers like any other
-      typename L::Floats least = typename L::Floats{} + leastHalf;
-      least = before[i] == 0 ? typename L::Floats{} : least;
-      largest[i] = largest[i] > least ? largest[i] : least;
-    }
+    typename L::Integers exponent =
+        ((typename L::Integers)before[i] & 0x7f800000) >> 23;
+    // Subnormal sums of f16 are numbers like any other.
+    typename L::Integers lowest = typename L::Integers{} + least;
+    exponent = exponent > lowest ? exponent : lowest;
+    typename L::Integers none = typename L::Integers{} + kNone;
+    exponent = before[i] == 0 ? none : exponent + 127;
+    largest[i] = __builtin_convertvector(exponent, typename L::Shorts);
   }
   for (int inner = 0; inner < factors.k; ++inner) {
-    typename L::Floats y;
-    load(powers.y.data() + inner * factors.columns + column, y);
+    typename L::Shorts y;
+    std::memcpy(&y, exponents.y.data() + inner * factors.columns + column,
+                sizeof(y));
     for (int i = 0; i < Lines; ++i) {
-      typename L::Floats power = powers.x[(line + i) * factors.k + inner] * y;
-      largest[i] = power > largest[i] ? power : largest[i];
+      typename L::Shorts both =
+          exponents.x[(line + i) * factors.k + inner] + y;
+      largest[i] = both > largest[i] ? both : largest[i];
     }
   }
   typename L::Integers parts[Lines][9]; // 128 products, and what was there
   typename L::Floats scale[Lines], inverse[Lines];
   typename L::Integers hard = {};
   for (int i = 0; i < Lines; ++i) {
-    typename L::Integers isNone =
-        (largest[i] == 0) & (before[i] == 0) & (powers.canVanish - 1);
-    hard |= (largest[i] > kLargestPower) |
-            ((largest[i] < kSmallestPower) & ~isNone);
-    typename L::Floats smallest = typename L::Floats{} + kSmallestPower;
-    typename L::Floats power = largest[i] > smallest ? largest[i] : smallest;
-    auto bits = (typename L::Integers)power;
-    typename L::Integers up = ((rule.fractionBits + 254) << 23) - bits;
-    typename L::Integers down = bits - (rule.fractionBits << 23);
+    auto power = __builtin_convertvector(largest[i], typename L::Integers);
+    power -= 2 * 127;
+    hard |= (power > kLargestPower) |
+            ((power < kSmallestPower) & (power >= kLeastSum));
+    typename L::Integers smallest = typename L::Integers{} + kSmallestPower;
+    power = power > smallest ? power : smallest;
+    typename L::Integers up = (127 + rule.fractionBits - power) << 23;
+    typename L::Integers down = (127 - rule.fractionBits + power) << 23;
     scale[i] = (typename L::Floats)up;
     inverse[i] = (typename L::Floats)down;
     parts[i][0] =
@@ -271,13 +298,28 @@ addColumns(const SumRule &rule, const SumFactors &factors, const Powers &powers,
     for (int i = 0; i < Lines; ++i)
       parts[i][count] = part[i];
   }
+  // Products alone have room; with what was there they may not.
+  typename L::Integers total[Lines];
+  for (int i = 0; i < Lines && isCut; ++i) {
+    total[i] = parts[i][1];
+    for (int part = 2; part < count; ++part)
+      total[i] += parts[i][part];
+    const std::int32_t most = INT32_MAX - (2 << rule.fractionBits);
+    hard |= (total[i] > most) | (total[i] < -most);
+    total[i] = (typename L::Integers)((typename L::Words)total[i] +
+                                      (typename L::Words)parts[i][0]);
+  }
   std::int32_t isHard = 0;
   for (int i = 0; i < Columns; ++i)
     isHard |= hard[i];
   for (int i = 0; i < Lines; ++i) {
     float *out = sums + (line + i) * pitch + column;
-    finishHalf<Columns>(rule, 0, parts[i], count, inverse[i], out);
-    finishHalf<Columns>(rule, 1, parts[i], count, inverse[i], out);
+    if (isCut) {
+      finishCut<Columns>(rule, total[i], inverse[i], out);
+    } else {
+      finishHalf<Columns>(rule, 0, parts[i], count, inverse[i], out);
+      finishHalf<Columns>(rule, 1, parts[i], count, inverse[i], out);
+    }
     for (int lane = 0; lane < Columns && isHard; ++lane)
       if (hard[lane]) {
         float sum =
@@ -287,64 +329,78 @@ addColumns(const SumRule &rule, const SumFactors &factors, const Powers &powers,
   }
 }
 
-namespace {
-/// Of powers, as bits; 0 is none.
-struct Range {
-  std::int32_t smallest = INT32_MAX, largest = 0;
-  int exponent() const { return smallest >> 23; } ///< the least, biased
-};
-} // namespace
-
-/// powerOf of so many numbers `step` apart, in whole numbers, for that is what
-/// a compiler makes vectors of.
-[[gnu::always_inline]] static inline void powersOf(const float *from, int step,
-                                                   int count, float least,
-                                                   float *to, Range &range) {
-  auto leastBits = std::bit_cast<std::int32_t>(least);
+/// The exponents of so many numbers `step` apart, a subnormal one's that of the
+/// smallest normal number; and the largest.
+[[gnu::always_inline]] static inline int exponentsOf(const float *from,
+                                                     int step, int count,
+                                                     float least,
+                                                     std::int16_t *to) {
+  std::int32_t lowest = std::bit_cast<std::int32_t>(least) >> 23, highest = 0;
   for (int i = 0; i < count; ++i) {
     auto bits = std::bit_cast<std::int32_t>(from[i * step]) & 0x7fffffff;
-    std::int32_t power = std::max(bits & 0x7f800000, leastBits);
-    std::int32_t small = bits == 0 ? INT32_MAX : power;
-    power = bits == 0 ? 0 : power;
-    range.smallest = std::min(range.smallest, small);
-    range.largest = std::max(range.largest, power);
-    to[i] = std::bit_cast<float>(power);
+    std::int32_t exponent = std::max(bits >> 23, lowest);
+    highest = std::max(highest, exponent);
+    to[i] = static_cast<std::int16_t>(bits == 0 ? kNone : exponent);
   }
+  return highest;
 }
 
 /// False where an infinity or a NaN is among the factors.
 [[gnu::always_inline]] static inline bool
-findPowers(const SumRule &rule, const SumFactors &factors, Powers &powers) {
-  powers.x.resize(static_cast<std::size_t>(factors.lines * factors.k));
-  powers.y.resize(static_cast<std::size_t>(factors.columns * factors.k));
-  Range x, y;
+findExponents(const SumRule &rule, const SumFactors &factors,
+              Exponents &exponents) {
+  exponents.x.resize(static_cast<std::size_t>(factors.lines * factors.k));
+  exponents.y.resize(static_cast<std::size_t>(factors.columns * factors.k));
+  int highest = 0;
   for (int line = 0; line < factors.lines; ++line)
-    powersOf(factors.x + line * factors.lineStep, factors.step, factors.k,
-             rule.leastX, powers.x.data() + line * factors.k, x);
+    highest = std::max(
+        highest, exponentsOf(factors.x + line * factors.lineStep, factors.step,
+                             factors.k, rule.leastX,
+                             exponents.x.data() + line * factors.k));
   for (int inner = 0; inner < factors.k; ++inner)
-    powersOf(factors.y + inner * factors.pitch, 1, factors.columns, rule.leastY,
-             powers.y.data() + inner * factors.columns, y);
-  powers.canVanish = x.exponent() + y.exponent() - 2 * 127 < -149;
-  return std::max(x.largest, y.largest) < 0x7f800000;
+    highest = std::max(
+        highest,
+        exponentsOf(factors.y + inner * factors.pitch, 1, factors.columns,
+                    rule.leastY,
+                    exponents.y.data() + inner * factors.columns));
+  return highest < 255;
 }
 
 template <int Columns>
 [[gnu::always_inline]] static inline void
-addLines(const SumRule &rule, const SumFactors &factors, const Powers &powers,
-         int column, float *sums, int pitch) {
+addLines(const SumRule &rule, const SumFactors &factors,
+         const Exponents &exponents, bool isCut, int column, float *sums,
+         int pitch) {
   int line = 0;
   for (; line + kLines <= factors.lines; line += kLines)
-    addColumns<Columns, kLines>(rule, factors, powers, line, column, sums,
-                                pitch);
+    addColumns<Columns, kLines>(rule, factors, exponents, isCut, line, column,
+                                sums, pitch);
   for (; line < factors.lines; ++line)
-    addColumns<Columns, 1>(rule, factors, powers, line, column, sums, pitch);
+    addColumns<Columns, 1>(rule, factors, exponents, isCut, line, column, sums,
+                           pitch);
 }
 
-KILN_WIDEST_VECTORS void addAligned(const SumRule &rule,
-                                    const SumFactors &factors, float *sums,
-                                    int pitch) {
-  static thread_local Powers powers;
-  if (!findPowers(rule, factors, powers)) {
+KILN_WIDEST_VECTORS static void addVectors(const SumRule &rule,
+                                           const SumFactors &factors,
+                                           const Exponents &exponents,
+                                           bool isCut, float *sums, int pitch) {
+  int column = 0;
+  for (; column + 16 <= factors.columns; column += 16)
+    addLines<16>(rule, factors, exponents, isCut, column, sums, pitch);
+  if (column < factors.columns)
+    addLines<8>(rule, factors, exponents, isCut, column, sums, pitch);
+}
+
+KILN_WIDEST_VECTORS static bool
+findAllExponents(const SumRule &rule, const SumFactors &factors,
+                 Exponents &exponents) {
+  return findExponents(rule, factors, exponents);
+}
+
+void addAligned(const SumRule &rule, const SumFactors &factors, float *sums,
+                int pitch) {
+  static thread_local Exponents exponents;
+  if (!findAllExponents(rule, factors, exponents)) {
     for (int line = 0; line < factors.lines; ++line)
       for (int column = 0; column < factors.columns; ++column) {
         float &sum = sums[line * pitch + column];
@@ -352,11 +408,13 @@ KILN_WIDEST_VECTORS void addAligned(const SumRule &rule,
       }
     return;
   }
-  int column = 0;
-  for (; column + 16 <= factors.columns; column += 16)
-    addLines<16>(rule, factors, powers, column, sums, pitch);
-  if (column < factors.columns)
-    addLines<8>(rule, factors, powers, column, sums, pitch);
+  // A product is less than 2^(fractionBits + 2).
+  bool hasRoom = std::int64_t(factors.k) << (rule.fractionBits + 2) <=
+                 std::int64_t(1) << 31;
+  if (!hasRoom || rule.isRoundedAfter)
+    return addVectors(rule, factors, exponents, /*isCut=*/false, sums, pitch);
+  HostRounding<FE_TOWARDZERO> cut;
+  addVectors(rule, factors, exponents, /*isCut=*/true, sums, pitch);
 }
 
 } // namespace kiln::sim
