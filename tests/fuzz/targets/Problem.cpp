@@ -19,6 +19,12 @@ std::unique_ptr<MainLoop> make_tcgen05_kernel(const GemmProblem &,
                                               const DeviceDescription &) {
   throw InternalError("a kernel is built");
 }
+std::unique_ptr<MainLoop> make_mma_kernel(const GemmProblem &,
+                                              const GemmSchedule &,
+                                              const GemmDebug &,
+                                              const DeviceDescription &) {
+  throw InternalError("a kernel is built");
+}
 
 } // namespace kiln::gemm_kernel
 
