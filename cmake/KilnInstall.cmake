@@ -39,7 +39,7 @@ install(CODE [[
   foreach(page IN LISTS pages)
     file(READ "${page}" text)
     string(REGEX REPLACE
-      "\\[([^]\n]*)\\]\\((\\.\\./)*(src|tests|include|scripts|python|cmake|\\.github)/[^)\n]*\\)"
+      "\\[([^]\n]*)\\]\\((\\.\\./)*(src|tests|include|scripts|python|cmake|editors|\\.github)/[^)\n]*\\)"
       "\\1" text "${text}")
     file(WRITE "${page}" "${text}")
   endforeach()

@@ -130,6 +130,6 @@ TEST_F(TileMathErrors, Copies) {
   Tensor z = other.tensor("z", f32, {16, 16});
   refused(
       __LINE__, [&] { copy(CopyScope::warp, z, z); },
-      "copy by a warp of 32 threads, and the 48 of kernel other are no "
-      "multiple of them");
+      "copy by a warp of 32 threads, and the 48 of kernel other are "
+      "not multiples of them");
 }

@@ -99,9 +99,13 @@ typedef struct kiln_options {
   /// Print names of templates in full, not the first 60 characters of their
   /// arguments. Takes on or off; default: off.
   int64_t verbose;
+  /// Accumulate MMAs as tensor cores do, bit for bit (exact), or those of 16 bits
+  /// and more in f32, one product after another (fast). Takes exact or fast;
+  /// default: exact.
+  const char *mma;
 } kiln_options;
 
 #define KILN_OPTIONS_INIT \
     { sizeof(kiln_options), NULL, UINT64_MAX, UINT64_MAX, NULL, NULL, \
     UINT64_MAX, NULL, UINT64_MAX, UINT64_MAX, -1.0, NULL, NULL, NULL, NULL, \
-    -1, NULL, NULL, NULL, NULL, UINT64_MAX, NULL, NULL, -1.0, -1, -1 }
+    -1, NULL, NULL, NULL, NULL, UINT64_MAX, NULL, NULL, -1.0, -1, -1, NULL }

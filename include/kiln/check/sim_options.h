@@ -42,6 +42,9 @@ struct SimOptions {
   /// Refuse a kernel that ptxas would refuse: one that uses what the .target or
   /// the .version of its PTX does not have.
   bool target_check = true;
+  /// Accumulate MMAs of 16 bits and more in f32, one product after another,
+  /// instead of as tensor cores do, bit for bit: faster, and other last bits.
+  bool is_mma_fast = false;
   int threads = 0; ///< of the host; 0: all cores
   /// Warp instructions per CTA after which a launch is ended.
   std::uint64_t max_instructions = kDefaultMaxInstructions;

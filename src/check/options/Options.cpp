@@ -225,6 +225,13 @@ static const std::vector<CheckOption> kOptions = {
      {"on", "off"},
      nullptr,
      [](S &s, const T &t) { s.is_verbose = t.on_off(); }},
+    {"mma", OptionKind::words, "WORD", "exact or fast", "exact",
+     "accumulate MMAs as tensor cores do, bit for bit (exact), or those of 16 "
+     "bits and more in f32, one product after another (fast)",
+     door_everywhere,
+     {"exact", "fast"},
+     nullptr,
+     [](S &s, const T &t) { s.sim.is_mma_fast = t.word() == "fast"; }},
 };
 
 std::span<const CheckOption> check_options() { return kOptions; }

@@ -40,10 +40,11 @@ float leastNormal(OperandType type) {
   }
 }
 
-SumRule groupSumRule(const ProductShape &shape) {
+SumRule groupSumRule(const ProductShape &shape, bool isFast) {
   SumRule rule{.isRoundedAfter = shape.typeD == AccumulatorType::f16,
                .leastX = leastNormal(shape.typeA),
-               .leastY = leastNormal(shape.typeB)};
+               .leastY = leastNormal(shape.typeB),
+               .isInOrder = isFast && bytesOf(shape.typeA) > 1};
   if (bytesOf(shape.typeA) == 1) {
     rule.fractionBits = 13;
     rule.keptBits = 13;
@@ -366,6 +367,45 @@ findExponents(const SumRule &rule, const SumFactors &factors,
   return highest < 255;
 }
 
+/// Some lines of so many columns, one product after another.
+template <int Columns, int Lines>
+[[gnu::always_inline]] static inline void
+addColumnsInOrder(const SumFactors &factors, int line, int column, float *sums,
+                  int pitch) {
+  using L = Lanes<Columns>;
+  typename L::Floats sum[Lines];
+  for (int i = 0; i < Lines; ++i)
+    load(sums + (line + i) * pitch + column, sum[i]);
+  for (int inner = 0; inner < factors.k; ++inner) {
+    typename L::Floats y;
+    load(factors.y + inner * factors.pitch + column, y);
+    for (int i = 0; i < Lines; ++i)
+      sum[i] +=
+          factors.x[(line + i) * factors.lineStep + inner * factors.step] * y;
+  }
+  for (int i = 0; i < Lines; ++i)
+    std::memcpy(sums + (line + i) * pitch + column, &sum[i], sizeof(sum[i]));
+}
+
+template <int Columns>
+[[gnu::always_inline]] static inline void
+addLinesInOrder(const SumFactors &factors, int column, float *sums, int pitch) {
+  int line = 0;
+  for (; line + kLines <= factors.lines; line += kLines)
+    addColumnsInOrder<Columns, kLines>(factors, line, column, sums, pitch);
+  for (; line < factors.lines; ++line)
+    addColumnsInOrder<Columns, 1>(factors, line, column, sums, pitch);
+}
+
+KILN_WIDEST_VECTORS static void addInOrder(const SumFactors &factors,
+                                           float *sums, int pitch) {
+  int column = 0;
+  for (; column + 16 <= factors.columns; column += 16)
+    addLinesInOrder<16>(factors, column, sums, pitch);
+  if (column < factors.columns)
+    addLinesInOrder<8>(factors, column, sums, pitch);
+}
+
 template <int Columns>
 [[gnu::always_inline]] static inline void
 addLines(const SumRule &rule, const SumFactors &factors,
@@ -399,6 +439,8 @@ findAllExponents(const SumRule &rule, const SumFactors &factors,
 
 void addAligned(const SumRule &rule, const SumFactors &factors, float *sums,
                 int pitch) {
+  if (rule.isInOrder)
+    return addInOrder(factors, sums, pitch);
   static thread_local Exponents exponents;
   if (!findAllExponents(rule, factors, exponents)) {
     for (int line = 0; line < factors.lines; ++line)

@@ -26,10 +26,12 @@ struct SumRule {
   bool isRoundedAfter =
       false; ///< to f16: what is cut off shows in the last bit
   float leastX = 0, leastY = 0; ///< the smallest normal numbers of the factors
+  /// One product after another, in f32: no tensor core does, and it is faster.
+  bool isInOrder = false;
 };
 
-/// The rule of a wgmma.
-SumRule groupSumRule(const ProductShape &shape);
+/// The rule of a wgmma. `isFast`: in order, where its types have 16 bits or more.
+SumRule groupSumRule(const ProductShape &shape, bool isFast);
 float leastNormal(OperandType type);
 
 /// The factors of a sum: x[line * lineStep + inner * step] for each line, and

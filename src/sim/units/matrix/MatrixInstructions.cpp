@@ -235,7 +235,8 @@ static Step multiply(Warp &warp, const Op &op, LaneMask active) {
           toNumber(elementBits(warp, c, packedC, lane, i), shape.typeC, T());
     }
   }
-  addProducts({shape.m, shape.n, shape.k, shape.typeA, shape.typeB, shape.typeD},
+  addProducts({shape.m, shape.n, shape.k, shape.typeA, shape.typeB, shape.typeD,
+               warp.machine().config().is_mma_fast},
               matrixA.data(), matrixB.data(), sums.data());
   LaneMask unwritten = 0;
   for (const Reg *reg = a; reg != op.list.data() + op.list.size(); ++reg)

@@ -226,8 +226,8 @@ static void addIntegers(const ProductShape &shape, const float *tile,
   });
 }
 
-void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
-                  std::uint32_t *const *registers, bool isAdded,
+void multiplyWarp(const ProductShape &shape, bool isFast, const float *a,
+                  const float *b, std::uint32_t *const *registers, bool isAdded,
                   const std::uint8_t *isAbsent) {
   std::array<float, kWarpRows * 256> tile;
   int n = shape.n;
@@ -245,7 +245,7 @@ void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
     });
   else if (isAdded)
     forEachEight(n, registers, tile.data(), toTile);
-  addAligned(groupSumRule(shape),
+  addAligned(groupSumRule(shape, isFast && !isAbsent),
              {.lines = kWarpRows,
               .columns = n,
               .k = shape.k,

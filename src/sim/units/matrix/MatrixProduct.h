@@ -154,8 +154,8 @@ void loadFragment(const std::uint32_t *const *registers,
 /// One warp's 16 rows: registers (registersD() of them, 32 lanes each) = a * b
 /// (+ registers), of operands as they were loaded; `isAbsent` is that of a
 /// sparse A.
-void multiplyWarp(const ProductShape &shape, const float *a, const float *b,
-                  std::uint32_t *const *registers, bool isAdded,
+void multiplyWarp(const ProductShape &shape, bool isFast, const float *a,
+                  const float *b, std::uint32_t *const *registers, bool isAdded,
                   const std::uint8_t *isAbsent = nullptr);
 
 } // namespace kiln::sim

@@ -214,7 +214,7 @@ static void addScaled(const TensorShape &shape, int rows, int blockElements,
 }
 
 /// Add a product to sums, [column][row].
-static void addProducts(const TensorShape &shape, int rows,
+static void addProducts(const TensorShape &shape, bool isFast, int rows,
                         const Operands &operands, float *sums) {
   if (shape.typeD == AccumulatorType::s32)
     return addOuterProducts(shape.n, rows, shape.k, operands.a.data(), kMaxRows,
@@ -223,7 +223,8 @@ static void addProducts(const TensorShape &shape, int rows,
                             /*isAdded=*/true);
   addAligned({.isRoundedAfter = shape.typeD == AccumulatorType::f16,
               .leastX = leastNormal(shape.typeB),
-              .leastY = leastNormal(shape.typeA)},
+              .leastY = leastNormal(shape.typeA),
+              .isInOrder = isFast},
              {.lines = shape.n,
               .columns = rows,
               .k = shape.k,
@@ -278,7 +279,7 @@ static void forEachSum(const IssuedProduct &issued, int number,
 }
 
 /// Beside tensor memory, whatever the types and the layout.
-static void addInTile(const IssuedProduct &issued, int number,
+static void addInTile(const IssuedProduct &issued, bool isFast, int number,
                       const AccumulatorLayout &layout,
                       const Operands &operands) {
   const TensorShape &shape = issued.shape;
@@ -301,7 +302,7 @@ static void addInTile(const IssuedProduct &issued, int number,
   if (form.isBlockScaled())
     addScaled(shape, layout.rows(), form.blockElements, operands, *tile);
   else
-    addProducts(shape, layout.rows(), operands, tile->data());
+    addProducts(shape, isFast, layout.rows(), operands, tile->data());
   forEachSum(
       issued, number, layout, [&](int row, int column, TensorAddress at) {
         std::uint32_t &word = *memory.at(at.lane, at.column);
@@ -378,6 +379,7 @@ void multiply(Warp &warp, const Op &op, const IssuedProduct &issued) {
       loadScales(warp, op, issued, cta, false, shape.n, operands.scalesB,
                  operands.columns, operands.originOfColumns);
     }
+    bool isFast = warp.machine().config().is_mma_fast;
     bool isInPlace = layout.isPlain() && issued.disabled.empty() &&
                      shape.typeD == AccumulatorType::f32 &&
                      !form.isBlockScaled() && issued.product->shiftD == 0;
@@ -385,9 +387,10 @@ void multiply(Warp &warp, const Op &op, const IssuedProduct &issued) {
       std::uint32_t *sums = cta.tensorMemory().at(0, issued.d.column);
       if (!issued.isAdded)
         std::fill_n(sums, shape.n * TensorMemory::kLanes, 0u);
-      addProducts(shape, kMaxRows, operands, reinterpret_cast<float *>(sums));
+      addProducts(shape, isFast, kMaxRows, operands,
+                  reinterpret_cast<float *>(sums));
     } else
-      addInTile(issued, static_cast<int>(number), layout, operands);
+      addInTile(issued, isFast, static_cast<int>(number), layout, operands);
     markSums(warp, op, issued, static_cast<int>(number), layout, operands);
   }
 }

@@ -130,8 +130,8 @@ static void multiplySparse(const std::array<Warp *, kWarpsPerGroup> &group,
     std::vector<std::uint32_t *> registers;
     for (const Reg &reg : product.accumulator)
       registers.push_back(warp.lanes<std::uint32_t>(reg));
-    multiplyWarp(shape, matrixA.data(), matrixB.data(), registers.data(),
-                 isAdded, isAbsent.data());
+    multiplyWarp(shape, /*isFast=*/false, matrixA.data(), matrixB.data(),
+                 registers.data(), isAdded, isAbsent.data());
   }
 }
 
@@ -177,8 +177,8 @@ void multiply(const std::array<Warp *, kWarpsPerGroup> &group, const Op &op,
         for (const Reg &reg : product.accumulator)
           warp.setPoisonOrigin(reg, origin);
     }
-    multiplyWarp(product.shape, matrixA.data(), matrixB.data(),
-                 registers.data(), isAdded);
+    multiplyWarp(product.shape, warp.machine().config().is_mma_fast,
+                 matrixA.data(), matrixB.data(), registers.data(), isAdded);
   }
 }
 

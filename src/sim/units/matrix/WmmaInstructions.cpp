@@ -231,7 +231,7 @@ static Step multiplyFragments(Warp &warp, const Op &op, LaneMask active) {
           readElement<T>(warp, product.c, c, row, column);
   }
   addProducts({rows, columns, steps, product.a.type, product.b.type,
-               product.d.type},
+               product.d.type, warp.machine().config().is_mma_fast},
               matrixA.data(), matrixB.data(), sums.data());
   std::vector<bool> unwritten = unwrittenElements(warp, product, a, b, c);
   std::uint32_t origin = originOfSources(warp, op, a);

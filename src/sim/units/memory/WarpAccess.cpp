@@ -344,8 +344,9 @@ void WarpAccess::tell(LaneMask same, const std::uint8_t *values) {
     for (std::uint64_t &address : addresses_)
       address -= start;
   }
-  AlikeLanes alike{addresses_.data(), lanes_,   same,    owner_,
-                   bytes_,            isWrite_, pattern_, low_, high_};
+  AlikeLanes alike{addresses_.data(),    lanes_, same,     owner_,
+                   bytes_,               isWrite_, pattern_, base_,
+                   base_ + (high_ - low_)};
   warp_->watchers().tell(
       ThreadAccess{*warp_, *op_, alike, true, values, bytes_});
 }

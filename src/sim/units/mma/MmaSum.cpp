@@ -34,7 +34,10 @@ static void addAtOnce(const MmaSizes &sizes, float leastA, float leastB,
                       const float *a, const float *b, float *sums,
                       const std::uint8_t *isAbsent) {
   bool isHalf = sizes.typeD == ptx::ScalarType::f16;
-  addAligned({.isRoundedAfter = isHalf, .leastX = leastA, .leastY = leastB},
+  addAligned({.isRoundedAfter = isHalf,
+              .leastX = leastA,
+              .leastY = leastB,
+              .isInOrder = sizes.isFast && !isAbsent},
              {.lines = sizes.m,
               .columns = sizes.n,
               .k = sizes.k,

@@ -12,6 +12,7 @@ struct MmaSizes {
   int m = 0, n = 0, k = 0;
   ptx::ScalarType typeA = ptx::ScalarType::f16, typeB = ptx::ScalarType::f16;
   ptx::ScalarType typeD = ptx::ScalarType::f32;
+  bool isFast = false; ///< SumRule::isInOrder
 };
 
 /// sums[m][n] += a[m][k] * b[k][n] as an H200 adds them; an f16 is rounded

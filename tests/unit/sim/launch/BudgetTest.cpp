@@ -271,7 +271,7 @@ TEST(Budget, OptionsSayBytesWithUnits) {
   for (const char *text : {"", "-1", "2T", "1.5G", "G", "64KB", "99999999999G"})
     EXPECT_EQ(refusal([&] { bytesOf(text); }),
               fmt::format("memory_limit is '{}'; it takes a number of bytes "
-                          "from 0 on, with K, M or G behind it for units of "
+                          "from 0 on, with K, M or G after it for units of "
                           "1024",
                           text));
   EXPECT_EQ(refusal([&] { set_options(settings, "time_limit=nan"); }),

@@ -160,7 +160,8 @@ TEST(LargeKernel, FindingsTakeTimeThatGrowsWithTheirNumber) {
   EXPECT_LT(secondsSince(start), kMaxSeconds);
 }
 
-// Each of the loads is asked for whether it waits for the value.
+// Each of the loads is asked for whether it waits for the value. The first one
+// lacks a fence; the others read a place again.
 TEST(LargeKernel, DataBehindAFlagTakesTimeThatGrowsWithItsReads) {
   std::clock_t start = std::clock();
   EXPECT_EQ(countFindings(R"(
@@ -174,6 +175,6 @@ ld.volatile.global.b32 %r2, [%out];
 setp.eq.u32 %p3, %r2, 0;
 @%p3 bra again;
 )" + repeated([](int) { return "ld.volatile.global.b32 %r2, [%out+4];\n"; })),
-            std::size_t(kCount));
+            1u);
   EXPECT_LT(secondsSince(start), kMaxSeconds);
 }

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <gtest/gtest.h>
+#include <cmath>
 #include <random>
 
 namespace kiln::sim {
@@ -247,6 +248,56 @@ TEST(AlignedSum, OfTheLargestProducts) {
                sums.data(), 8);
     EXPECT_EQ(sums[3], static_cast<float>(k) * 1.875f * 1.875f + 1);
   }
+}
+
+// More than an integer of 32 bits has room for, on either side.
+TEST(AlignedSum, OfTheLargestProductsAndWhatWasThere) {
+  const float most = 0x1.ffcp0f; // of an f16 with that exponent
+  for (float sign : {1.0f, -1.0f}) {
+    std::vector<float> x(16, most), y(16 * 8, sign * most), sums(8, sign * most);
+    addAligned({.leastX = 0x1p-14f, .leastY = 0x1p-14f},
+               {.lines = 1,
+                .columns = 8,
+                .k = 16,
+                .x = x.data(),
+                .lineStep = 16,
+                .step = 1,
+                .y = y.data(),
+                .pitch = 8},
+               sums.data(), 8);
+    double exact = 16.0 * most * most + most;
+    double bit = 0x1p-17; // of 24 bits
+    EXPECT_EQ(sums[3], sign * std::floor(exact / bit) * bit);
+  }
+}
+
+TEST(AlignedSum, InOrderIsOneAfterAnother) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(3 * 16), y(16 * 24), sums(3 * 24), wanted(3 * 24);
+  for (std::vector<float> *all : {&x, &y, &sums})
+    for (float &value : *all)
+      value = normal(random);
+  for (int line = 0; line < 3; ++line)
+    for (int column = 0; column < 24; ++column) {
+      float sum = sums[line * 24 + column];
+      for (int inner = 0; inner < 16; ++inner) {
+        float product = x[line * 16 + inner] * y[inner * 24 + column];
+        sum += product;
+      }
+      wanted[line * 24 + column] = sum;
+    }
+  addAligned({.isInOrder = true},
+             {.lines = 3,
+              .columns = 24,
+              .k = 16,
+              .x = x.data(),
+              .lineStep = 16,
+              .step = 1,
+              .y = y.data(),
+              .pitch = 24},
+             sums.data(), 24);
+  EXPECT_EQ(sums, wanted);
 }
 
 TEST(AlignedSum, OfTheLeastProducts) {
