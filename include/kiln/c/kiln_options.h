@@ -19,11 +19,11 @@ typedef struct kiln_options {
   /// from the seed (random); all: in eager, lazy and random ones. Takes eager,
   /// lazy, random or all; default: all.
   const char *interleaving;
-  /// Run each launch in N interleavings; those behind eager and lazy are
-  /// random. Takes a whole number from 1 to 1000000; default: 3, or 1 where an
+  /// Run each launch in N interleavings; those after eager and lazy are random.
+  /// Takes a whole number from 1 to 1000000; default: 3, or 1 where an
   /// interleaving is named.
   uint64_t interleavings;
-  /// The seed of the first random interleaving; the next one has the next seed.
+  /// The seed for random interleavings; each further one takes the next seed.
   /// Takes a whole number from 0 on; default: 0.
   uint64_t seed;
   /// Look for defects; off: run faster, and only what would trap on a GPU is
@@ -32,8 +32,8 @@ typedef struct kiln_options {
   /// Refuse PTX that uses what its .target or .version does not have, as ptxas
   /// does; off: run it anyway. Takes on or off; default: on.
   const char *target_check;
-  /// Simulate with N threads of this machine. Takes a whole number from 0 to
-  /// 1024; default: 0: all cores.
+  /// Simulate with N host threads. Takes a whole number from 0 to 1024;
+  /// default: 0: all cores.
   uint64_t threads;
   /// Simulate this GPU, such as h200 or rtx5090. Takes a name that `kiln
   /// devices --all` lists; default: what the PTX needs.
@@ -47,11 +47,11 @@ typedef struct kiln_options {
   /// End a launch after so many seconds, and refuse PTX whose reading takes as
   /// long; 0: never. Takes a number of seconds from 0 on; default: 0.
   double time_limit;
-  /// Do not report findings of this id; several with commas. Takes an id that
-  /// `kiln explain` lists; default: none.
+  /// Hide findings with this ID; several with commas. Takes an id that `kiln
+  /// explain` lists; default: none.
   const char *allow;
-  /// Report errors of this id as warnings; several with commas. Takes an id
-  /// that `kiln explain` lists; default: none.
+  /// Downgrade errors with this ID to warnings; several with commas. Takes an
+  /// id that `kiln explain` lists; default: none.
   const char *warn;
   /// Write launches, findings and the verdict to this file: as a page where its
   /// name ends in .html, as SARIF 2.1.0 where it ends in .sarif, as JUnit XML
@@ -74,15 +74,15 @@ typedef struct kiln_options {
   /// `kiln sim FOLDER/NAME.json`. Takes a folder; default: none.
   const char *capture;
   /// End a launch that takes the memory of this process beyond BYTES; 0: never.
-  /// Takes a number of bytes from 0 on, with K, M or G behind it for units of
+  /// Takes a number of bytes from 0 on, with K, M or G after it for units of
   /// 1024; default: 0.
   const char *memory_limit;
-  /// Keep N findings of a launch, errors rather than others, and count the
-  /// rest; 0: keep all. Takes a whole number from 0 on; default: 1000.
+  /// Keep N findings of a launch, errors first, and count the rest; 0: keep
+  /// all. Takes a whole number from 0 on; default: 1000.
   uint64_t max_findings;
-  /// Keep what a report page shows of a launch beside its findings: executions
-  /// of each line, the timeline, mbarriers, shared memory. Takes on or off;
-  /// default: on where --report names a page (.html) or JSON.
+  /// Record what a report page shows of a launch besides its findings:
+  /// executions of each line, the timeline, mbarriers, shared memory. Takes on
+  /// or off; default: on where --report names a page (.html) or JSON.
   const char *detail;
   /// Count what each instruction costs and write it to this file: as a page for
   /// speedscope.app where its name ends in .speedscope.json, as a roofline
@@ -99,9 +99,9 @@ typedef struct kiln_options {
   /// Print names of templates in full, not the first 60 characters of their
   /// arguments. Takes on or off; default: off.
   int64_t verbose;
-  /// Accumulate MMAs as tensor cores do, bit for bit (exact), or those of 16 bits
-  /// and more in f32, one product after another (fast). Takes exact or fast;
-  /// default: exact.
+  /// Accumulate MMAs as tensor cores do, bit for bit (exact), or those of 16
+  /// bits and more in f32, one product after another (fast). Takes exact or
+  /// fast; default: exact.
   const char *mma;
 } kiln_options;
 

@@ -59,12 +59,16 @@ std::uint32_t wordOf(char kind, std::size_t i) {
   }
 }
 
-/// All of the report but the time that it took, and how often something was
-/// found: races of a whole warp are found together, or lane by lane.
+/// All of the report but the time that it took; how often something was found:
+/// races of a whole warp are found together, or lane by lane; and which of the
+/// lanes that made the other access at one address is named.
 std::string findingsOf(LaunchResult result) {
   result.time_us = 0;
   static const std::regex count("\"count\": [0-9]+");
-  return std::regex_replace(jsonOf(result), count, "\"count\": 0");
+  static const std::regex other("(which|\"who\": \")( ?)thread [0-9]+");
+  return std::regex_replace(
+      std::regex_replace(jsonOf(result), count, "\"count\": 0"), other,
+      "$1$2thread N");
 }
 
 LaunchConfig configOf(bool hasChecks, Interleaving order, Execution execution) {

@@ -297,7 +297,9 @@ TEST(AlignedSum, InOrderIsOneAfterAnother) {
               .y = y.data(),
               .pitch = 24},
              sums.data(), 24);
-  EXPECT_EQ(sums, wanted);
+  // The host may multiply and add in one rounding.
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    EXPECT_NEAR(sums[i], wanted[i], 1e-5f);
 }
 
 TEST(AlignedSum, OfTheLeastProducts) {
