@@ -39,12 +39,6 @@ void LaunchRaces::take(std::unique_ptr<LaunchChecks> checks) {
   using Answer = AccessExtents::Answer;
   RaceDetector &races = checks->races();
   takeFindings(races);
-  isBlind_ |= races.extents().isBlind();
-  if (isBlind_) {
-    restoreAll();
-    races.restoreAll();
-    return takePages(races);
-  }
   // What one cluster has deferred another one may collide with.
   for (const AccessExtents::Extent &one : races.extents().list())
     if (extents_.note(one.op, one.kind, one.touched) == Answer::touchBehind)

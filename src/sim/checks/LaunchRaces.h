@@ -85,7 +85,6 @@ private:
   std::vector<std::unique_ptr<LaunchChecks>> deferred_;
   std::size_t deferredBytes_ = 0;
   AccessExtents extents_;
-  bool isBlind_ = false; ///< some clusters have touched more than is in there
   RaceDetector *common_ = nullptr; ///< not looked at yet; null: there is none
   EarlyAccesses early_;
   ToldRaces told_;

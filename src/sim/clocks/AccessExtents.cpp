@@ -5,21 +5,9 @@
 
 namespace kiln::sim {
 
-AccessExtents::Extent *AccessExtents::find(std::uint32_t op) {
-  std::size_t number = places_[op % places_.size()];
-  if (number < extents_.size() && extents_[number].op == op)
-    return &extents_[number];
-  auto found = std::find_if(extents_.begin(), extents_.end(),
-                            [&](const Extent &one) { return one.op == op; });
-  return found == extents_.end() ? nullptr : &*found;
-}
-
 bool AccessExtents::canCollide(Kind one, Kind other) {
   if (!isDeferred(one) && !isDeferred(other))
     return false; // they meet in the shadow
-  auto isRead = [](Kind kind) {
-    return kind == Kind::reads || kind == Kind::directReads;
-  };
   return !(isRead(one) && isRead(other)) &&
          !(one == Kind::atomics && other == Kind::atomics);
 }
@@ -39,30 +27,22 @@ void AccessExtents::makeRoom(Extent &mine) {
   mine.room = isFree ? wide : mine.touched;
 }
 
-AccessExtents::Answer AccessExtents::noteAnew(std::uint32_t op, Kind kind,
-                                              const Range &range) {
-  Extent *known = find(op);
-  if (!known && extents_.size() >= kMost) {
-    isBlind_ = true;
-    Extent alone{op, isDeferred(kind) ? Kind::direct : kind, false, range,
-                 range};
-    bool hasFallen = fall(alone);
-    makeRoom(alone);
-    return hasFallen ? Answer::touchBehind : Answer::touch;
-  }
+AccessExtents::Answer AccessExtents::noteAnew(Extent *known, std::uint32_t op,
+                                              Kind kind, const Range &range) {
   if (!known) {
     extents_.push_back({op, kind, false, range, range});
     known = &extents_.back();
+    std::size_t at = placeOf(op);
+    while (places_[at])
+      at = (at + 1) % places_.size();
+    places_[at] = static_cast<std::uint8_t>(extents_.size());
   }
-  places_[op % places_.size()] =
-      static_cast<std::uint8_t>(known - extents_.data());
   known->touched = {std::min(known->touched.begin, range.begin),
                     std::max(known->touched.end, range.end)};
   Extent mine = *known;
   mine.kind = std::max(known->kind, kind);
   bool wasDeferred = isDeferred(known->kind);
-  bool hasFallen = fall(mine) || (wasDeferred && mine.kind != known->kind) ||
-                   (wasDeferred && isBlind_);
+  bool hasFallen = fall(mine) || (wasDeferred && mine.kind != known->kind);
   if (hasFallen) {
     known->hasFallen = wasDeferred;
     known->kind = mine.kind;

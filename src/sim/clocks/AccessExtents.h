@@ -52,18 +52,22 @@ public:
   };
   /// An instruction touches some bytes, which it would like to defer.
   Answer note(std::uint32_t op, Kind kind, const Range &range) {
-    std::size_t number = places_[op % places_.size()];
-    if (number < extents_.size()) {
-      Extent &known = extents_[number];
-      bool isSame =
-          known.kind == kind || (!isDeferred(known.kind) && known.kind > kind);
-      if (known.op == op && isSame && known.room.holds(range)) {
-        known.touched = {std::min(known.touched.begin, range.begin),
-                         std::max(known.touched.end, range.end)};
-        return isDeferred(known.kind) ? Answer::defer : Answer::touch;
+    Extent *known = find(op);
+    if (!known && isFull()) {
+      op = isRead(kind) ? kOtherReads : kOthers;
+      kind = isRead(kind) ? Kind::directReads : Kind::direct;
+      known = find(op);
+    }
+    if (known) {
+      bool isSame = known->kind == kind ||
+                    (!isDeferred(known->kind) && known->kind > kind);
+      if (isSame && known->room.holds(range)) {
+        known->touched = {std::min(known->touched.begin, range.begin),
+                          std::max(known->touched.end, range.end)};
+        return isDeferred(known->kind) ? Answer::defer : Answer::touch;
       }
     }
-    return noteAnew(op, kind, range);
+    return noteAnew(known, op, kind, range);
   }
   bool hasFallen(std::uint32_t op) {
     const Extent *its = find(op);
@@ -76,15 +80,28 @@ public:
   /// What had fallen has been put back.
   void settle();
   const std::vector<Extent> &list() const { return extents_; }
-  /// Whether something was touched that is not in the list.
-  bool isBlind() const { return isBlind_; }
 
 private:
-  /// More instructions are told apart no longer.
-  static constexpr std::size_t kMost = 255;
+  /// More instructions are told apart no longer: what others do goes into the
+  /// shadow, and stands under these numbers.
+  static constexpr std::size_t kMost = 250;
+  static constexpr std::uint32_t kOthers = ~0u, kOtherReads = ~1u;
 
-  Answer noteAnew(std::uint32_t op, Kind kind, const Range &range);
-  Extent *find(std::uint32_t op); ///< null: it has touched nothing
+  bool isFull() const { return extents_.size() >= kMost; }
+  static bool isRead(Kind kind) {
+    return kind == Kind::reads || kind == Kind::directReads;
+  }
+  static std::size_t placeOf(std::uint32_t op) { return op * 2654435761u >> 23; }
+  /// null: it has touched nothing.
+  Extent *find(std::uint32_t op) {
+    for (std::size_t at = placeOf(op); places_[at];
+         at = (at + 1) % places_.size())
+      if (Extent &one = extents_[places_[at] - 1]; one.op == op)
+        return &one;
+    return nullptr;
+  }
+  Answer noteAnew(Extent *known, std::uint32_t op, Kind kind,
+                  const Range &range);
   static bool canCollide(Kind one, Kind other);
   /// Give an extent as much room as there is.
   void makeRoom(Extent &mine);
@@ -93,9 +110,9 @@ private:
   bool fall(const Extent &mine);
 
   std::vector<Extent> extents_;
-  /// Where the extent of an instruction may be.
-  std::array<std::uint8_t, 64> places_{};
-  bool isBlind_ = false;
+  /// By hash of the instruction, and on from there: its number in `extents_`,
+  /// plus one.
+  std::array<std::uint8_t, 512> places_{};
 };
 
 } // namespace kiln::sim

@@ -8,7 +8,7 @@
 
 /// Long enough to be worth it.
 __host__ __device__ unsigned slowly(unsigned x) {
-  for (unsigned i = 0; i < 5000; ++i)
+  for (unsigned i = 0; i < 40000; ++i)
     x = (x ^ x >> 7) * 1664525 + i;
   return x;
 }
