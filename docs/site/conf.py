@@ -14,7 +14,7 @@ extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 # The other folders are there for links alone.
-include_patterns = ["index.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**", "tutorial/*.md", "reference/**"]
+include_patterns = ["index.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**", "editors/**/*.md", "tutorial/*.md", "reference/**"]
 # Fragments of PTX and MLIR are no whole programs, and Pygments knows no MLIR.
 suppress_warnings = ["misc.highlighting_failure"]
 
