@@ -4,6 +4,7 @@
 //
 //     interleaving_fuzz --kernels 300 --seeds 4
 //     interleaving_fuzz --seed 7 --only 123 --show    one kernel, and its PTX
+#include "DrawOptions.h"
 #include "InterleavingKernel.h"
 #include "kiln/base/error.h"
 #include "kiln/check/sim.h"
@@ -19,37 +20,6 @@
 
 namespace kiln::fuzz {
 namespace {
-
-struct Options {
-  std::uint64_t seed = 1, kernels = 100, seeds = 3;
-  std::optional<std::uint64_t> only;
-  bool isShown = false;
-};
-
-Options readOptions(int argc, char **argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    auto number = [&] {
-      if (++i == argc)
-        throw UserError(word + " wants a value");
-      return std::strtoull(argv[i], nullptr, 10);
-    };
-    if (word == "--seed")
-      options.seed = number();
-    else if (word == "--kernels")
-      options.kernels = number();
-    else if (word == "--seeds")
-      options.seeds = number();
-    else if (word == "--only")
-      options.only = number();
-    else if (word == "--show")
-      options.isShown = true;
-    else
-      throw UserError("no option " + word);
-  }
-  return options;
-}
 
 /// What is wrong with one run; empty: nothing.
 std::string run(const Kernel &kernel, const std::string &ptx,
@@ -89,7 +59,7 @@ std::string run(const Kernel &kernel, const std::string &ptx,
 }
 
 /// How many interleavings of a kernel went wrong.
-int tryKernel(const Options &options, std::uint64_t number) {
+int tryKernel(const DrawOptions &options, std::uint64_t number) {
   std::mt19937_64 random(options.seed * 0x9e3779b97f4a7c15 + number);
   Kernel kernel(random);
   std::string ptx = kernel.ptx();
@@ -108,12 +78,12 @@ int tryKernel(const Options &options, std::uint64_t number) {
   };
   look("eager", Interleaving::eager, 0);
   look("lazy", Interleaving::lazy, 0);
-  for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+  for (std::uint64_t seed = 0; seed < options.limit; ++seed)
     look("random", Interleaving::random, seed);
   return wrong;
 }
 
-int run(const Options &options) {
+int run(const DrawOptions &options) {
   std::uint64_t first = options.only.value_or(0);
   std::uint64_t last = options.only ? first + 1 : options.kernels;
   std::uint64_t kernels = 0;
@@ -125,7 +95,7 @@ int run(const Options &options) {
   }
   fmt::print("{} kernels in {} interleavings each: {} went wrong, in {} "
              "interleavings\n",
-             last - first, options.seeds + 2, kernels, wrong);
+             last - first, options.limit + 2, kernels, wrong);
   return kernels > 0;
 }
 
@@ -134,7 +104,8 @@ int run(const Options &options) {
 
 int main(int argc, char **argv) {
   try {
-    return kiln::fuzz::run(kiln::fuzz::readOptions(argc, argv));
+    return kiln::fuzz::run(
+        kiln::fuzz::readDrawOptions(argc, argv, "--seeds", 3));
   } catch (const kiln::Error &error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 3;

@@ -5,6 +5,7 @@
 //
 //     prove_fuzz --kernels 100
 //     prove_fuzz --seed 7 --only 123 --show    one kernel, and its PTX
+#include "DrawOptions.h"
 #include "kiln/base/error.h"
 #include "kiln/check/prove.h"
 #include "kiln/check/sim.h"
@@ -20,37 +21,6 @@
 
 namespace kiln::fuzz {
 namespace {
-
-struct Options {
-  std::uint64_t seed = 1, kernels = 100, most = 20000;
-  std::optional<std::uint64_t> only;
-  bool isShown = false;
-};
-
-Options readOptions(int argc, char **argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    auto number = [&] {
-      if (++i == argc)
-        throw UserError(word + " wants a value");
-      return std::strtoull(argv[i], nullptr, 10);
-    };
-    if (word == "--seed")
-      options.seed = number();
-    else if (word == "--kernels")
-      options.kernels = number();
-    else if (word == "--most")
-      options.most = number();
-    else if (word == "--only")
-      options.only = number();
-    else if (word == "--show")
-      options.isShown = true;
-    else
-      throw UserError("no option " + word);
-  }
-  return options;
-}
 
 /// A few warps with a few operations each, drawn from a seed.
 class SmallKernel {
@@ -236,7 +206,7 @@ std::string describe(const Proof &proof) {
                      proof.reason.empty() ? "" : ", gave up ", proof.reason);
 }
 
-int check(const Options &options) {
+int check(const DrawOptions &options) {
   std::uint64_t compared = 0, tooLarge = 0, wrong = 0, all = 0, few = 0;
   std::uint64_t several = 0, found = 0;
   std::uint64_t first = options.only.value_or(0);
@@ -246,8 +216,8 @@ int check(const Options &options) {
     std::string ptx = kernel.ptx();
     if (options.isShown)
       std::printf("%s", ptx.c_str());
-    Proof reduced = explore(kernel, ptx, false, options.most);
-    Proof brute = explore(kernel, ptx, true, options.most);
+    Proof reduced = explore(kernel, ptx, false, options.limit);
+    Proof brute = explore(kernel, ptx, true, options.limit);
     bool isWhole = brute.reason.empty() && reduced.reason.empty();
     bool isDoubtful = !reduced.reason.empty() && brute.reason.empty();
     tooLarge += !isWhole && !isDoubtful;
@@ -283,7 +253,8 @@ int check(const Options &options) {
 
 int main(int argc, char **argv) {
   try {
-    return kiln::fuzz::check(kiln::fuzz::readOptions(argc, argv));
+    return kiln::fuzz::check(
+        kiln::fuzz::readDrawOptions(argc, argv, "--most", 20000));
   } catch (const std::exception &error) {
     std::fprintf(stderr, "prove_fuzz: %s\n", error.what());
     return 2;
